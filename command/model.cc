@@ -5,11 +5,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/sha256.h"
 #include "base/status.h"
 #include "codegen/graph/optimize.h"
 #include "codegen/onnx/importer.h"
 #include "command/misuse.h"
+#include "command/model_values.h"
+#include "command/npy.h"
 #include "command/sources.h"
 #include "proto/utf8.h"
 
@@ -29,6 +33,13 @@ absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   }
   if (!options->shapes.emplace(text.substr(0, equals), std::move(shape)).second)
     return Misuse(absl::StrCat("--shape: `", text.substr(0, equals), "` is given twice"));
+  return absl::OkStatus();
+}
+
+absl::Status AddValue(const std::string& text, OnnxOptions* options) {
+  MYCC_ASSIGN_OR_RETURN(const ModelValue value, ParseModelValue(text));
+  if (!options->values.emplace(value.name, ValueFor(value)).second)
+    return Misuse(absl::StrCat("--value: `", value.name, "` is given twice"));
   return absl::OkStatus();
 }
 
@@ -52,9 +63,28 @@ absl::Status Listed(const absl::Status& status) {
 
 bool IsModel(const std::string& file) { return absl::EndsWith(file, ".onnx"); }
 
+absl::StatusOr<std::map<std::string, std::string>> OptionsOf(const ModelSource& source) {
+  std::map<std::string, std::string> options;
+  OnnxOptions shapes;
+  for (const std::string& text : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(text, &shapes));
+  for (const auto& [name, shape] : shapes.shapes)
+    options[absl::StrCat("--shape ", name)] = absl::StrJoin(shape, "x");
+  for (const std::string& text : source.values) {
+    MYCC_ASSIGN_OR_RETURN(const ModelValue value, ParseModelValue(text));
+    std::string& option = options[absl::StrCat("--value ", value.name)];
+    option = value.value;
+    if (!value.is_file()) continue;
+    MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(value.value));
+    option = absl::StrCat("a file of sha256 ", Sha256Hex(PrintNpy(array)));
+  }
+  if (!source.dtype.empty()) options["--dtype"] = source.dtype;
+  return options;
+}
+
 absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target) {
   if (!IsModel(source.file)) {
     if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
+    if (!source.values.empty()) return Misuse("--value is for models (.onnx)");
     if (!source.dtype.empty()) return Misuse("--dtype is for models (.onnx)");
     return ReadWorkloads(source.file);
   }
@@ -65,6 +95,7 @@ absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
+  for (const std::string& value : source.values) MYCC_RETURN_IF_ERROR(AddValue(value, &options));
   MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
   absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());

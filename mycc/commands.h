@@ -36,11 +36,9 @@ struct ExplainOptions {
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);
 
 struct TasksOptions {
-  std::string file;
-  std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
-  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
-  std::string target = "host";      // a model is cut into kernels for a target
-  std::string output;               // a .te file; empty: none
+  ModelSource model;
+  std::string target = "host";  // a model is cut into kernels for a target
+  std::string output;           // a .te file; empty: none
   bool json = false;
 };
 absl::Status TasksCommand(const TasksOptions& options, std::ostream& out);

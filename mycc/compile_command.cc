@@ -144,9 +144,10 @@ absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram>
 }  // namespace
 
 absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
-  const std::string module = options.module.empty() ? ModuleOf(options.source.file) : options.module;
+  const std::string module = options.module.empty() ? ModuleOf(options.source.model.file) : options.module;
   MYCC_RETURN_IF_ERROR(CheckModule(module));
-  if (options.profile && !IsModel(options.source.file)) return Misuse("--profile is for models (.onnx)");
+  if (options.profile && !IsModel(options.source.model.file))
+    return Misuse("--profile is for models (.onnx)");
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(options.source));
   const bool is_checked = options.check_random || !options.check.empty();
   if (is_checked) MYCC_RETURN_IF_ERROR(CanCompare(kernels, options.check));
@@ -163,7 +164,7 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   std::string lock;
   if (!options.write_lock.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const LockFile contents, LockOf(kernels.target, kernels.found,
+    MYCC_ASSIGN_OR_RETURN(const LockFile contents, LockOf(options.source.model, kernels.target, kernels.found,
                                                           kernels.program ? &*kernels.program : nullptr));
     lock = PrintLock(contents);
   }

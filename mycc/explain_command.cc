@@ -78,9 +78,7 @@ std::vector<std::string> FactsTexts(const Kernels& kernels) {
 // The launches of a model, and the workloads behind them.
 absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.source.target));
-  MYCC_ASSIGN_OR_RETURN(
-      const ModelProgram program,
-      ReadModel({options.source.file, options.source.shapes, options.source.dtype}, target));
+  MYCC_ASSIGN_OR_RETURN(const ModelProgram program, ReadModel(options.source.model, target));
   if (options.dot) {
     out << ModelDot(program);
     return absl::OkStatus();
@@ -94,13 +92,13 @@ absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
 
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
   if (!options.diff.empty()) {
-    if (options.source.tuning_log.empty() || !options.source.file.empty())
+    if (options.source.tuning_log.empty() || !options.source.model.file.empty())
       return Misuse("--diff: two records and --tuning-log with their log are expected, and no FILE");
     return ExplainDiff(options.source.tuning_log, options.diff.front(), options.diff.back(), out);
   }
-  if (options.source.file.empty()) return Misuse("FILE is required");
-  if (options.dot && !IsModel(options.source.file)) return Misuse("--dot is for models (.onnx)");
-  if (IsModel(options.source.file) && options.emit.empty()) return ExplainModel(options, out);
+  if (options.source.model.file.empty()) return Misuse("FILE is required");
+  if (options.dot && !IsModel(options.source.model.file)) return Misuse("--dot is for models (.onnx)");
+  if (IsModel(options.source.model.file) && options.emit.empty()) return ExplainModel(options, out);
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
   const std::vector<std::string> facts =

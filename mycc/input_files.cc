@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "command/misuse.h"
-#include "mycc/npy.h"
+#include "command/npy.h"
 
 namespace mycc {
 namespace {

@@ -10,7 +10,6 @@
 #include "codegen/driver/compile.h"
 #include "codegen/ir/debug.h"
 #include "command/misuse.h"
-#include "command/model.h"
 #include "command/sources.h"
 #include "mycc/lock_file.h"
 #include "proto/utf8.h"
@@ -33,9 +32,8 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
 }
 
 absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, Kernels* kernels) {
-  if (!IsModel(source.file)) return ReadTasks({source.file, source.shapes, source.dtype}, kernels->target);
-  MYCC_ASSIGN_OR_RETURN(kernels->program,
-                        ReadModel({source.file, source.shapes, source.dtype}, kernels->target));
+  if (!IsModel(source.model.file)) return ReadTasks(source.model, kernels->target);
+  MYCC_ASSIGN_OR_RETURN(kernels->program, ReadModel(source.model, kernels->target));
   return kernels->program->kernels;
 }
 
@@ -56,6 +54,7 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
 // The kernels of a locked build, for the lock's target.
 absl::StatusOr<Kernels> ResolveLocked(const KernelSource& source) {
   MYCC_ASSIGN_OR_RETURN(const LockFile lock, ReadLock(source.lock));
+  MYCC_RETURN_IF_ERROR(CheckLockedOptions(lock, source.model));
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target == "host" ? lock.target : source.target));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
@@ -79,7 +78,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
   if (!source.trace.empty() && workloads.size() != 1) {
-    return Misuse(absl::StrCat("--trace: `", source.file, "` has ", workloads.size(),
+    return Misuse(absl::StrCat("--trace: `", source.model.file, "` has ", workloads.size(),
                                " workloads; a trace is for a file with one"));
   }
   const ScheduleFinder finder(log.get(), kernels.target);
@@ -87,7 +86,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
     absl::StatusOr<Found> found =
         source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
     if (!found.ok() && !source.trace.empty()) return found.status();  // it names the trace's file
-    if (!found.ok()) return In(absl::StrCat(source.file, ": workload ", workload.name), found.status());
+    if (!found.ok()) return In(absl::StrCat(source.model.file, ": workload ", workload.name), found.status());
     MYCC_RETURN_IF_ERROR(PrintChosen(*found, kernels.target));
     kernels.found.push_back(*std::move(found));
   }

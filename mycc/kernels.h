@@ -9,14 +9,13 @@
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
+#include "command/model.h"
 #include "mycc/finder.h"
 
 namespace mycc {
 
 struct KernelSource {
-  std::string file;                 // .te or .onnx
-  std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
-  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
+  ModelSource model;  // or workloads, without options
   std::string target = "host";
   std::string tuning_log;  // empty: none
   std::string lock;        // a lock file that gives target and schedules; empty: none

@@ -40,9 +40,10 @@ absl::StatusOr<Found> CompileLockedKernel(const LockedKernel& locked, const Work
 
 }  // namespace
 
-absl::StatusOr<LockFile> LockOf(const Target& target, const std::vector<Found>& found,
-                                const ModelProgram* program) {
+absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
+                                const std::vector<Found>& found, const ModelProgram* program) {
   LockFile lock;
+  MYCC_ASSIGN_OR_RETURN(lock.options, OptionsOf(source));
   lock.target = PrintTarget(target);
   MYCC_ASSIGN_OR_RETURN(lock.toolchain, ToolchainOf(target));
   if (program != nullptr) lock.model = ProgramDigest(*program);
@@ -72,6 +73,7 @@ std::string PrintLock(const LockFile& lock) {
                      {"target", lock.target},
                      {"toolchain", lock.toolchain},
                      {"model", lock.model},
+                     {"options", lock.options.value_or(std::map<std::string, std::string>())},
                      {"kernels", std::move(kernels)}};
   return json.dump(2) + "\n";
 }
@@ -88,7 +90,9 @@ absl::StatusOr<LockFile> ReadLock(const std::string& file) {
     LockFile lock{json.at("target").get<std::string>(),
                   json.at("toolchain").get<std::string>(),
                   json.at("model").get<std::string>(),
+                  std::nullopt,
                   {}};
+    if (json.contains("options")) lock.options = json.at("options").get<std::map<std::string, std::string>>();
     for (const Json& row : json.at("kernels")) {
       LockedKernel kernel{row.at("name").get<std::string>(),
                           row.at("workload_hash").get<std::string>(),
@@ -107,6 +111,18 @@ absl::StatusOr<LockFile> ReadLock(const std::string& file) {
     return absl::InvalidArgumentError(
         absl::StrCat("`", file, "` is no lock file that `mycc compile --write-lock` wrote: ", error.what()));
   }
+}
+
+absl::Status CheckLockedOptions(const LockFile& lock, const ModelSource& source) {
+  if (!lock.options) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(auto here, OptionsOf(source));
+  auto locked = *lock.options;
+  for (const auto& [option, value] : *lock.options) here.try_emplace(option, "not given");
+  for (const auto& [option, value] : here) {
+    const std::string& other = locked.try_emplace(option, "not given").first->second;
+    if (value != other) return Differs(option, value, other);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Found>> CompileLocked(const LockFile& lock, const std::vector<Workload>& workloads,

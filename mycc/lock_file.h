@@ -2,12 +2,15 @@
 // the tuning log, or says what differs. Thread rule: values; functions are re-entrant.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
+#include "command/model.h"
 #include "mycc/finder.h"
 
 namespace mycc {
@@ -21,16 +24,21 @@ struct LockedKernel {
 struct LockFile {
   std::string target, toolchain;
   std::string model;  // the digest of a model's program; empty for workloads
+  // The options of a model; nullopt in the lock files of builds that did not write them.
+  std::optional<std::map<std::string, std::string>> options;
   std::vector<LockedKernel> kernels;
 };
 
 // What a build with these kernels is to be locked to. `program` is null for workloads.
-absl::StatusOr<LockFile> LockOf(const Target& target, const std::vector<Found>& found,
-                                const ModelProgram* program);
+absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
+                                const std::vector<Found>& found, const ModelProgram* program);
 
 // JSON, one kernel after the other. InvalidArgument, naming the file, for what is no lock file.
 std::string PrintLock(const LockFile& lock);
 absl::StatusOr<LockFile> ReadLock(const std::string& file);
+
+// FailedPrecondition with the first option of the model that is another here than in the lock file.
+absl::Status CheckLockedOptions(const LockFile& lock, const ModelSource& source);
 
 // The kernels of a locked build. FailedPrecondition with what differs: the toolchain, the model, a workload,
 // or the code made from it.

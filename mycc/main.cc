@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "command/choices.h"
 #include "command/command_line.h"
+#include "command/model_options.h"
 #include "command/numbers.h"
 #include "mycc/commands.h"
 #include "mycc/debug_variables.h"
@@ -18,23 +19,11 @@ namespace {
 
 using Command = std::function<absl::Status()>;
 
-void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
-  app->add_option("--shape", *shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
-      ->type_name("SHAPE");
-}
-
-void AddDtype(CLI::App* app, std::string* dtype) {
-  app->add_option(
-         "--dtype", *dtype,
-         "mixed precision of a model: bf16 or f16 where it is safe, sums in f32; its inputs and outputs "
-         "keep their types")
-      ->check(OneOf({"bf16", "f16"}));
-}
-
 void AddSource(CLI::App* app, KernelSource* source) {
-  app->add_option("FILE", source->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
-  AddShapes(app, &source->shapes);
-  AddDtype(app, &source->dtype);
+  app->add_option("FILE", source->model.file, "workloads (.te) or a model (.onnx)")
+      ->type_name("FILE")
+      ->required();
+  AddModelOptions(app, &source->model);
   app->add_option("--target", source->target,
                   "the target: host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
@@ -114,9 +103,10 @@ void AddExplain(CLI::App* app, Command* command) {
 void AddTasks(CLI::App* app, Command* command) {
   auto options = std::make_shared<TasksOptions>();
   CLI::App* sub = app->add_subcommand("tasks", "list the distinct workloads with their counts and sizes");
-  sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
-  AddShapes(sub, &options->shapes);
-  AddDtype(sub, &options->dtype);
+  sub->add_option("FILE", options->model.file, "workloads (.te) or a model (.onnx)")
+      ->type_name("FILE")
+      ->required();
+  AddModelOptions(sub, &options->model);
   sub->add_option("--target", options->target, "the target, for which a model is cut into workloads")
       ->type_name("TARGET")
       ->capture_default_str();

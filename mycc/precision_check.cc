@@ -26,8 +26,8 @@ constexpr uint64_t kInputsSeed = 0;  // the one of `mycc run`
 absl::StatusOr<std::string> BuildF32(const std::string& folder, const KernelSource& source,
                                      const Target& target) {
   KernelSource plain;
-  plain.file = source.file;
-  plain.shapes = source.shapes;
+  plain.model = source.model;
+  plain.model.dtype.clear();
   plain.target = PrintTarget(target);
   MYCC_ASSIGN_OR_RETURN(Kernels kernels, ResolveKernels(plain));
   ProgramSpec spec{kModule, kernels.target, *std::move(kernels.program), {}, /*profile=*/false};

@@ -14,10 +14,10 @@
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "command/misuse.h"
+#include "command/npy.h"
 #include "mycc/commands.h"
 #include "mycc/input_files.h"
 #include "mycc/library_workload.h"
-#include "mycc/npy.h"
 
 namespace mycc {
 namespace {

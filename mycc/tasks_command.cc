@@ -82,8 +82,7 @@ absl::Status TasksCommand(const TasksOptions& options, std::ostream& out) {
     return Misuse(absl::StrCat("--json: expected no -o ", options.output,
                                ", which takes the standard output for the workloads"));
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
-                        ReadTasks({options.file, options.shapes, options.dtype}, target));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks(options.model, target));
   const std::vector<Task> tasks = DistinctTasks(workloads);
   if (IsStandardOutput(options.output)) {
     out << TasksText(tasks);

@@ -49,8 +49,7 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
 
 absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
-                        ReadTasks({options.file, options.shapes, options.dtype}, target));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks(options.model, target));
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol asked, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
   std::vector<std::string> missing;
@@ -79,7 +78,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
       out << name << ": no verified record for " << PrintTarget(target) << "\n";
   }
   if (found.empty())
-    return absl::NotFoundError(absl::StrCat("no verified record for any workload of ", options.file));
+    return absl::NotFoundError(absl::StrCat("no verified record for any workload of ", options.model.file));
   return absl::OkStatus();
 }
 

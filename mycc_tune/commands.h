@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "command/model.h"
 #include "mycc_tune/default_log.h"
 #include "mycc_tune/embedded.h"
 #include "proto/channel.h"
@@ -31,8 +32,7 @@ absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
 
 struct TuneOptions {
   std::vector<std::string> files;
-  std::vector<std::string> shapes;      // of a model's inputs: NAME=1x3x48x192
-  std::string dtype;                    // of a model's mixed precision, bf16 or f16; empty: none
+  ModelSource model;                    // the options of the models among the files; its file is empty
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
@@ -63,9 +63,7 @@ absl::Status CancelCommand(const JobOptions& options, std::ostream& out);
 absl::Status DevicesCommand(const JobOptions& options, std::ostream& out);
 
 struct BestOptions {
-  std::string file;
-  std::vector<std::string> shapes;  // of a model's inputs: NAME=1x3x48x192
-  std::string dtype;                // of a model's mixed precision, bf16 or f16; empty: none
+  ModelSource model;
   std::optional<ServerAddress> server;
   std::string log = kDefaultLog;
   std::string target = "host";

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "command/choices.h"
 #include "command/command_line.h"
+#include "command/model_options.h"
 #include "command/numbers.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
@@ -21,16 +22,6 @@ namespace {
 
 // CLI11's check of an address: the error of a word that is none, or nothing.
 std::string AddressTrouble(const std::string& word) { return std::string(CheckAddress(word).message()); }
-
-void AddShapes(CLI::App* app, std::vector<std::string>* shapes) {
-  app->add_option("--shape", *shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
-      ->type_name("SHAPE");
-}
-
-void AddDtype(CLI::App* app, std::string* dtype) {
-  app->add_option("--dtype", *dtype, "mixed precision of a model, as of `mycc compile`: bf16 or f16")
-      ->check(OneOf({"bf16", "f16"}));
-}
 
 void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--server", server->address, "the server: HOST:PORT or unix:/PATH")
@@ -101,8 +92,7 @@ void AddTune(CLI::App* app, Command* command) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* sub = app->add_subcommand("tune", "find the best schedules of workloads");
   sub->add_option("FILE", options->files, "workloads (.te) or models (.onnx)")->type_name("FILE")->required();
-  AddShapes(sub, &options->shapes);
-  AddDtype(sub, &options->dtype);
+  AddModelOptions(sub, &options->model);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")
@@ -164,9 +154,10 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
 void AddBest(CLI::App* app, Command* command) {
   auto options = std::make_shared<BestOptions>();
   CLI::App* sub = app->add_subcommand("best", "show the best schedules that are known");
-  sub->add_option("FILE", options->file, "workloads (.te) or a model (.onnx)")->type_name("FILE")->required();
-  AddShapes(sub, &options->shapes);
-  AddDtype(sub, &options->dtype);
+  sub->add_option("FILE", options->model.file, "workloads (.te) or a model (.onnx)")
+      ->type_name("FILE")
+      ->required();
+  AddModelOptions(sub, &options->model);
   auto server = AddOptionalServer(sub);
   auto* log = sub->add_option("--log", options->log, "the tuning log, when no server is named")
                   ->type_name("FILE")

@@ -50,9 +50,10 @@ absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
   spec->set_target(PrintTarget(targets.front()));
   std::string name;
   for (const std::string& file : options.files) {
+    ModelSource source = options.model;
+    source.file = file;
     for (const Target& target : targets) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
-                            ReadTasks({file, options.shapes, options.dtype}, target));
+      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks(source, target));
       for (const Workload& workload : workloads) {
         v1::TaskSpec& task = *spec->add_tasks();
         task.set_workload(PrintWorkload(workload));

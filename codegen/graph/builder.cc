@@ -91,6 +91,23 @@ const NDArray* GraphBuilder::ValueOf(const Buffer& tensor) const {
   return at == constants_.end() ? nullptr : at->second.get();
 }
 
+std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
+  std::unordered_set<const BufferNode*> needed = {tensor.get()};
+  // Nodes stand behind those that they read.
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    const Node& node = graph_.nodes[i];
+    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                       [&](const Buffer& b) { return needed.count(b.get()) > 0; });
+    if (!is_needed) continue;
+    for (const Buffer& read : ReadsOf(node)) needed.insert(read.get());
+  }
+  std::vector<std::string> names;
+  for (const NamedTensor& input : graph_.inputs) {
+    if (needed.count(input.tensor.get()) > 0) names.push_back(input.name);
+  }
+  return names;
+}
+
 // Computes the stage now where it reads constants alone and is small; a tensor without elements has no other
 // value than its shape.
 bool GraphBuilder::Fold(const Stage& stage, Buffer* folded) {

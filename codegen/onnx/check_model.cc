@@ -195,6 +195,16 @@ absl::Status CheckOperators(const OnnxModel& model) {
   return check.Result();
 }
 
+absl::Status CheckIsInput(const std::vector<const DeclaredValue*>& inputs, const std::string& option,
+                          const std::string& name) {
+  std::vector<std::string> all;
+  for (const DeclaredValue* input : inputs) all.push_back(input->name);
+  if (std::find(all.begin(), all.end(), name) != all.end()) return absl::OkStatus();
+  std::sort(all.begin(), all.end());
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " ", name, ": the model has no such input; expected ", absl::StrJoin(all, ", ")));
+}
+
 absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
     const std::vector<const DeclaredValue*>& inputs,
     const std::map<std::string, std::vector<int64_t>>& given) {
@@ -225,14 +235,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
       return absl::InvalidArgumentError(absl::StrCat("input `", input->name, "`: ", problem));
     shapes.push_back(std::move(shape));
   }
-  for (const auto& [name, shape] : given) {
-    if (!names.count(name)) {
-      std::vector<std::string> all(names.begin(), names.end());
-      std::sort(all.begin(), all.end());
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--shape ", name, ": the model has no such input; expected ", absl::StrJoin(all, ", ")));
-    }
-  }
+  for (const auto& [name, shape] : given) MYCC_RETURN_IF_ERROR(CheckIsInput(inputs, "--shape", name));
   if (!free.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         free.size(), free.size() == 1 ? " input has" : " inputs have",

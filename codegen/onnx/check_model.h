@@ -26,4 +26,8 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
     const std::vector<const DeclaredValue*>& inputs,
     const std::map<std::string, std::vector<int64_t>>& given);
 
+// InvalidArgument for a name that `option` gives and no input has; it lists all that there are.
+absl::Status CheckIsInput(const std::vector<const DeclaredValue*>& inputs, const std::string& option,
+                          const std::string& name);
+
 }  // namespace mycc::onnx

@@ -37,9 +37,9 @@ absl::StatusOr<TypedTensor> Chosen(NodeImport& n, const Buffer& condition, const
                                    const TypedTensor& otherwise) {
   if (then.tensor == otherwise.tensor) return then;
   if (then.type != otherwise.type || then.tensor->shape != otherwise.tensor->shape) {
-    return n.NotSupported(absl::StrCat("a result of ", TypeText(then.tensor), " or ",
-                                       TypeText(otherwise.tensor),
-                                       " by a condition that is not known when the model is compiled"));
+    return absl::UnimplementedError(
+        absl::StrCat("a result of ", TypeText(then.tensor), " or ", TypeText(otherwise.tensor),
+                     " by a condition that is not known when the model is compiled", n.HowToKnow(condition)));
   }
   const Buffer chosen = n.g().Map(then.tensor->shape, [&](const Axes& axes) {
     return MakeSelect(OnlyElement(n.g(), condition), Load(then.tensor, axes), Load(otherwise.tensor, axes));
@@ -157,10 +157,11 @@ absl::StatusOr<bool> EndsHere(NodeImport& n, int64_t most, LoopState* loop) {
   const std::optional<bool> known = KnownCondition(n, loop->condition.tensor);
   if (known) return !*known;
   if (!loop->collected.elements.empty() || most > kMostUnrolled) {
-    return n.NotSupported(
-        "a condition that is not known when the model is compiled, with outputs that are gathered or without "
-        "a "
-        "trip count of at most 1024,");
+    return absl::UnimplementedError(
+        absl::StrCat("outputs that are gathered, or no trip count of at most 1024, with a condition that is "
+                     "not known when "
+                     "the model is compiled",
+                     n.HowToKnow(loop->condition.tensor)));
   }
   const Buffer condition = n.g().AddReshape(loop->condition.tensor, {});
   const Buffer before = loop->active;

@@ -17,8 +17,7 @@ namespace {
 // The value of an input that decides the size of an output.
 absl::StatusOr<const NDArray*> DecidingInput(const NodeImport& n, size_t i) {
   if (const NDArray* value = n.Value(i)) return value;
-  return n.NotSupported(absl::StrCat("an output whose size depends on the values of input ", i,
-                                     ", which are not known when the model is compiled,"));
+  return n.NotKnown(i);
 }
 
 bool IsTrue(const NDArray& array, int64_t i) {

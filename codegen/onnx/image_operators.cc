@@ -196,7 +196,7 @@ absl::Status Col2Im(NodeImport& n) {
   } else if (const std::vector<int64_t>* shape = n.DeclaredShape(0); shape != nullptr && (*shape)[1] > 0) {
     c.taps = x->shape[1] / (*shape)[1];
   } else {
-    return n.NotSupported("a block_shape that is not known when the model is compiled");
+    return n.NotKnown(2);
   }
   c.blocks = x->shape[2];
   if (c.taps < 1 || x->shape[1] % c.taps != 0 || x->num_elements() == 0)

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codegen/onnx/check_model.h"
 #include "codegen/onnx/declared_shapes.h"
+#include "codegen/onnx/known_inputs.h"
 #include "codegen/onnx/node_import.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
@@ -218,7 +219,10 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
                                   const std::string& name) {
   MYCC_RETURN_IF_ERROR(CheckOperators(model));
   const std::vector<const DeclaredValue*> inputs = CallersInputs(model.graph);
-  MYCC_ASSIGN_OR_RETURN(const auto shapes, InputShapes(inputs, options.shapes));
+  MYCC_ASSIGN_OR_RETURN(const auto known, KnownInputs(inputs, options));
+  std::map<std::string, std::vector<int64_t>> given = options.shapes;
+  for (const auto& [input, value] : known) given[input] = value->shape;
+  MYCC_ASSIGN_OR_RETURN(const auto shapes, InputShapes(inputs, given));
   GraphBuilder builder(name);
   // A graph's inputs are numbered with those that are initializers; Run gives these their values.
   std::vector<TypedTensor> values;
@@ -226,8 +230,11 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
   graph.inputs.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     graph.inputs.push_back(*inputs[i]);
-    values.push_back(
-        {builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]), inputs[i]->type});
+    const auto value = known.find(inputs[i]->name);
+    const Buffer tensor = value != known.end()
+                              ? builder.AddConstant(value->second)
+                              : builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]);
+    values.push_back({tensor, inputs[i]->type});
   }
   Importer importer(model, &builder);
   MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));

@@ -2,7 +2,9 @@
 // computed, on the way. Thread rule: functions are re-entrant.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,23 @@
 
 namespace mycc {
 
+// An input as the model declares it, for whoever gives its value.
+struct OnnxInput {
+  std::string name, type;                     // ONNX's name of the element type: "INT64"
+  DType dtype;                                // of the array that holds its elements
+  bool is_bits = false;                       // the elements are the bits of floats that `dtype` does not say
+  std::optional<std::vector<int64_t>> shape;  // -1: a free extent; nullopt: any shape
+};
+// Makes the value of an input, of its type.
+using OnnxValue = std::function<absl::StatusOr<NDArray>(const OnnxInput&)>;
+
 struct OnnxOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // of inputs, by name: they fix free dimensions
+  std::map<std::string, OnnxValue> values;             // of inputs, by name, which become constants
 };
+
+// InvalidArgument for a shape that does not fit the declared one.
+absl::Status CheckValueShape(const OnnxInput& input, const std::vector<int64_t>& shape);
 
 // Errors name the file and the node: InvalidArgument for a file that is no sound model, with all free
 // dimensions where some are left; Unimplemented with all operators that are not supported; NotFound for a

@@ -20,8 +20,7 @@ NodeImport::NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTen
 absl::StatusOr<std::vector<int64_t>> NodeImport::ConstantInts(size_t i) const {
   if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected one"));
   const NDArray* value = builder_->ValueOf(In(i));
-  if (value == nullptr)
-    return NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
+  if (value == nullptr) return NotKnown(i);
   if (IsFloat(value->dtype))
     return Refuse(absl::StrCat("input ", i, " is of type ", DTypeName(value->dtype), "; expected integers"));
   std::vector<int64_t> ints(value->num_elements());
@@ -32,8 +31,7 @@ absl::StatusOr<std::vector<int64_t>> NodeImport::ConstantInts(size_t i) const {
 absl::StatusOr<std::vector<double>> NodeImport::ConstantFloats(size_t i) const {
   if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected one"));
   const NDArray* value = builder_->ValueOf(In(i));
-  if (value == nullptr)
-    return NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
+  if (value == nullptr) return NotKnown(i);
   std::vector<double> numbers(value->num_elements());
   for (size_t k = 0; k < numbers.size(); ++k) {
     const Scalar number = value->Get(k);
@@ -110,6 +108,25 @@ absl::StatusOr<std::vector<int64_t>> NodeImport::AxesOf(std::vector<int64_t> axe
   std::sort(axes.begin(), axes.end());
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) return Refuse("names an axis twice");
   return axes;
+}
+
+absl::Status NodeImport::NotKnown(size_t i) const {
+  if (!Has(i)) return Refuse(absl::StrCat("has no input ", i, "; expected one"));
+  const std::string name =
+      i < node_.inputs.size() ? absl::StrCat(" (`", node_.inputs[i], "`)") : std::string();
+  return absl::UnimplementedError(
+      absl::StrCat("input ", i, name, " is not known when the model is compiled", HowToKnow(In(i))));
+}
+
+std::string NodeImport::HowToKnow(const Buffer& tensor) const {
+  const std::vector<std::string> inputs = builder_->InputsOf(tensor);
+  if (inputs.empty()) return "";
+  return absl::StrCat("; ",
+                      absl::StrJoin(inputs, " ",
+                                    [](std::string* out, const std::string& input) {
+                                      absl::StrAppend(out, "--value ", input, "=...");
+                                    }),
+                      " would fix it");
 }
 
 absl::Status NodeImport::Expect(size_t least) const {

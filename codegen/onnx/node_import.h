@@ -82,6 +82,10 @@ class NodeImport {
   absl::Status NotSupported(const std::string& what) const {
     return absl::UnimplementedError(what + " is not supported");
   }
+  // Refuses the node because the value of input `i` is not known, and says how it could be.
+  absl::Status NotKnown(size_t i) const;
+  // "; --value axes=... would fix it", with the model's inputs that the tensor depends on; empty for none.
+  std::string HowToKnow(const Buffer& tensor) const;
   // Refuses a node with fewer inputs than `least`, or with one of the first `least` left out.
   absl::Status Expect(size_t least) const;
   absl::Status ExpectRank(size_t i, int64_t least, int64_t most) const;

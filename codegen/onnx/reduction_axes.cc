@@ -36,8 +36,7 @@ absl::StatusOr<std::vector<int64_t>> KnownAxes(const NodeImport& n) {
 // As many axes as the input names, in all ways that give the declared shape.
 absl::StatusOr<std::vector<ReducedAxes>> Candidates(const NodeImport& n) {
   const std::vector<int64_t>* declared = n.DeclaredShape(0);
-  if (declared == nullptr || n.Rank(1) != 1 || !IsInt(n.Type(1)))
-    return n.NotSupported("input 1 that is not known when the model is compiled");
+  if (declared == nullptr || n.Rank(1) != 1 || !IsInt(n.Type(1))) return n.NotKnown(1);
   const auto rank = static_cast<size_t>(n.Rank(0));
   std::vector<ReducedAxes> candidates;
   for (uint32_t set = 0; set < uint32_t{1} << rank; ++set) {
@@ -52,8 +51,7 @@ absl::StatusOr<std::vector<ReducedAxes>> Candidates(const NodeImport& n) {
     return n.Refuse(absl::StrCat("no ", n.In(1)->num_elements(), " axes of ", TypeText(n.In(0)),
                                  " give the declared shape ", ShapeText(*declared)));
   }
-  if (candidates.size() > kMostCandidates)
-    return n.NotSupported("input 1 that is not known when the model is compiled");
+  if (candidates.size() > kMostCandidates) return n.NotKnown(1);
   return candidates;
 }
 

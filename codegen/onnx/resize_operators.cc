@@ -57,8 +57,7 @@ class ResizeShape {
       MYCC_RETURN_IF_ERROR(SetKnown(numbers));
     } else {
       const std::vector<int64_t>* declared = n_.DeclaredShape(0);
-      if (declared == nullptr)
-        return n_.NotSupported("a result whose shape is not known when the model is compiled");
+      if (declared == nullptr) return n_.NotKnown(IndexOf(given));
       if (declared->size() != shape_.size())
         return n_.Refuse(absl::StrCat("the result is declared as ", ShapeText(*declared), "; expected rank ",
                                       shape_.size()));

@@ -21,7 +21,7 @@ absl::StatusOr<int64_t> ExtentFrom(const NodeImport& n, size_t i, int64_t axis) 
     const std::vector<int64_t>* declared = n.DeclaredShape(output);
     if (declared != nullptr && axis < static_cast<int64_t>(declared->size())) return (*declared)[axis];
   }
-  return n.NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
+  return n.NotKnown(i);
 }
 
 // The best element of an axis as stages, which run on GPUs too: values and indices.

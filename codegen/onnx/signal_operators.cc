@@ -23,10 +23,6 @@ absl::StatusOr<std::optional<int64_t>> KnownNumber(const NodeImport& n, size_t i
   return std::optional<int64_t>(values[0]);
 }
 
-absl::Status UnknownInput(const NodeImport& n, size_t i) {
-  return n.NotSupported(absl::StrCat("input ", i, " that is not known when the model is compiled"));
-}
-
 // Results of one shape, by the value of an input that is not known: that of the number it has, or the last.
 Buffer ChosenBy(GraphBuilder& g, const Buffer& number,
                 const std::vector<std::pair<int64_t, Buffer>>& results) {
@@ -76,7 +72,7 @@ absl::Status Dft(NodeImport& n) {
   }
   if (n.Has(1)) {
     MYCC_ASSIGN_OR_RETURN(const auto length, KnownNumber(n, 1));
-    if (!length) return UnknownInput(n, 1);
+    if (!length) return n.NotKnown(1);
     if (*length < 1) return n.Refuse(absl::StrCat("a transform of length ", *length, "; expected 1 or more"));
     t.length = *length;
   }
@@ -98,7 +94,7 @@ absl::Status Dft(NodeImport& n) {
       results.emplace_back(axis, *one);
       results.emplace_back(axis - n.Rank(0), *one);
     }
-    if (results.empty()) return UnknownInput(n, 2);
+    if (results.empty()) return n.NotKnown(2);
     y = ChosenBy(n.g(), n.In(2), results);
   }
   n.Set(0, y, n.Typed(0).type);
@@ -143,7 +139,7 @@ absl::StatusOr<std::vector<int64_t>> FrameLengths(const NodeImport& n, bool is_o
   if (n.Has(2)) return std::vector<int64_t>{n.Shape(2)[0]};
   if (!n.Has(3)) return std::vector<int64_t>{n.Shape(0)[1]};
   const std::vector<int64_t>* declared = n.DeclaredShape(0);
-  if (declared == nullptr || declared->size() != 4) return UnknownInput(n, 3);
+  if (declared == nullptr || declared->size() != 4) return n.NotKnown(3);
   if (!is_one_sided) return std::vector<int64_t>{(*declared)[2]};
   return std::vector<int64_t>{2 * (*declared)[2] - 2, 2 * (*declared)[2] - 1};
 }
@@ -155,7 +151,7 @@ absl::StatusOr<int64_t> NumberOfFrames(const NodeImport& n, std::optional<int64_
   if (step && *step < 1) return n.Refuse(absl::StrCat("the frame step is ", *step, "; expected 1 or more"));
   if (step) return 1 + (signal - length) / *step;
   const std::vector<int64_t>* declared = n.DeclaredShape(0);
-  if (declared == nullptr || declared->size() != 4) return UnknownInput(n, 1);
+  if (declared == nullptr || declared->size() != 4) return n.NotKnown(1);
   return (*declared)[1];
 }
 
@@ -204,7 +200,7 @@ absl::StatusOr<int64_t> SizeFrom(const NodeImport& n, size_t i, size_t axis) {
   MYCC_ASSIGN_OR_RETURN(std::optional<int64_t> size, KnownNumber(n, i));
   const std::vector<int64_t>* declared = n.DeclaredShape(0);
   if (!size && declared != nullptr && axis < declared->size()) size = (*declared)[axis];
-  if (!size) return UnknownInput(n, i);
+  if (!size) return n.NotKnown(i);
   if (*size < 0) return n.Refuse(absl::StrCat("input ", i, " is ", *size, "; expected 0 or more"));
   if (const std::string problem = ShapeProblem({*size}); !problem.empty()) return n.Refuse(problem);
   return *size;

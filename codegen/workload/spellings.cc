@@ -233,7 +233,7 @@ std::string SpellingOfType(const std::string& word) {
   if (const char* type = Find(kTypes, plain)) return Written(word, type);
   const bool is_number = absl::StartsWith(plain, "int") || absl::StartsWith(plain, "uint") ||
                          absl::StartsWith(plain, "i1") || absl::StartsWith(plain, "u");
-  return is_number ? "the integers are i64, i32, i8 and u8" : "";
+  return is_number ? "the integers have 64, 32, 16 or 8 bits: i64, u64, .. i8, u8" : "";
 }
 
 std::string SpellingOfSigns(const std::string& previous, const std::string& token) {

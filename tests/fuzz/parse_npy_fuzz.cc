@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "mycc/npy.h"
+#include "command/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));

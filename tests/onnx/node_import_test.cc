@@ -54,7 +54,7 @@ TEST(NodeImportTest, ConstantInputs) {
   const NodeImport n =
       one.Import({{x, kInt64}, {b.Ints({3, 4}), kInt64}, {b.Number(DType::kF32, 0.5), kFloat}});
   EXPECT_EQ(n.ConstantInts(0).status().message(),
-            "input 0 that is not known when the model is compiled is not supported");
+            "input 0 is not known when the model is compiled; --value x=... would fix it");
   EXPECT_THAT(n.ConstantInts(1).value(), ElementsAre(3, 4));
   EXPECT_EQ(n.ConstantInts(2).status().message(), "input 2 is of type f32; expected integers");
   EXPECT_EQ(n.ConstantInts(3).status().message(), "has no input 3; expected one");

@@ -144,7 +144,9 @@ TEST(DiagnosticsTest, TypesOfOthersHaveASpelling) {
   EXPECT_EQ(HintForType("F16"), "`F16` is written f16");
   EXPECT_EQ(HintForType("bfloat16"), "`bfloat16` is written bf16");
   EXPECT_EQ(HintForType("size_t"), "`size_t` is written i64");
-  EXPECT_EQ(HintForType("int16"), "the integers are i64, i32, i8 and u8");
+  EXPECT_EQ(HintForType("int16"), "`int16` is written i16");
+  EXPECT_EQ(HintForType("uint64_t"), "`uint64_t` is written u64");
+  EXPECT_EQ(HintForType("int24"), "the integers have 64, 32, 16 or 8 bits: i64, u64, .. i8, u8");
 }
 
 TEST(DiagnosticsTest, TheNearestNameIsProposed) {

@@ -1,4 +1,4 @@
-#include "mycc/npy.h"
+#include "command/npy.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,6 +1,6 @@
 // .npy files: written arrays are read back, files written by NumPy are read, and everything else is refused
 // in words.
-#include "mycc/npy.h"
+#include "command/npy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

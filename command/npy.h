@@ -1,4 +1,4 @@
-// Reads and writes NumPy's .npy files, the inputs and outputs of `mycc run`.
+// Reads and writes NumPy's .npy files: the inputs and outputs of `mycc run`, and values of a model's inputs.
 #pragma once
 
 #include <cstdint>
