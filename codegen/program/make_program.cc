@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "codegen/graph/stage_reads.h"
 #include "codegen/program/memory_plan.h"
+#include "codegen/program/normal_form.h"
 #include "codegen/program/partition.h"
 #include "codegen/program/program.h"
 #include "codegen/workload/canonical.h"
@@ -150,7 +151,7 @@ class ProgramMaker {
       workload.inputs.push_back({input, ConstantOf(RootOf(input)) != nullptr});
     workload.outputs = group.outputs;
     for (size_t i : group.nodes) workload.stages.push_back(std::get<Stage>(graph_.nodes[i].made_by));
-    return workload;
+    return NormalForm(std::move(workload));
   }
 
   // The number of a workload's kernel: an earlier one where the computation is the same.
