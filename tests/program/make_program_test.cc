@@ -34,7 +34,10 @@ class ProgramRun {
     const size_t num_inputs = launch.tensors.size() - launch.num_outputs;
     std::vector<NDArray> values;
     for (size_t i = 0; i < num_inputs; ++i) {
-      values.push_back(NDArray::Zeros(launch.tensors[i]->dtype, launch.tensors[i]->shape));
+      // A kernel may take the tensor in another shape, with the same bytes.
+      const Buffer& tensor =
+          launch.kernel < 0 ? launch.tensors[i] : program_.kernels[launch.kernel].inputs[i].tensor;
+      values.push_back(NDArray::Zeros(tensor->dtype, tensor->shape));
       std::memcpy(values.back().bytes.data(), At(launch.places[i], values.back().bytes.size()),
                   values.back().bytes.size());
     }
