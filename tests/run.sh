@@ -33,15 +33,8 @@ timed() {
 
 # Installs the Debian packages, and those of tests/requirements.txt into .venv, which is first in PATH from here on.
 set_up() {
-  bash deploy/packages.sh || return
-  if [[ ! -x .venv/bin/python3 ]]; then
-    python3 -m venv .venv || return
-  fi
+  bash deploy/packages.sh && bash deploy/python.sh || return
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
-  if ! python3 -c 'import importlib.metadata as m; [m.version(p) for p in ("numpy", "nvidia-cuda-nvrtc", "ml_dtypes", "onnx", "onnxruntime")]' \
-    2>/dev/null; then
-    python3 -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
-  fi
 }
 
 # build PRESET: configures, and builds what the preset names. A build that fails counts as one failed test.

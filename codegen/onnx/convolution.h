@@ -1,4 +1,4 @@
-// What convolutions, transposed and deformable ones share. Internal to this folder. Thread rule: pure
+// Shared by convolutions, transposed and deformable ones. Internal to this folder. Thread rule: pure
 // functions.
 #pragma once
 

@@ -55,65 +55,6 @@ absl::Status IsInf(NodeImport& n) {
   });
 }
 
-// One step of Gaussian elimination with partial pivoting on [batch, size, size]: the pivot, with the sign of
-// the exchange of rows, and the matrices that are left.
-struct Elimination {
-  Buffer pivot, rest;
-};
-
-Elimination Eliminate(GraphBuilder& g, const Buffer& matrices) {
-  const int64_t batch = matrices->shape[0], left = matrices->shape[1] - 1;
-  const Buffer best = g.Reduce(ReduceOp::kArgMax, {batch}, {left + 1}, [&](const Axes& a, const Axes& r) {
-    return Magnitude(Load(matrices, {a[0], r[0], IntConst(0)}));
-  });
-  const auto pivot_row = [&](const Expr& b, const Expr& column) {
-    const Expr row = ClampTo(MakeCast(DType::kI64, Load(best, {b})), IntConst(0), IntConst(left));
-    return Load(matrices, {b, row, column});
-  };
-  Elimination step;
-  step.pivot = g.Map({batch}, [&](const Axes& a) {
-    const Expr pivot = pivot_row(a[0], IntConst(0));
-    return MakeSelect(MakeBinary(Op::kEq, Load(best, {a[0]}), IntConst(0, DType::kI32)), pivot,
-                      Negative(pivot));
-  });
-  // The first row takes the pivot's place.
-  step.rest = g.Map({batch, left, left}, [&](const Axes& a) {
-    const Expr is_pivot = MakeBinary(Op::kEq, MakeCast(DType::kI64, Load(best, {a[0]})), a[1] + 1);
-    const auto row = [&](const Expr& column) {
-      return MakeSelect(is_pivot, Load(matrices, {a[0], IntConst(0), column}),
-                        Load(matrices, {a[0], a[1] + 1, column}));
-    };
-    const Expr pivot = pivot_row(a[0], IntConst(0)), zero = NumberLike(pivot, 0);
-    const Expr factor = MakeSelect(MakeBinary(Op::kEq, pivot, zero), zero, Quotient(row(IntConst(0)), pivot));
-    return row(a[2] + 1) - factor * pivot_row(a[0], a[2] + 1);
-  });
-  return step;
-}
-
-absl::Status Det(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesFloats));
-  const std::vector<int64_t>& shape = n.Shape(0);
-  const size_t rank = shape.size();
-  if (rank < 2 || shape[rank - 1] != shape[rank - 2])
-    return n.Refuse(absl::StrCat("input 0 is ", TypeText(n.In(0)), "; expected square matrices"));
-  constexpr int64_t kLargest = 64;  // each row is a step of its own
-  const int64_t size = shape[rank - 1];
-  if (size > kLargest) return n.NotSupported(absl::StrCat("a determinant of ", size, " rows"));
-  const std::vector<int64_t> outer(shape.begin(), shape.end() - 2);
-  const int64_t batch = ElementsOf(outer);
-  const DType dtype = n.Type(0), wide = IsNarrowFloat(dtype) ? DType::kF32 : dtype;
-  Buffer matrices = n.g().AddReshape(n.g().Cast(n.In(0), wide), {batch, size, size});
-  Buffer product = n.g().Map({batch}, [&](const Axes&) { return FloatConst(1, wide); });
-  for (int64_t left = size; left > 0; --left) {
-    const Elimination step = Eliminate(n.g(), matrices);
-    const Buffer before = product;
-    product =
-        n.g().Map({batch}, [&](const Axes& a) { return Load(before, {a[0]}) * Load(step.pivot, {a[0]}); });
-    matrices = step.rest;
-  }
-  n.Set(0, n.g().AddReshape(n.g().Cast(product, dtype), outer));
-  return absl::OkStatus();
-}
 
 constexpr Operator kMathTable[] = {
     {"Acos", Composed<AcosOf>},
@@ -124,7 +65,6 @@ constexpr Operator kMathTable[] = {
     {"Atanh", Composed<AtanhOf>, 9},
     {"Cos", Primitive<Op::kCos>},
     {"Cosh", Composed<CoshOf>, 9},
-    {"Det", Det, 11},
     {"Erf", Erf, 9},
     {"IsInf", IsInf, 10},
     {"IsNaN", IsNan, 9},

@@ -12,11 +12,11 @@
 namespace mycc::onnx {
 namespace {
 
-using ElementAt = std::function<Expr(const Axes&)>;
+using ElementValue = std::function<Expr(const Axes&)>;
 
 // Means over axes of a tensor, which keep extent 1.
 Buffer MeanOver(GraphBuilder& g, const std::vector<int64_t>& shape, const std::vector<int64_t>& axes,
-                const ElementAt& value) {
+                const ElementValue& value) {
   const Buffer sums = ReduceOver(g, ReduceOp::kSum, shape, axes, true, value);
   const auto count = static_cast<double>(CountOver(shape, axes));
   return g.Map(sums->shape, [&](const Axes& at) {
@@ -30,7 +30,7 @@ struct Moments {
 };
 
 Moments MomentsOver(GraphBuilder& g, const std::vector<int64_t>& shape, const std::vector<int64_t>& axes,
-                    const ElementAt& value) {
+                    const ElementValue& value) {
   const Buffer mean = MeanOver(g, shape, axes, value);
   const Buffer variance = MeanOver(g, shape, axes, [&](const Axes& at) {
     const Expr difference = value(at) - BroadcastLoad(mean, at);

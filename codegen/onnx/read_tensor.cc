@@ -48,7 +48,7 @@ struct ExternalPlace {
   int64_t offset = 0, length = -1;
 };
 
-absl::StatusOr<ExternalPlace> PlaceOf(const onnx_file::Tensor& tensor) {
+absl::StatusOr<ExternalPlace> ExternalPlaceOf(const onnx_file::Tensor& tensor) {
   ExternalPlace place;
   for (const onnx_file::StringEntry& entry : tensor.external_data()) {
     if (entry.key() == "location") place.file = entry.value();
@@ -71,7 +71,7 @@ absl::StatusOr<ExternalPlace> PlaceOf(const onnx_file::Tensor& tensor) {
 
 absl::StatusOr<std::vector<uint8_t>> ReadExternal(const onnx_file::Tensor& tensor, const std::string& folder,
                                                   int64_t expected) {
-  MYCC_ASSIGN_OR_RETURN(const ExternalPlace place, PlaceOf(tensor));
+  MYCC_ASSIGN_OR_RETURN(const ExternalPlace place, ExternalPlaceOf(tensor));
   if (place.length >= 0 && place.length != expected) {
     return Bad(tensor, absl::StrCat("external data of ", place.length, " bytes; expected ", expected,
                                     " for its type and shape"));

@@ -35,7 +35,7 @@ absl::Status ExpectOneForEachAxis(const NodeImport& n, const Buffer& input, cons
   return n.Refuse(absl::StrCat(what, " are ", TypeText(input), "; expected ", count, " numbers"));
 }
 
-Expr ElementOf(const GraphBuilder& g, const Buffer& tensor, size_t i) {
+Expr ResizeNumber(const GraphBuilder& g, const Buffer& tensor, size_t i) {
   if (const NDArray* value = g.ValueOf(tensor)) {
     const Scalar number = value->Get(static_cast<int64_t>(i));
     return FloatConst(IsFloat(tensor->dtype) ? number.f : static_cast<double>(number.i), DType::kF64);
@@ -114,10 +114,10 @@ class ResizeShape {
 
 // The scale of the axis inputs.axes[k] when it is known at run time alone.
 Expr ScaleAtRunTime(const GraphBuilder& g, const ResizeInputs& inputs, size_t k) {
-  if (inputs.scales != nullptr) return ElementOf(g, inputs.scales, k);
+  if (inputs.scales != nullptr) return ResizeNumber(g, inputs.scales, k);
   const auto quotient = [&](size_t i) {
     const double extent = static_cast<double>(inputs.x->shape[inputs.axes[i]]);
-    return Quotient(ElementOf(g, inputs.sizes, i), FloatConst(extent, DType::kF64));
+    return Quotient(ResizeNumber(g, inputs.sizes, i), FloatConst(extent, DType::kF64));
   };
   if (inputs.policy == "stretch") return quotient(k);
   Expr scale = quotient(0);
@@ -139,8 +139,8 @@ std::vector<ResizedAxis> ResizedAxes(const GraphBuilder& g, const ResizeInputs& 
     axis.scale = axis.known_scale ? FloatConst(*axis.known_scale, DType::kF64) : ScaleAtRunTime(g, inputs, k);
     bool is_whole = true;
     if (is_cropped) {
-      axis.roi_begin = ElementOf(g, inputs.roi, k);
-      axis.roi_end = ElementOf(g, inputs.roi, inputs.axes.size() + k);
+      axis.roi_begin = ResizeNumber(g, inputs.roi, k);
+      axis.roi_end = ResizeNumber(g, inputs.roi, inputs.axes.size() + k);
       const auto is = [](const Expr& e, double value) { return e->op == Op::kConst && e->value.f == value; };
       is_whole = is(axis.roi_begin, 0) && is(axis.roi_end, 1);
     }

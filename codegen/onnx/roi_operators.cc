@@ -14,7 +14,7 @@ namespace {
 Expr LargerOf(const Expr& a, const Expr& b) { return MakeBinary(Op::kMax, a, b); }
 Expr BothOf(const Expr& a, const Expr& b) { return MakeBinary(Op::kAnd, a, b); }
 
-// What both operators share. Axis 0 of the two is the image's rows, and axis 1 its columns.
+// Shared by both operators. Axis 0 of the two is the image's rows, and axis 1 its columns.
 struct Regions {
   Buffer x, rois;
   int64_t first_column = 0;  // of the coordinates x1, y1, x2, y2 in rois
@@ -30,7 +30,7 @@ struct Regions {
   }
 };
 
-// RoiAlign samples bins at grid points: `samples` for each axis of a bin, of which the first `used` count.
+// RoiAlign samples bins at grid points: `samples` for each axis of a bin. The first `used` count.
 struct AlignedRegions : Regions {
   Buffer batch;
   bool half_pixel = true, is_max = false;

@@ -24,6 +24,24 @@ absl::StatusOr<int64_t> ExtentFrom(const NodeImport& n, size_t i, int64_t axis) 
   return n.NotKnown(i);
 }
 
+// The best element of an axis as stages, which run on GPUs too: values and indices.
+std::vector<Buffer> BestElements(GraphBuilder& g, const Buffer& x, int64_t axis, bool is_largest) {
+  std::vector<int64_t> shape = x->shape;
+  shape[axis] = 1;
+  const auto at = [axis](Axes axes, Expr place) {
+    axes[axis] = std::move(place);
+    return axes;
+  };
+  const ReduceOp op = is_largest ? ReduceOp::kArgMax : ReduceOp::kArgMin;
+  const Buffer places = g.Reduce(op, shape, {x->shape[axis]},
+                                 [&](const Axes& a, const Axes& r) { return Load(x, at(a, r[0])); });
+  const Buffer values = g.Map(shape, [&](const Axes& a) {
+    const Expr place = MakeCast(DType::kI64, Load(places, a));
+    return Load(x, at(a, ClampTo(place, IntConst(0), IntConst(x->shape[axis] - 1))));
+  });
+  return {values, g.Cast(places, DType::kI64)};
+}
+
 // Up to opset 9, k is an attribute.
 absl::Status TopK(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(n.HasAttribute("k") ? 1 : 2));
@@ -37,9 +55,13 @@ absl::Status TopK(NodeImport& n) {
   std::vector<int64_t> shape = x->shape;
   if (k < 0 || k > shape[axis]) return n.Refuse(absl::StrCat("k is ", k, "; expected 0 to ", shape[axis]));
   shape[axis] = k;
-  const int64_t is_largest = n.Int("largest", 1) != 0;
+  const bool is_largest = n.Int("largest", 1) != 0;
+  // NaN is the best of floats for argmin too, and the last here.
+  const bool is_reduction =
+      k == 1 && x->shape[axis] < (int64_t{1} << 31) && (is_largest || !IsFloat(x->dtype));
   const std::vector<Buffer> best =
-      n.g().Call("top_k", {axis, is_largest}, {x}, {{x->dtype, shape}, {DType::kI64, shape}});
+      is_reduction ? BestElements(n.g(), x, axis, is_largest)
+                   : n.g().Call("top_k", {axis, is_largest}, {x}, {{x->dtype, shape}, {DType::kI64, shape}});
   n.Set(0, best[0], n.Typed(0).type);
   n.Set(1, best[1]);
   return absl::OkStatus();

@@ -143,6 +143,19 @@ TEST(InlineMovesTest, ContractionsKeepPlainIndices) {
   EXPECT_THAT(text, HasSubstr("= exp(v0[a0,a1//2])\n"));
 }
 
+TEST(InlineMovesTest, ExpressionsKeepToTheLimitsOfTheLanguage) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {12}), y = b.AddInput("y", DType::kF32, {12});
+  Buffer shuffled = x, flipped = y;
+  for (int i = 0; i < 300; ++i) {
+    shuffled =
+        b.Map({12}, [&](const Axes& a) { return Load(shuffled, {Mod(a[0], 3) * 4 + FloorDiv(a[0], 3)}); });
+    flipped = b.Map({12}, [&](const Axes& a) { return Load(flipped, {IntConst(11) - a[0]}); });
+  }
+  b.AddOutput("y", Sum(&b, shuffled, flipped));
+  After(InlineMoves, b.Finish());
+}
+
 TEST(InlineMovesTest, GathersStay) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {4}), at = b.AddInput("at", DType::kI64, {3});

@@ -276,7 +276,7 @@ RESNET50 = (  # of examples/resnet50_b1_f32.te: name, extent and channels of the
 
 
 def resnet50():
-    """The layers of examples/resnet50_b1_f32.te, which deploy/quickstart.sh compares."""
+    """The layers of examples/resnet50_b1_f32.te, for peers_cpu."""
     return named([max_pool("pool1_max_3x3_s2", (1, 112, 112, 64), 3, 2), average_all("pool5_avg_7x7", (1, 7, 7, 2048)),
                   linear("fc_2048_1000", 1, 1000, 2048),
                   *(conv(name, (1, h, h, c), k, kernel, stride, epilogue=epilogue) for name, h, c, k, kernel, stride, epilogue in RESNET50)])

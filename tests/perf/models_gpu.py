@@ -36,6 +36,7 @@ def parse_arguments(words=None):
     parser.add_argument("--no-tune", action="store_true", help="tune nothing; with --log, compile with what it has")
     parser.add_argument("--budget", default="60s", help="tuning time of each model, as mycc-tune takes it")
     parser.add_argument("--log", type=pathlib.Path, help="a tuning log to use and keep; one in --work if not given")
+    parser.add_argument("--profile", action="store_true", help="also write the time of each kernel of both sides to NAME.profile.txt in --work")
     parser.add_argument("--turns", type=int, default=20, help="how often both take turns")
     return parser.parse_args(words)
 
@@ -178,6 +179,19 @@ def take_turns(replays, turns):
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
+def kernel_times(call):
+    """The table of PyTorch's profiler: each kernel's time in a few calls."""
+    import torch
+
+    call()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(5):
+            call()
+        torch.cuda.synchronize()
+    return profile.key_averages().table(sort_by="cuda_time_total", row_limit=60, max_name_column_width=60)
+
+
 def compare(arguments, case, log):
     import torch
 
@@ -201,14 +215,17 @@ def compare(arguments, case, log):
         compiled(*images)
         peer_seconds = round(time.monotonic() - begin, 1)
         replays = {"peer": captured(lambda: compiled(*images))}
-        apart = 0.0
+        apart, profiles = 0.0, {"PyTorch": lambda: compiled(*images)}
         for name, path in libraries.items():
             ours = Ours(path, inputs)
             apart = max(apart, difference(ours.outputs[0], reference))
             replays[name] = captured(ours.call(inputs))
+            profiles[name] = ours.call(inputs)
         if not apart <= LARGEST_DIFFERENCE:
             raise harness.BenchmarkError(f"our result differs from PyTorch's by {apart:.3g} of its size; expected at most {LARGEST_DIFFERENCE:g}")
         times = take_turns(replays, arguments.turns)
+        if arguments.profile:
+            (arguments.work / f"{case.name}.profile.txt").write_text("".join(f"{name}\n{kernel_times(call)}\n" for name, call in profiles.items()))
     return Row(case.name, times.get("untuned"), times.get("tuned"), times["peer"], tune_seconds, peer_seconds, apart)
 
 

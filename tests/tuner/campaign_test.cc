@@ -170,9 +170,9 @@ TEST(CampaignTest, ALittleExpectedGainEndsTheCampaign) {
     EXPECT_EQ(campaign.stop_reason(), StopReason::kGain);
     return now;
   };
-  EXPECT_EQ(run({}), 60) << "not before a minute";
+  EXPECT_EQ(run({}), 70) << "a minute, and two generations of each";
   const std::vector<Proposal> whole = proposals;
-  EXPECT_EQ(run({whole.begin(), whole.begin() + 3}), 60);
+  EXPECT_EQ(run({whole.begin(), whole.begin() + 3}), 70);
   EXPECT_EQ(proposals, whole);
 }
 

@@ -32,6 +32,11 @@ TEST(GainForecastTest, SaysNothingWhileTooLittleIsKnown) {
       << "one was never measured";
   EXPECT_FALSE(ForecastMinute({}, {Measured(1, {1.0}), Measured(1, {1.0})}, times, 80))
       << "none was measured twice";
+  EXPECT_FALSE(ForecastMinute({}, {Measured(8, {1.0, 1.0}), Measured(1, {1.0})}, times, 80))
+      << "a ninth was measured once";
+  EXPECT_TRUE(ForecastMinute({}, {Measured(10, {1.0, 1.0}), Measured(1, {1.0})}, times, 80));
+  EXPECT_TRUE(ForecastMinute({.min_share = 0.2}, {Measured(8, {1.0, 1.0}), Measured(1, {1.0})}, times, 80))
+      << "it is to have no other";
   EXPECT_TRUE(ForecastMinute({}, {Measured(1, {1.0, 1.0}), Measured(1, {std::nullopt})}, times, 80))
       << "one that fails does not hold up the others";
 }
@@ -58,13 +63,14 @@ TEST(GainForecastTest, AMinuteWithoutAnyGainPromisesNone) {
   EXPECT_GT(ForecastMinute({}, {Measured(1, best)}, Every(10, 8), 80)->gain_seconds, 0);
 }
 
-// The others' second generations gained a fifth: so will the one of the task that has had none.
+// The other's second generation gained a fifth: so will the one of the task that has had none.
 TEST(GainForecastTest, ATaskThatWasMeasuredOnceIsExpectedToBeLikeTheOthers) {
-  const std::vector<std::optional<double>> stalled = {1.0, 0.8, 0.8, 0.8, 0.8};
-  const std::vector<ProposedAt> times = Every(60, 6);
-  EXPECT_NEAR(ForecastMinute({}, {Measured(1, stalled), Measured(1, {5.0})}, times, 360)->gain_seconds,
-              5 * 0.2, 1e-9);
-  EXPECT_EQ(ForecastMinute({}, {Measured(1, stalled)}, times, 360)->gain_seconds, 0);
+  std::vector<std::optional<double>> stalled(40, 0.8);
+  stalled[0] = 1.0;
+  const std::vector<ProposedAt> times = Every(60, 41);
+  EXPECT_NEAR(ForecastMinute({}, {Measured(20, stalled), Measured(1, {1.0})}, times, 2460)->gain_seconds, 0.2,
+              1e-9);
+  EXPECT_EQ(ForecastMinute({}, {Measured(20, stalled)}, times, 2460)->gain_seconds, 0);
 }
 
 TEST(GainForecastTest, TheMinuteGoesWhereItGainsMost) {

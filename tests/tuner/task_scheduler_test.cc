@@ -48,6 +48,19 @@ TEST(TaskSchedulerTest, ATaskBehindItsFamilyIsPromising) {
   EXPECT_EQ(NextTask({}, tasks, 0).task, 1);
 }
 
+// It never reaches the FLOP/s of its family: the others have their turns.
+TEST(TaskSchedulerTest, ATaskThatStaysBehindItsFamilyDoesNotDrainTheOthers) {
+  std::vector<TaskProgress> tasks = {Progress(1, {1.0, 1.0}),
+                                     Progress(1, std::vector<std::optional<double>>(6, 0.9)),
+                                     Progress(1, {0.1, 0.1})};
+  tasks[1].info.flops = tasks[2].info.flops = 1e9;
+  tasks[1].info.family = tasks[2].info.family = "conv";
+  EXPECT_EQ(NextTask({}, tasks, 0).task, 1);
+  tasks[1] = Progress(1, std::vector<std::optional<double>>(7, 0.9));
+  tasks[1].info = {1, 1e9, "conv"};
+  EXPECT_EQ(NextTask({}, tasks, 0).task, 0);
+}
+
 TEST(TaskSchedulerTest, FruitlessTasksAreNotStarved) {
   const SchedulerConfig config;
   std::vector<TaskProgress> tasks = {Progress(1, {1.0, 0.9}), Progress(1, {std::nullopt})};

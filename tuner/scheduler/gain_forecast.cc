@@ -30,6 +30,20 @@ std::vector<int> InTheLastMinute(const std::vector<ProposedAt>& proposed, double
   return counts;
 }
 
+// Whether the second generations speak for all: tasks that may have one, and had none, take little of the
+// latency.
+bool IsCovered(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks, double latency) {
+  constexpr double kMostUnknown = 0.1;
+  double unknown = 0;
+  for (const TaskProgress& task : tasks) {
+    if (task.best_seconds.size() != 1 || !task.best_seconds[0]) continue;
+    const double seconds = task.info.weight * *task.best_seconds[0];
+    const bool is_over = task.exhausted || task.trials >= config.max_trials_per_task;
+    if (!is_over && seconds >= config.min_share * latency) unknown += seconds;
+  }
+  return unknown <= kMostUnknown * latency;
+}
+
 // The best times of a task, from its first valid one on.
 std::vector<double> Fall(const TaskProgress& task) {
   std::vector<double> fall;
@@ -86,6 +100,7 @@ std::optional<GainForecast> ForecastMinute(SchedulerConfig config, std::vector<T
     prospects.push_back(ProspectOf(fall, recent[i], *second_gain));
     if (!fall.empty()) forecast.latency_seconds += task.info.weight * fall.back();
   }
+  if (!IsCovered(config, tasks, forecast.latency_seconds)) return std::nullopt;
   config.max_trials = std::numeric_limits<int64_t>::max();
   for (double left = Pace(proposed); left > 0; left -= 1) {
     const TaskChoice choice = NextTask(config, tasks, 0);

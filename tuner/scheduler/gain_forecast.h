@@ -22,7 +22,8 @@ struct ProposedAt {
 };
 
 // `proposed`: the generations of all tasks in order; `now` in seconds of the search. Nullopt while too little
-// is known: in the first minute, while a task has not been measured, and while none was measured twice.
+// is known: in the first minute, while a task has not been measured, and while tasks with one generation take
+// more than a tenth of the latency, unless they are to have no other.
 //
 // A task's next generation gains as much as the mean of its latest ones, those of the last minute and three
 // at least. Where it has had fewer, the second generations of all tasks stand for the missing ones. Further

@@ -28,13 +28,19 @@ double GenerationsSpent(const SchedulerConfig& config, const TaskProgress& task)
   return std::max(kLeast, static_cast<double>(task.trials) / static_cast<double>(config.generation_size));
 }
 
+// Two windows of generations have gained nothing.
+bool HasStalled(const SchedulerConfig& config, const TaskProgress& task) {
+  const int last = static_cast<int>(task.best_seconds.size()) - 1, first = last - 2 * config.window;
+  return first >= 0 && task.best_seconds[first] == task.best_seconds[last];
+}
+
 // The most that one more generation may gain: a share that shrinks with every generation spent, or the
-// distance to the family's best FLOP/s.
+// distance to the family's best FLOP/s, unless the task comes no nearer to it.
 double PossibleGain(const SchedulerConfig& config, const TaskProgress& task,
                     const std::vector<TaskProgress>& tasks) {
   const double seconds = *BestOf(task);
   double gain = seconds / GenerationsSpent(config, task);
-  if (task.info.family.empty() || task.info.flops <= 0) return gain;
+  if (task.info.family.empty() || task.info.flops <= 0 || HasStalled(config, task)) return gain;
   double best_flops_per_second = 0;
   for (const TaskProgress& other : tasks) {
     if (&other == &task || other.info.family != task.info.family) continue;

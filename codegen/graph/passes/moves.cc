@@ -8,6 +8,7 @@
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/permute.h"
 #include "codegen/graph/stage_reads.h"
+#include "codegen/workload/check.h"
 
 namespace mycc {
 namespace {
@@ -30,6 +31,26 @@ bool ReadsData(const ExprNode& load) {
 
 bool IsMoveStage(const Stage& stage) {
   return stage.reduce == ReduceOp::kNone && stage.value->op == Op::kLoad && !ReadsData(*stage.value);
+}
+
+// Whether a read keeps far within the language's limits. Moves of moves would otherwise make indices whose
+// size doubles with each.
+bool IsSmallRead(const ExprNode& load) {
+  constexpr int kMostNodes = 64, kMostDivisions = 4;
+  int nodes = 0, divisions = 0;
+  for (const Expr& index : load.args) {
+    Visit(index, [&](const ExprNode& e) {
+      ++nodes;
+      divisions += e.op == Op::kFloorDiv || e.op == Op::kMod ? 1 : 0;
+    });
+  }
+  return nodes <= kMostNodes && divisions <= kMostDivisions;
+}
+
+bool IsSound(const Stage& stage) {
+  std::unordered_set<const BufferNode*> readable;
+  for (const Buffer& read : TensorsIn(stage.value)) readable.insert(read.get());
+  return !CheckStage(stage, readable).has_value();
 }
 
 // The only tensor that an element-wise stage reads in its own shape; null for other stages.
@@ -85,6 +106,7 @@ Graph InlineMoves(Graph graph, const Target&) {
     Stage* stage = std::get_if<Stage>(&node.made_by);
     if (stage == nullptr) continue;
     const bool is_heavy = KindOf(*stage) == StageKind::kHeavy;
+    const Expr before = stage->value;
     stage->value = Rewrite(stage->value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad) return nullptr;
       const auto move = moves.find(e->buffer.get());
@@ -92,8 +114,9 @@ Graph InlineMoves(Graph graph, const Target&) {
       Expr read = ReadThrough(*move->second, *e);
       const bool plain = std::all_of(read->args.begin(), read->args.end(), IsPlain);
       // A contraction reads along its axes, so its indices stay simple.
-      return is_heavy && !plain ? nullptr : read;
+      return (is_heavy && !plain) || !IsSmallRead(*read) ? nullptr : read;
     });
+    if (stage->value != before && !IsSound(*stage)) stage->value = before;
     if (IsMoveStage(*stage)) moves[stage->output.get()] = stage;
   }
   return graph;
