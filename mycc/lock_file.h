@@ -29,7 +29,7 @@ struct LockFile {
   std::vector<LockedKernel> kernels;
 };
 
-// What a build with these kernels is to be locked to. `program` is null for workloads.
+// The lock file of a build with these kernels. `program` is null for workloads.
 absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
                                 const std::vector<Found>& found, const ModelProgram* program);
 

@@ -36,9 +36,11 @@ class CompletionTest(unittest.TestCase):
 
     def test_options(self):
         self.assertEqual(self.bash("mycc compile --st"), ["--strict"])
+        for command in ("mycc compile", "mycc explain", "mycc tasks", "mycc-tune tune", "mycc-tune best"):
+            self.assertEqual(self.bash(f"{command} --val"), ["--value"])
         self.assertEqual(self.bash("mycc-tune log list --new"), ["--newest"])
         self.assertEqual(self.bash("mycc-tune log gc --new"), [])
-        self.assertEqual(self.bash("mycc compile --sh"), [], "what is reserved is not offered")
+        self.assertEqual(self.bash("mycc compile --tuning-s"), [], "what is reserved is not offered")
         self.assertEqual(self.bash("mycc tasks --col"), ["--color"])
 
     def test_values(self):

@@ -43,6 +43,21 @@ TEST(GraphBuilderTest, WhatReadsAnInputIsNot) {
   EXPECT_EQ(b.ValueOf(x), nullptr);
 }
 
+TEST(GraphBuilderTest, TensorsDependOnInputs) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {2, 3}), y = b.AddInput("y", DType::kF32, {2, 3});
+  const Buffer z = b.AddInput("z", DType::kF32, {2, 3});
+  const auto sum = [&](const Buffer& one, const Buffer& other) {
+    return b.Map({2, 3},
+                 [&](const Axes& axes) { return MakeBinary(Op::kAdd, Load(one, axes), Load(other, axes)); });
+  };
+  const Buffer of_two = b.AddReshape(sum(z, sum(x, b.AddConstant(NDArray::Zeros(DType::kF32, {2, 3})))), {6});
+  sum(y, z);
+  EXPECT_EQ(b.InputsOf(of_two), (std::vector<std::string>{"x", "z"}));
+  EXPECT_EQ(b.InputsOf(y), std::vector<std::string>{"y"});
+  EXPECT_TRUE(b.InputsOf(b.Number(DType::kF32, 1)).empty());
+}
+
 TEST(GraphBuilderTest, LargeStagesOfConstantsStay) {
   GraphBuilder b("g");
   const Buffer one = b.Number(DType::kF32, 1);

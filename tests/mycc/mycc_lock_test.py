@@ -5,6 +5,12 @@ import pathlib
 import sys
 import unittest
 
+try:
+    import numpy
+    import onnx
+except ImportError:
+    onnx = None
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import mycc_case  # noqa: E402
 
@@ -58,6 +64,83 @@ class MyccLockTest(mycc_case.MyccCase):
         self.refused("two.lock")
 
 
+@unittest.skipIf(onnx is None, "the package onnx is not there")
+class ModelLockTest(mycc_case.MyccCase):
+    """A model of a convolution and a product, whose shape and a factor are options."""
+
+    OPTIONS = ("--shape", "x=1x3x8x8", "--value", "factor=0.5")
+
+    def setUp(self):
+        super().setUp()
+        self.lock = self.folder / "m.lock"
+        self.model = self.save(self.folder / "m.onnx")
+
+    def save(self, path, seed=0):
+        random = numpy.random.default_rng(seed)
+        weights = {"w": (4, 3, 3, 3), "m": (256, 10)}
+        nodes = [onnx.helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), onnx.helper.make_node("Flatten", ["a"], ["b"]),
+                 onnx.helper.make_node("MatMul", ["b", "m"], ["c"]), onnx.helper.make_node("Mul", ["c", "factor"], ["y"])]
+        shapes = {"x": ["n", 3, 8, 8], "factor": [], "y": ["n", 10]}
+        values = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()}
+        graph = onnx.helper.make_graph(
+            nodes, "m", [values["x"], values["factor"]], [values["y"]],
+            [onnx.numpy_helper.from_array(random.standard_normal(shape, dtype=numpy.float32), name) for name, shape in weights.items()])
+        path.parent.mkdir(exist_ok=True)
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), path)
+        return path
+
+    def compiled(self, folder, *words, model=None, **options):
+        out = self.folder / folder
+        self.succeeds("compile", model or self.model, "-o", out, *words, **options)
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def test_the_same_bytes_in_any_folder_and_run(self):
+        first = self.compiled("first", *self.OPTIONS)
+        self.assertEqual(sorted(first), ["dlpack.h", "m.h", "m.json", "m.so"])
+        self.assertEqual(self.compiled("second", *self.OPTIONS), first)
+        elsewhere = self.save(self.folder / "elsewhere/m.onnx")
+        out = elsewhere.parent / "out"
+        self.succeeds("compile", elsewhere.name, "-o", "out", *self.OPTIONS, cwd=elsewhere.parent)
+        self.assertEqual({path.name: path.read_bytes() for path in out.iterdir()}, first)
+        other = self.save(self.folder / "other/m.onnx", seed=1)
+        self.assertNotEqual(self.compiled("third", *self.OPTIONS, model=other)["m.so"], first["m.so"])
+
+    def test_the_same_options_give_the_same_bytes(self):
+        for options in (self.OPTIONS, (*self.OPTIONS, "--dtype", "bf16")):
+            first = self.compiled("first", *options, "--write-lock", self.lock)
+            self.assertEqual(self.compiled("again", *options, "--lock", self.lock), first)
+
+    def test_another_option_is_named(self):
+        numpy.save(self.folder / "factor.npy", numpy.float32(0.5))
+        shape, value, dtype = self.OPTIONS[:2], self.OPTIONS[2:], ("--dtype", "bf16")
+        file = ("--value", f"factor={self.folder / 'factor.npy'}")
+        self.compiled("first", *shape, *value, "--write-lock", self.lock)
+        for message, words in (
+            ("--shape x is 2x3x8x8 here, and 1x3x8x8 in the lock file", ("--shape", "x=2x3x8x8", *value)),
+            ("--shape x is not given here, and 1x3x8x8 in the lock file", value),
+            ("--value factor is 0.25 here, and 0.5 in the lock file", (*shape, "--value", "factor=0.25")),
+            ("--value factor is not given here, and 0.5 in the lock file", shape),
+            ("--value factor is a file of sha256 ", (*shape, *file)),
+            ("--dtype is bf16 here, and not given in the lock file", (*shape, *value, *dtype)),
+        ):
+            self.fails(1, f"--lock: {message}", "compile", self.model, *words, "-o", self.folder / "again", "--lock", self.lock)
+            self.assertFalse((self.folder / "again").exists())
+        other = self.save(self.folder / "other/m.onnx", seed=1)
+        self.fails(1, "the model (its weights, names or launches) is", "compile", other, *self.OPTIONS, "-o", self.folder / "again", "--lock",
+                   self.lock)
+
+    def test_a_file_is_known_by_what_is_in_it(self):
+        first, second = self.folder / "factor.npy", self.folder / "copy.npy"
+        for path in (first, second):
+            numpy.save(path, numpy.float32(0.5))
+        shape = self.OPTIONS[:2]
+        one = self.compiled("first", *shape, "--value", f"factor={first}", "--write-lock", self.lock)
+        self.assertEqual(self.compiled("again", *shape, "--value", f"factor={second}", "--lock", self.lock), one)
+        numpy.save(second, numpy.float32(0.75))
+        self.fails(1, "--lock: --value factor is a file of sha256 ", "compile", self.model, *shape, "--value", f"factor={second}",
+                   "-o", self.folder / "other", "--lock", self.lock)
+
+
 if __name__ == "__main__":
-    mycc_case.MyccCase.MYCC = sys.argv.pop(1)
+    mycc_case.MyccCase.MYCC = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

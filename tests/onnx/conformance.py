@@ -89,9 +89,9 @@ def results_of(cases, arguments):
 
         for outcome in isolated.run_all(cases, work, arguments.jobs, arguments.seconds):
             case = outcome.task
-            status, reason = conformance_case.verdict_of(outcome)
+            verdict = conformance_case.verdict_of(outcome)
             operator = stored_cases.operator_of(case, case.model())
-            results[case] = conformance_report.Result(case.kind, case.name, operator, status, reason)
+            results[case] = conformance_report.Result(case.kind, case.name, operator, *verdict)
             harness.progress(len(results), len(cases), case.name)
     return [results[case] for case in cases]
 

@@ -18,6 +18,9 @@ STAGES = {"compile": "the compiler", "call": "the library"}
 NAME = "m"  # of the compiled module
 # Cases whose outputs are random numbers; onnx's own runners leave them out. They pass as others do, but do not fail by other numbers.
 RANDOM = re.compile(r"test_bernoulli")
+# A refusal that asks for values of inputs, and the most times that it is answered.
+ASKS_FOR_VALUES = re.compile(r"is not known when the model is compiled; (--value .+?=\.\.\.) would fix it$")
+MOST_ANSWERS = 5
 MARGIN, FILL = 64, 0xA5  # bytes on either side of an output, and what is in them and in the output before a call
 
 
@@ -31,7 +34,7 @@ class Verdict(Exception):
 
 def status_of_refusal(line):
     """Whether the first line of a compiler that refuses a model says that it does not support something."""
-    return UNSUPPORTED if re.search(r"not( yet)? supported|unsupported", line, re.IGNORECASE) else FAILED
+    return UNSUPPORTED if re.search(r"not( yet)? supported|unsupported|is not known when the model", line, re.IGNORECASE) else FAILED
 
 
 def reason_of_refusal(stderr, model_file):
@@ -43,11 +46,19 @@ def reason_of_refusal(stderr, model_file):
     return "  ".join([f"{reason}:", *lines[:at]]) if at else reason
 
 
-def compile_model(mycc, case, shapes, folder):
-    """The path of the library."""
+def inputs_asked_for(reason):
+    """The inputs whose values a refusal asks for; none where it has another reason."""
+    asks = ASKS_FOR_VALUES.search(reason)
+    return re.findall(r"--value (.+?)=\.\.\.", asks[1]) if asks else []
+
+
+def compile_model(mycc, case, shapes, values, folder):
+    """The path of the library. `values` are the files of inputs that are known."""
     words = [mycc, "compile", case.model_file, "--target", "host", "-o", folder, "--name", NAME, "--quiet"]
     for name, shape in shapes.items():
         words += ["--shape", f"{name}={'x'.join(map(str, shape))}"]
+    for name, file in values.items():
+        words += ["--value", f"{name}={file}"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", check=False)
     if done.returncode < 0:
         raise Verdict(FAILED, f"the compiler {isolated.ended(done.returncode)}")
@@ -55,6 +66,24 @@ def compile_model(mycc, case, shapes, folder):
         reason = reason_of_refusal(done.stderr, case.model_file)
         raise Verdict(status_of_refusal(reason), reason or f"the compiler {isolated.ended(done.returncode)} and said nothing")
     return folder / f"{NAME}.so"
+
+
+def compile_asked(mycc, case, model, data, folder, known):
+    """The path of the library. Adds to `known` the inputs whose values it is compiled with: those of the data set that refusals ask for."""
+    given, values = stored_cases.given_arrays(model, data), {}
+    shapes = stored_cases.free_shapes(model, given.values())
+    folder.mkdir()
+    while True:
+        try:
+            return compile_model(mycc, case, shapes, values, folder)
+        except Verdict as verdict:
+            names = [name for name in inputs_asked_for(verdict.reason) if name in given and name not in values]
+            if not names or len(known) == MOST_ANSWERS:
+                raise
+        known.append(names)
+        for name in names:
+            values[name] = folder / f"value{len(values)}.npy"
+            numpy.save(values[name], model_library.stored_as(given[name]))
 
 
 def guarded(argument):
@@ -83,9 +112,8 @@ def call(library, inputs):
     return results[0], same
 
 
-def arguments_of(library, model, given):
+def arguments_of(library, model, arrays):
     """The arrays for the library's inputs: the case's, and the initializer of an input that has one."""
-    arrays = {value.name: array for value, array in zip(stored_cases.given_inputs(model), given, strict=True)}
     initializers = {one.name: one for one in model.graph.initializer}
     inputs = []
     for argument in library.inputs:
@@ -96,7 +124,7 @@ def arguments_of(library, model, given):
 
 
 def run_data_set(library, case, model, data):
-    given, expected = stored_cases.read_tensors(data, "input"), stored_cases.read_tensors(data, "output")
+    given, expected = stored_cases.given_arrays(model, data), stored_cases.read_tensors(data, "output")
     names = [value.name for value in model.graph.output]
     if [argument.name for argument in library.outputs] != names:
         raise Verdict(FAILED, f"the library's outputs are {[argument.name for argument in library.outputs]}; expected {names}")
@@ -112,37 +140,42 @@ def run_data_set(library, case, model, data):
 
 
 def steps(case, mycc, folder, announce):
+    """Whether the case was compiled with values of inputs. Such a library is for one data set alone."""
     model = case.model()
     announce("compile")
     try:
         stored_cases.check_types(model)
     except stored_cases.Unusable as reason:
         raise Verdict(UNSUPPORTED, str(reason)) from None
-    shapes = stored_cases.free_shapes(model, stored_cases.read_tensors(case.data_sets()[0], "input"))
+    library = None
     with tempfile.TemporaryDirectory(dir=folder) as output:
-        path = compile_model(mycc, case, shapes, pathlib.Path(output))
-        announce("call")
-        library = model_library.ModelLibrary(path)
-        library.prepare()
         for data in case.data_sets():
+            known = []
+            if library is None:
+                announce("compile")
+                path = compile_asked(mycc, case, model, data, pathlib.Path(output) / data.name, known)
+                announce("call")
+                library = model_library.ModelLibrary(path)
+                library.prepare()
             run_data_set(library, case, model, data)
+            library = None if known else library
+    return bool(known)
 
 
 def run(case, mycc, folder, announce):
-    """(status, reason) of a case. Its files are in `folder`, and gone when it ends in order."""
+    """(status, reason, whether it was compiled with values of inputs) of a case. Its files are in `folder`, and gone when it ends in order."""
     try:
-        steps(case, mycc, folder, announce)
+        return PASSED, "", steps(case, mycc, folder, announce)
     except Verdict as verdict:
-        return verdict.status, verdict.reason
+        return verdict.status, verdict.reason, False
     except model_library.LibraryError as error:
-        return FAILED, str(error)
+        return FAILED, str(error), False
     except Exception as error:  # one case's surprise is not the others'
-        return FAILED, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'}"
-    return PASSED, ""
+        return FAILED, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'}", False
 
 
 def verdict_of(outcome):
-    """(status, reason) of a process that ran `run`, or died."""
+    """The same of a process that ran `run`, or died."""
     if outcome.died:
-        return FAILED, f"{STAGES.get(outcome.stage, 'the test')} {outcome.died}"
+        return FAILED, f"{STAGES.get(outcome.stage, 'the test')} {outcome.died}", False
     return tuple(outcome.result)

@@ -18,6 +18,7 @@ class Result(typing.NamedTuple):
     operator: str
     status: str
     reason: str
+    with_values: bool = False  # whether it was compiled with values of inputs
 
 
 def count_rows(results):
@@ -35,6 +36,7 @@ def group_of(reason):
     has a list of them, which becomes one of operators."""
     if "not supported" in reason and (operators := sorted(set(re.findall(r"\boperator `?([\w.]+)", reason)))):
         return f"not supported: {', '.join(operators)}"
+    reason = re.sub(r"; --value .* would fix it$", "", reason)
     reason = re.sub(r"`[^`]*`", "`...`", reason)
     reason = re.sub(r"(element|has shape|expected|is) (\[[^\]]*\]|[-+\w.]+)", r"\1 ...", reason) if "differ" in reason else reason
     return re.sub(r"\d+", "N", reason)
@@ -72,6 +74,7 @@ def print_report(results, brief):
     print()
     for line in grouped_lines(results) if brief else case_lines(results):
         print(line)
+    print(f"{sum(result.with_values for result in results)} of the cases that pass were compiled with values of inputs known")
     print()
 
 

@@ -110,6 +110,13 @@ class ReasonTest(unittest.TestCase):
         for line in ("", "supported nothing", "node 3: shapes differ"):
             self.assertEqual(conformance_case.status_of_refusal(line), conformance_case.FAILED)
 
+    def test_inputs_whose_values_are_asked_for(self):
+        asks = "node `n` (Reshape): input 1 (`s`) is not known when the model is compiled"
+        self.assertEqual(conformance_case.inputs_asked_for(f"{asks}; --value a=... --value b c=... would fix it"), ["a", "b c"])
+        self.assertEqual(conformance_case.inputs_asked_for(asks), [])
+        self.assertEqual(conformance_case.status_of_refusal(asks), conformance_case.UNSUPPORTED)
+        self.assertEqual(conformance_report.group_of(f"{asks}; --value a=... would fix it"), conformance_report.group_of(asks))
+
     def test_reasons_are_grouped_without_their_numbers(self):
         reasons = [f"output y: {i} of 9 elements differ: element [{i}] is 0.5; expected {i}.5" for i in range(1, 6)]
         results = [conformance_report.Result("node", f"test_{i}", "Abs", "failed", reason) for i, reason in enumerate(reasons, 1)]
@@ -215,6 +222,15 @@ class RunTest(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("\nunsupported test_identity_opt: an input of type optional is not supported\n", output)
         self.assertTrue(output.endswith("\n\nnode_passed: 5\nnode_total: 6\nother_passed: 2\nother_total: 2\n"), output)
+
+    def test_values_that_are_asked_for_are_given(self):
+        names = ("test_add", "test_abs", "test_cast_INT4_to_FLOAT", "test_cast_FLOAT8E5M2_to_FLOAT", "test_cast_BFLOAT16_to_FLOAT")
+        _, output = self.run_cases("--only", f"^({'|'.join(names)})$", fault="asks")
+        self.assertTrue(output.endswith("\n5 of the cases that pass were compiled with values of inputs known\n\n"
+                                        "node_passed: 5\nnode_total: 5\nother_passed: 0\nother_total: 0\n"), output)
+        _, output = self.run_cases("--only", "^test_abs$", fault="asks_on")
+        self.assertIn("\nunsupported test_abs: node `n` (Abs): input 0 (`x`) is not known when", output)
+        self.assertIn("\n0 of the cases that pass were compiled with values", output)
 
     def test_each_fault_is_told(self):
         lines = {"refuse": "failed test_abs: node 3: no shape of 7 elements", "unsupported": "unsupported test_abs: the operator Foo is not supported",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Stands for mycc in the test of the conformance runner: writes a library that knows the outputs stored beside the model, and returns them.
 
-FAKE_MYCC in the environment names what goes wrong: refuse, unsupported, compiler_crash, wrong, outside, library_crash, hang, unsteady.
+FAKE_MYCC in the environment names what goes wrong: refuse, unsupported, compiler_crash, wrong, outside, library_crash, hang, unsteady;
+asks, which asks for the values of the inputs one by one, and asks_on, which does so again when it has them.
 """
 
 import json
@@ -52,6 +53,18 @@ def described(kind, name, array):
     return {"name": name, "kind": kind, "dtype": names.get(array.dtype, "i8" if signed else "u8"), "shape": list(array.shape)}
 
 
+def ask_for_values(model_file, given, asks_on):
+    """The names of the inputs, once the command gives all their values."""
+    values = dict(word.split("=", 1) for option, word in zip(sys.argv, sys.argv[1:]) if option == "--value")
+    for name, array in given.items():
+        if name not in values or asks_on:
+            sys.exit(f"mycc: {model_file}: node `n` (Abs): input 0 (`{name}`) is not known when the model is compiled; --value {name}=... would fix it")
+        expected, value = model_library.stored_as(array), model_library.numpy.load(values[name])
+        if (value.dtype, value.shape, value.tobytes()) != (expected.dtype, expected.shape, expected.tobytes()):
+            sys.exit(f"mycc: {values[name]} has other elements")
+    return list(given)
+
+
 def main():
     model_file, folder = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
     fault = os.environ.get("FAKE_MYCC", "")
@@ -64,8 +77,9 @@ def main():
     model = onnx.load(model_file)
     data = model_file.parent / "test_data_set_0"
     outputs = stored_cases.read_tensors(data, "output")
-    given = zip(stored_cases.given_inputs(model), stored_cases.read_tensors(data, "input"), strict=True)
-    rows = [described("input", value.name, array) for value, array in given]
+    given = stored_cases.given_arrays(model, data)
+    known = ask_for_values(model_file, given, fault == "asks_on") if fault.startswith("asks") else []
+    rows = [described("input", name, array) for name, array in given.items() if name not in known]
     inputs = len(rows)
     files, sizes = [], []
     for value, array in zip(model.graph.output, outputs, strict=True):

@@ -48,6 +48,31 @@ absl::StatusOr<Graph> Import(const onnx_file::Model& model, const OnnxOptions& o
   return ImportOnnxBytes(model.SerializeAsString(), "folder/small.onnx", options);
 }
 
+TEST(ImportOnnxTest, KnownInputsAreConstants) {
+  const auto value = [](std::vector<int64_t> shape) {
+    return [shape](const OnnxInput& input) -> absl::StatusOr<NDArray> {
+      EXPECT_EQ(input.name, "x");
+      EXPECT_EQ(input.type, "FLOAT");
+      EXPECT_EQ(input.shape, (std::vector<int64_t>{2, 3}));
+      return NDArray::Zeros(input.dtype, shape);
+    };
+  };
+  OnnxOptions options;
+  options.values["x"] = value({2, 3});
+  const auto graph = Import(SmallModel(), options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(PrintGraph(*graph), "graph small\n  v5: f32[2,3] = constant  # Relu y\n  output y = v5\n");
+  options.values["x"] = value({3, 2});
+  EXPECT_EQ(Import(SmallModel(), options).status().message(),
+            "folder/small.onnx: --value x: has shape [3,2]; expected [2,3]");
+  options.values["x"] = [](const OnnxInput&) { return NDArray::Zeros(DType::kI32, {2, 3}); };
+  EXPECT_EQ(Import(SmallModel(), options).status().message(),
+            "folder/small.onnx: --value x: is of type i32; expected f32");
+  options.values["w"] = value({3});
+  EXPECT_EQ(Import(SmallModel(), options).status().message(),
+            "folder/small.onnx: --value w: the model has no such input; expected x");
+}
+
 TEST(ImportOnnxTest, ASmallModel) {
   const auto graph = Import(SmallModel());
   ASSERT_TRUE(graph.ok()) << graph.status();

@@ -73,6 +73,14 @@ def passed_as(array, argument):
     raise LibraryError(f"{argument} is {argument.dtype}; expected a type for {array.dtype}")
 
 
+def stored_as(array):
+    """The array as a file for --value: its elements as a library would take them, in a type that NumPy has itself."""
+    if array.dtype.type in SIGNED_PARTS:
+        return array.astype(numpy.int8)
+    bits = {numpy.dtype(ml_dtypes.bfloat16): numpy.uint16}.get(array.dtype, numpy.uint8 if array.dtype in AS_BYTES else array.dtype)
+    return numpy.asarray(array, order="C").view(bits)
+
+
 def returned_as(array, dtype, argument):
     """The reverse: an output as the NumPy type that the model declares."""
     if array.dtype == dtype:

@@ -74,6 +74,11 @@ def read_tensors(folder, prefix):
     return arrays
 
 
+def given_arrays(model, data):
+    """name -> the array that a data set has for each input."""
+    return {value.name: array for value, array in zip(given_inputs(model), read_tensors(data, "input"), strict=True)}
+
+
 def free_shapes(model, inputs):
     """name -> the shape in the data, of each input that has an extent without a number."""
     shapes = {}
