@@ -83,5 +83,31 @@ TEST_P(GpuShapesTest, LargeShapesKeepTheLimits) {
 
 INSTANTIATE_TEST_SUITE_P(All, GpuShapesTest, ::testing::Range(0, static_cast<int>(std::size(kTemplates))));
 
+// Shapes of models whose defaults once exceeded a limit of the target, so that the naive nest was all there
+// was.
+constexpr const char* kModelTexts[] = {
+    // Three products as one: tiles of columns end where a matrix does.
+    "workload qkv(x: f16[197,768], w: const f16[3,768,768]) -> (y: f16[3,197,768]) {\n"
+    "  s[p,i,j]: f32[3,197,768] = sum[k:768](f32(x[i,k]) * f32(w[p,k,j]))\n  y[p,i,j] = f16(s[p,i,j]) }",
+    // Windows that step by two.
+    "workload pool(x: f16[1,112,112,64]) -> (y: f16[1,56,56,64]) {\n"
+    "  p[n,i,j,c]: f16[1,113,113,64] = select(1 <= i && 1 <= j, x[n,i-1,j-1,c], f16(-inf))\n"
+    "  y[n,i,j,c] = max[r:3, s:3](p[n,i*2+r,j*2+s,c]) }",
+    "workload depthwise(x: f16[1,112,112,96], w: const f16[96,3,3]) -> (y: f16[1,56,56,96]) {\n"
+    "  p[n,i,j,c]: f16[1,113,113,96] = select(i < 112 && j < 112, x[n,i,j,c], f16(0.0))\n"
+    "  s[n,i,j,c]: f32[1,56,56,96] = sum[r:3, s:3](f32(p[n,i*2+r,j*2+s,c]) * f32(w[c,r,s]))\n"
+    "  y[n,i,j,c] = f16(s[n,i,j,c]) }",
+    // Rows of channels that are no power of two: 384 threads would leave too few registers.
+    "workload depthwise(x: f16[1,14,14,384], w: const f16[384,3,3]) -> (y: f16[1,14,14,384]) {\n"
+    "  p[n,i,j,c]: f16[1,16,16,384] = select(1 <= i && i < 15 && 1 <= j && j < 15, x[n,i-1,j-1,c], "
+    "f16(0.0))\n"
+    "  s[n,i,j,c]: f32[1,14,14,384] = sum[r:3, s:3](f32(p[n,i+r,j+s,c]) * f32(w[c,r,s]))\n"
+    "  y[n,i,j,c] = f16(s[n,i,j,c]) }",
+};
+
+TEST(GpuShapes, DefaultsOfModelsKeepTheTargetsLimits) {
+  for (const char* text : kModelTexts) EXPECT_TRUE(DefaultOf(CanonicalWorkload(text), text)) << text;
+}
+
 }  // namespace
 }  // namespace mycc

@@ -122,7 +122,11 @@ void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side,
   operand->vector_bytes =
       std::min(kAccessBytes, AlignedLanes(*load->buffer, load->args, along) * DTypeBytes(load->dtype));
   std::vector<Var> tiled = {depth};
-  for (int axis : side) tiled.push_back(stage.axes[axis]);
+  operand->before_depth.clear();
+  for (int axis : side) {
+    tiled.push_back(stage.axes[axis]);
+    if (StrideOf(*load, stage.axes[axis]) > StrideOf(*load, depth)) operand->before_depth.push_back(axis);
+  }
   operand->bulk = IsBulk(load, tiled) && StrideOf(*load, along) == 1;
 }
 

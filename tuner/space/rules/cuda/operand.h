@@ -31,9 +31,10 @@ struct TensorOperand {
   std::string tile;                  // that it is staged as
   std::vector<std::string> inlined;  // stages that disappear into the product, or into the copy, first
   std::optional<Repack> repack;
-  int64_t vector_bytes = 0;      // that copies of its tiles can be wide, at most 16
-  bool depth_contiguous = true;  // along the innermost reduction axis; else along the side's last axis
-  bool bulk = false;             // the copy engine can fetch its tiles
+  int64_t vector_bytes = 0;       // that copies of its tiles can be wide, at most 16
+  bool depth_contiguous = true;   // along the innermost reduction axis; else along the side's last axis
+  bool bulk = false;              // the copy engine can fetch its tiles
+  std::vector<int> before_depth;  // axes of the side that lie in front of the depth in memory
   // Elements along the depth before others follow that are not of the sum, those of the next group; 0: the
   // tensor ends there.
   int64_t run = 0;

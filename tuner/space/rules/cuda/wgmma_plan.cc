@@ -126,6 +126,18 @@ StreamKGroups WgmmaPlan::Groups(const Values& v) const {
   return best;
 }
 
+// The operand's tile lies in the order of its dimensions: where the depth is staged first, no axis that lies
+// in front of it has several elements in a tile.
+bool WgmmaPlan::HasOrder(const TensorOperand& operand, const std::vector<int>& axes, int64_t size) const {
+  if (operand.depth_contiguous) return true;
+  const AxisTile tile = BestAxisTile(forms.direct.Extents(anatomy, axes), size);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const std::vector<int>& before = operand.before_depth;
+    if (tile[i] > 1 && std::count(before.begin(), before.end(), axes[i]) > 0) return false;
+  }
+  return true;
+}
+
 bool WgmmaPlan::Legal(const Values& v) const {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
   const bool swap = v.at("swap") != 0;
@@ -139,6 +151,9 @@ bool WgmmaPlan::Legal(const Values& v) const {
   // Tiles are staged in the order of one nest of loops: rows, depth and columns cannot be both before and
   // after each other.
   if (!a.depth_contiguous && b.depth_contiguous) return false;
+  if (!HasOrder(a, swap ? product.cols : product.rows, bm) ||
+      !HasOrder(b, swap ? product.rows : product.cols, bn))
+    return false;
   const int64_t element = DTypeBytes(row.operand);
   if (SwizzleOf(InnerTile(v, a, Rows(swap), bm) * element) == 0 ||
       SwizzleOf(InnerTile(v, b, Cols(swap), bn) * element) == 0)

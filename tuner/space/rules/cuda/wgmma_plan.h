@@ -52,6 +52,7 @@ struct WgmmaPlan : TensorPlan {
  private:
   bool ClusterFits(const Values& v) const;
   bool TilesGroups(const Values& v) const;
+  bool HasOrder(const TensorOperand& operand, const std::vector<int>& axes, int64_t size) const;
 };
 
 // Elements along a tile's rows in memory, in bytes: the widest swizzle that divides them.

@@ -165,6 +165,38 @@ int64_t ThreadsAcross(int64_t along) {
   return along * best <= 160 && 2 * idle(2 * best) < idle(best) ? 2 * best : best;
 }
 
+// How many elements of its input a thread has in registers for a tile; `tile`: the extents of the stage's
+// axes in it.
+int64_t WindowElements(const Stage& stage, const std::vector<int64_t>& tile) {
+  int64_t most = 0;
+  for (const ExprNode* load : LoadsOf(stage.value)) {
+    int64_t elements = 1;
+    for (const Expr& index : load->args) {
+      int64_t extent = 1;
+      const auto add = [&](const Var& axis, int64_t of_tile) {
+        const auto linear = SplitLinear(index, axis.get());
+        if (linear) extent += std::abs(linear->coefficient) * (of_tile - 1);
+      };
+      for (size_t a = 0; a < tile.size(); ++a) add(stage.axes[a], tile[a]);
+      for (const Var& axis : stage.reduce_axes) add(axis, axis->extent);
+      elements *= extent;
+    }
+    most = std::max(most, elements);
+  }
+  return most;
+}
+
+// The window and the sums fit into a thread's registers.
+bool FitsRegisters(const Stage& stage, int64_t tile_m, int64_t lanes, int64_t threads) {
+  constexpr int64_t kOthers = 32, kMost = 255, kOfSm = 65536;
+  const size_t rank = stage.axes.size();
+  std::vector<int64_t> tile(rank, 1);
+  tile[rank - 1] = lanes;
+  if (rank > 1) tile[rank - 2] = tile_m;
+  const int64_t registers = WindowElements(stage, tile) + tile_m * lanes + kOthers;
+  return registers <= std::min(kMost, kOfSm / threads);
+}
+
 std::vector<int64_t> TileChoices(const std::string& loop, int64_t extent, std::vector<int64_t> choices) {
   if (loop.empty()) return {1};
   choices.erase(std::remove_if(choices.begin(), choices.end(), [&](int64_t c) { return c > extent; }),
@@ -207,17 +239,18 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   part.rule = "window";
   part.Decide("lanes", PowersOfTwo(1, lanes), lanes);
   const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7});
-  const int64_t most = window * lanes <= 128 ? 4 : 1;
-  part.Decide("tile_m", ms, LargestAtMost(ms, most));
-  part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
   // A row alone has all of the block's threads.
   const int64_t vectors = CeilDiv(extent(1), lanes);
   const int64_t along = rank > 1 ? ThreadsAlong(vectors) : std::min<int64_t>(256, PowerAtLeast(vectors));
+  const int64_t across = rank > 1 ? ThreadsAcross(along) : 1;
+  int64_t tile_m = LargestAtMost(ms, window * lanes <= 128 ? 4 : 1);
+  while (tile_m > 1 && !FitsRegisters(stage, tile_m, lanes, along * across)) tile_m /= 2;
+  part.Decide("tile_m", ms, tile_m);
+  part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
   std::vector<int64_t> threads_n =
       rank > 1 ? std::vector<int64_t>{8, 16, along} : PowersOfTwo(std::min(kWarp, along), 512);
   part.Decide("threads_n", threads_n, along);
-  part.Decide("threads_p", rank > 1 ? PowersOfTwo(8, 32) : std::vector<int64_t>{1},
-              rank > 1 ? ThreadsAcross(along) : 1);
+  part.Decide("threads_p", rank > 1 ? PowersOfTwo(4, 32) : std::vector<int64_t>{1}, across);
   part.legal = [window, rank, columns = extent(1)](const Values& v) {
     constexpr int64_t kMostUnrolled = 2048, kMostAccumulators = 96;
     const int64_t threads = v.at("threads_n") * v.at("threads_p");
