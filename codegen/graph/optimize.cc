@@ -33,6 +33,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.remove_copies", Always<RemoveCopies>},        // what moves nothing
     {"graph.common_nodes", Always<MergeCommonNodes>},     // equal computations become one
     {"graph.unit_reshapes", Always<MoveUnitReshapes>},    // those of dimensions of one element
+    {"graph.row_reshapes", Always<MoveRowReshapes>},      // those of the rows of a product
     {"graph.fold_scales", Always<FoldScales>},            // factors of channels go into weights
     {"graph.channels_last", Always<ChooseChannelsLast>},  // the layout of images
     {"graph.inline_moves", Always<InlineMoves>},          // transposes, slices, broadcasts

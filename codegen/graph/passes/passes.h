@@ -19,6 +19,9 @@ Graph MergeCommonNodes(Graph graph, const Target& target);
 // Reshapes that only add or drop dimensions of one element move behind element-wise stages.
 Graph MoveUnitReshapes(Graph graph, const Target& target);
 
+// Reshapes of the rows of a product move behind element-wise stages.
+Graph MoveRowReshapes(Graph graph, const Target& target);
+
 // Factors of channels go into constant weights, and shifts become one: batch normalization into convolution.
 Graph FoldScales(Graph graph, const Target& target);
 
