@@ -66,8 +66,8 @@ absl::Status ConstantOfShape(NodeImport& n) {
 }
 
 absl::Status Identity(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(n.Expect(1));
-  n.Set(0, n.In(0), n.Typed(0).type);
+  if (n.num_inputs() < 1 || !n.Typed(0).IsThere()) return n.Expect(1);
+  n.Set(0, n.Typed(0));
   return absl::OkStatus();
 }
 
@@ -110,9 +110,8 @@ absl::Status EyeLike(NodeImport& n) {
 }
 
 constexpr Operator kConstantTable[] = {
-    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9},
-    {"Dropout", Dropout},         {"EyeLike", EyeLike, 9},
-    {"Identity", Identity},
+    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9}, {"Dropout", Dropout},
+    {"EyeLike", EyeLike, 9},      {"Identity", Identity, 1, "", true},
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ const Operator* FindOperator(const std::string& domain, const std::string& name)
                                RecurrentOperators(),     ReductionOperators(),
                                ResizeOperators(),        ScanOperators(),
                                ScatterOperators(),       SelectionOperators(),
-                               ShapeOperators(),         SignalOperators(),
-                               SliceOperators(),         SoftmaxOperators()}) {
+                               SequenceOperators(),      ShapeOperators(),
+                               SignalOperators(),        SliceOperators(),
+                               SoftmaxOperators()}) {
       for (const Operator& op : family) table->emplace(std::pair(op.domain, op.name), &op);
     }
     return table;

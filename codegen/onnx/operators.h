@@ -14,6 +14,7 @@ struct Operator {
   absl::Status (*import)(NodeImport& n);
   int64_t first_opset = 1;  // of the operator's domain
   const char* domain = "";  // ONNX's own
+  bool takes_sequences = false;
 };
 
 // The families, one file each: NAME_operators.cc.
@@ -45,6 +46,7 @@ std::span<const Operator> ResizeOperators();
 std::span<const Operator> ScanOperators();
 std::span<const Operator> ScatterOperators();
 std::span<const Operator> SelectionOperators();
+std::span<const Operator> SequenceOperators();
 std::span<const Operator> ShapeOperators();
 std::span<const Operator> SignalOperators();
 std::span<const Operator> SliceOperators();
@@ -54,6 +56,6 @@ std::span<const Operator> SoftmaxOperators();
 const Operator* FindOperator(const std::string& domain, const std::string& name);
 
 // The opsets of ONNX's own domain that are read.
-inline constexpr int64_t kFirstOpset = 7, kLastOpset = 25;
+inline constexpr int64_t kFirstOpset = 1, kLastOpset = 25;
 
 }  // namespace mycc::onnx
