@@ -29,6 +29,7 @@ std::span<const Operator> ConvOperators();
 std::span<const Operator> EinsumOperators();
 std::span<const Operator> GatherOperators();
 std::span<const Operator> ImageOperators();
+std::span<const Operator> LabelOperators();
 std::span<const Operator> LossOperators();
 std::span<const Operator> MathOperators();
 std::span<const Operator> MatrixOperators();
