@@ -47,8 +47,7 @@ Expr ElementOf(const GraphBuilder& g, const Buffer& tensor, size_t i) {
 // that the model declares.
 class ResizeShape {
  public:
-  ResizeShape(NodeImport& n, const ResizeInputs& inputs)
-      : n_(n), in_(inputs), shape_(inputs.x->shape) {}
+  ResizeShape(NodeImport& n, const ResizeInputs& inputs) : n_(n), in_(inputs), shape_(inputs.x->shape) {}
 
   absl::Status Find() {
     const Buffer& given = in_.scales != nullptr ? in_.scales : in_.sizes;
