@@ -77,6 +77,10 @@ class Importer {
 
  private:
   void Define(Values* values, const std::string& name, const TypedConstant& constant) {
+    if (constant.value == nullptr) {
+      values->tensors[name] = {nullptr, constant.type};
+      return;
+    }
     Buffer& known = constants_[constant.value.get()];
     if (known == nullptr) known = builder_->AddConstant(constant.value);
     values->tensors[name] = {known, constant.type};
@@ -133,6 +137,9 @@ class Importer {
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
     for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].IsText())
+        return absl::UnimplementedError(
+            absl::StrCat("input ", i, " is a tensor of strings, which are not supported"));
       if (inputs[i].elements != nullptr && !op->takes_sequences)
         return absl::InvalidArgumentError(
             absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
@@ -244,6 +251,9 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
     const std::string& name = graph.outputs[i].name;
     if (!names.insert(name).second)
       return absl::InvalidArgumentError(absl::StrCat("output `", name, "` is declared twice"));
+    if (outputs[i].IsText())
+      return absl::UnimplementedError(
+          absl::StrCat("output `", name, "`: elements of type STRING are not supported"));
     if (outputs[i].tensor == nullptr) {
       return absl::UnimplementedError(absl::StrCat("output `", name, "` of type ", graph.outputs[i].kind,
                                                    " is not supported; expected a tensor"));

@@ -61,7 +61,8 @@ absl::StatusOr<Expr> DefaultLabel(const NodeImport& n, const Labels& values) {
   if (n.HasAttribute("values_int64s")) return IntConst(n.Int("default_int64", -1), dtype);
   if (n.HasAttribute("values_floats")) return FloatConst(n.Float("default_float", -0.0), dtype);
   const OnnxAttribute* tensor = n.Attribute("default_tensor");
-  if (tensor == nullptr) return NumberLike(ZeroOf(dtype), IsFloat(dtype) ? -0.0 : -1.0);
+  if (tensor == nullptr && IsFloat(dtype)) return FloatConst(-0.0, dtype);
+  if (tensor == nullptr) return LiteralOf(dtype, ConvertScalar(dtype, DType::kI64, Scalar{0, -1}));
   if (tensor->tensor.value == nullptr || tensor->tensor.value->num_elements() != 1 ||
       tensor->tensor.type != values.type)
     return n.Refuse("default_tensor is no tensor of one element of the values' type; expected one");
@@ -113,6 +114,8 @@ absl::StatusOr<std::vector<Grams>> GramsOf(const NodeImport& n) {
   const std::vector<int64_t> starts = n.Ints("ngram_counts"), columns = n.Ints("ngram_indexes");
   const std::vector<int64_t> pool = n.Ints("pool_int64s");
   const int64_t least = n.Int("min_gram_length", 1), most = n.Int("max_gram_length", 1);
+  if (most > kMostGramLength && starts.size() > static_cast<size_t>(kMostGramLength))
+    return n.NotSupported(absl::StrCat("a gram of more than ", kMostGramLength, " numbers"));
   if (n.HasAttribute("pool_strings")) return n.NotSupported("a pool of strings");
   std::vector<Grams> grams;
   size_t next = 0;
@@ -167,8 +170,9 @@ absl::Status TfIdfVectorizer(NodeImport& n) {
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return n.Refuse(absl::StrCat("mode is `", mode, "`; expected TF, IDF or TFIDF"));
   const std::vector<int64_t> all = n.Ints("ngram_indexes");
-  const int64_t width = all.empty() ? 0 : *std::max_element(all.begin(), all.end()) + 1;
-  if (width < 1 || width > kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
+  const int64_t last = all.empty() ? -1 : *std::max_element(all.begin(), all.end()),
+                width = std::min(last, kMostKeys) + 1;
+  if (last < 0 || last >= kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
     return n.Refuse(absl::StrCat("ngram_indexes are ", ShapeText(all), "; expected places in the result"));
   const std::vector<double> weights = n.Floats("weights");
   if (!weights.empty() && static_cast<int64_t>(weights.size()) < width)
@@ -178,7 +182,7 @@ absl::Status TfIdfVectorizer(NodeImport& n) {
   GraphBuilder& g = n.g();
   const int64_t batch = n.Rank(0) == 2 ? n.Shape(0)[0] : 1;
   const Buffer x = n.Rank(0) == 2 ? n.In(0) : g.AddReshape(n.In(0), {1, n.In(0)->num_elements()});
-  const int64_t distances = std::min(skips + 1, std::max<int64_t>(x->shape[1], 1));
+  const int64_t distances = std::min(skips, std::max<int64_t>(x->shape[1], 1) - 1) + 1;
   std::vector<Buffer> parts;
   NDArray sources = NDArray::Zeros(DType::kI64, {width}), factors = NDArray::Zeros(DType::kF32, {width});
   for (int64_t i = 0; i < width; ++i) {

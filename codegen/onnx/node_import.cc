@@ -18,6 +18,7 @@ bool IsEmptyOptional(const TypedTensor& value) { return value.elements == EmptyO
 
 std::string TypeText(const TypedTensor& value) {
   if (value.tensor != nullptr) return TypeText(value.tensor);
+  if (value.IsText()) return "a tensor of strings";
   if (value.elements == nullptr) return "left out";
   if (IsEmptyOptional(value)) return "an empty optional";
   return absl::StrCat("a sequence of ", value.elements->size());

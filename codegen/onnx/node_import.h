@@ -22,7 +22,9 @@ struct TypedTensor {
   int type = kUndefined;
   std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
 
-  bool IsThere() const { return tensor != nullptr || elements != nullptr; }
+  bool IsThere() const { return tensor != nullptr || elements != nullptr || IsText(); }
+  // A constant of strings, which is not kept: no operator takes it.
+  bool IsText() const { return tensor == nullptr && elements == nullptr && type == kString; }
 };
 // An optional without a value. One with a value is this value.
 const TypedTensor& EmptyOptional();

@@ -140,6 +140,8 @@ absl::StatusOr<std::vector<int64_t>> PartsOf(const NodeImport& n, int64_t extent
     parts.assign(static_cast<size_t>(extent / part), part);
     if (extent % part != 0) parts.push_back(extent % part);
   }
+  if (static_cast<int64_t>(parts.size()) > kMostElementsOfSequence)
+    return n.NotSupported(absl::StrCat("a sequence of ", parts.size(), " elements"));
   int64_t end = 0;
   for (const int64_t part : parts) end = part < 0 || part > extent - end ? extent + 1 : end + part;
   if (end == extent) return parts;

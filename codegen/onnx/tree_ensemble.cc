@@ -15,6 +15,7 @@ namespace mycc::onnx {
 namespace {
 
 constexpr int kMostLevels = 128;
+constexpr int64_t kMostTableEntries = int64_t{1} << 24;
 enum TreeTest : int64_t { kAtMost, kBelow, kAtLeast, kAbove, kEqualTo, kOtherThan, kMember, kTreeTestCount };
 enum TreeAggregate : int64_t { kTreeAverage, kTreeSum, kTreeMin, kTreeMax };
 
@@ -28,6 +29,11 @@ struct Forest {
   bool has_nan_rule = false;
 
   int64_t places() const { return nodes + leaves; }
+  int64_t MostMembers() const {
+    size_t most = 0;
+    for (const auto& set : members) most = std::max(most, set.size());
+    return static_cast<int64_t>(most);
+  }
 };
 
 absl::StatusOr<std::vector<double>> NumbersOfTensor(const NodeImport& n, const std::string& name) {
@@ -109,6 +115,8 @@ absl::StatusOr<Forest> ReadForest(const NodeImport& n) {
   }
   if (forest.roots.empty()) return n.Refuse("has no trees; expected some");
   MYCC_RETURN_IF_ERROR(ReadMembers(n, &forest));
+  if (forest.MostMembers() > kMostTableEntries / forest.places())
+    return n.NotSupported(absl::StrCat("a set of ", forest.MostMembers(), " members among so many nodes"));
   const auto places = static_cast<size_t>(forest.places());
   forest.features.resize(places);
   forest.tests.resize(places);
@@ -147,8 +155,7 @@ class TreeWalk {
     if_false_ = g_.Ints(forest.if_false);
     follows_nan_ = g_.Ints(forest.follows_nan);
     splits_ = Floats(forest.splits, {forest.places()});
-    size_t widest = 0;
-    for (const auto& set : forest.members) widest = std::max(widest, set.size());
+    const auto widest = static_cast<size_t>(forest.MostMembers());
     if (widest == 0) return;
     // A set's free places hold NaN, which equals nothing.
     std::vector<double> sets(static_cast<size_t>(forest.places()) * widest, std::nan(""));
