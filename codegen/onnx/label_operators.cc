@@ -1,6 +1,5 @@
 // Operators of ai.onnx.ml, and of text, on numbers: labels for values, and counts of rows of numbers.
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -161,58 +160,71 @@ Buffer CountGrams(GraphBuilder& g, const Buffer& x, const Grams& grams, int64_t 
       });
 }
 
+// How the counts become a result.
+struct GramColumns {
+  int64_t width = 0;  // of the result
+  NDArray sources;    // of each column: the number of its gram, or -1
+  NDArray factors;
+  bool is_presence = false;  // of a gram that occurs, 1 in place of its count
+};
+
+absl::StatusOr<GramColumns> GramColumnsOf(const NodeImport& n, const std::vector<Grams>& grams) {
+  const std::string mode = n.String("mode", "");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
+    return n.Refuse(absl::StrCat("mode is `", mode, "`; expected TF, IDF or TFIDF"));
+  const std::vector<int64_t> all = n.Ints("ngram_indexes");
+  const int64_t last = all.empty() ? -1 : *std::max_element(all.begin(), all.end());
+  if (last < 0 || last >= kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
+    return n.Refuse(absl::StrCat("ngram_indexes are ", ShapeText(all), "; expected places in the result"));
+  const std::vector<double> weights = n.Floats("weights");
+  if (!weights.empty() && static_cast<int64_t>(weights.size()) <= last)
+    return n.Refuse(absl::StrCat("has ", weights.size(), " weights; expected ", last + 1));
+  GramColumns columns{last + 1, NDArray::Zeros(DType::kI64, {last + 1}),
+                      NDArray::Zeros(DType::kF32, {last + 1}), mode == "IDF"};
+  for (int64_t i = 0; i <= last; ++i) {
+    columns.sources.Set(i, Scalar{0, -1});
+    columns.factors.Set(i, Scalar{weights.empty() || mode == "TF" ? 1 : weights[static_cast<size_t>(i)], 0});
+  }
+  int64_t source = 0;
+  for (const Grams& some : grams) {
+    for (const int64_t column : some.columns) {
+      if (columns.sources.Get(column).i >= 0)
+        return n.NotSupported(absl::StrCat("an index of two grams, ", column, ","));
+      columns.sources.Set(column, Scalar{0, source++});
+    }
+  }
+  return columns;
+}
+
 // The count of each column's gram, and its weight in the modes that have weights.
 absl::Status TfIdfVectorizer(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
   MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 0, 2));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Grams> grams, GramsOf(n));
-  const std::string mode = n.String("mode", "");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
-    return n.Refuse(absl::StrCat("mode is `", mode, "`; expected TF, IDF or TFIDF"));
-  const std::vector<int64_t> all = n.Ints("ngram_indexes");
-  const int64_t last = all.empty() ? -1 : *std::max_element(all.begin(), all.end()),
-                width = std::min(last, kMostKeys) + 1;
-  if (last < 0 || last >= kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
-    return n.Refuse(absl::StrCat("ngram_indexes are ", ShapeText(all), "; expected places in the result"));
-  const std::vector<double> weights = n.Floats("weights");
-  if (!weights.empty() && static_cast<int64_t>(weights.size()) < width)
-    return n.Refuse(absl::StrCat("has ", weights.size(), " weights; expected ", width));
+  MYCC_ASSIGN_OR_RETURN(const GramColumns columns, GramColumnsOf(n, grams));
   const int64_t skips = n.Int("max_skip_count", 0);
   if (skips < 0) return n.Refuse(absl::StrCat("max_skip_count is ", skips, "; expected 0 or more"));
   GraphBuilder& g = n.g();
-  const int64_t batch = n.Rank(0) == 2 ? n.Shape(0)[0] : 1;
   const Buffer x = n.Rank(0) == 2 ? n.In(0) : g.AddReshape(n.In(0), {1, n.In(0)->num_elements()});
-  const int64_t distances = std::min(skips, std::max<int64_t>(x->shape[1], 1) - 1) + 1;
+  const std::vector<int64_t> shape = {x->shape[0], columns.width};
   std::vector<Buffer> parts;
-  NDArray sources = NDArray::Zeros(DType::kI64, {width}), factors = NDArray::Zeros(DType::kF32, {width});
-  for (int64_t i = 0; i < width; ++i) {
-    sources.Set(i, Scalar{0, -1});
-    factors.Set(i, Scalar{weights.empty() || mode == "TF" ? 1 : weights[static_cast<size_t>(i)], 0});
-  }
-  int64_t source = 0;
-  for (const Grams& some : grams) {
-    for (const int64_t column : some.columns) {
-      if (sources.Get(column).i >= 0)
-        return n.NotSupported(absl::StrCat("an index of two grams, ", column, ","));
-      sources.Set(column, Scalar{0, source++});
-    }
-    if (x->shape[1] > 0) parts.push_back(CountGrams(g, x, some, distances));
-  }
+  for (size_t i = 0; i < grams.size() && x->shape[1] > 0; ++i)
+    parts.push_back(CountGrams(g, x, grams[i], std::min(skips, x->shape[1] - 1) + 1));
   Buffer result;
   if (parts.empty()) {
-    result = g.AddConstant(NDArray::Zeros(DType::kF32, {batch, width}));
+    result = g.Map(shape, [](const Axes&) { return FloatConst(0, DType::kF32); });
   } else {
-    const Buffer counts = Joined(g, parts, 1), table = g.AddConstant(sources),
-                 factor = g.AddConstant(factors);
-    result = g.Map({batch, width}, [&](const Axes& axes) {
-      const Expr zero = FloatConst(0, DType::kF32), at = Load(table, {axes[1]});
-      const Expr count = Load(counts, {axes[0], ClampTo(at, IntConst(0), IntConst(counts->shape[1] - 1))});
-      Expr value = MakeSelect(LessThan(at, IntConst(0)), zero, count);
-      if (mode == "IDF") value = MakeSelect(LessThan(zero, value), NumberLike(zero, 1), zero);
-      return value * Load(factor, {axes[1]});
+    const Buffer counts = Joined(g, parts, 1), sources = g.AddConstant(columns.sources),
+                 factors = g.AddConstant(columns.factors);
+    result = g.Map(shape, [&](const Axes& axes) {
+      const Expr zero = FloatConst(0, DType::kF32), source = Load(sources, {axes[1]});
+      const Expr at = ClampTo(source, IntConst(0), IntConst(counts->shape[1] - 1));
+      Expr value = MakeSelect(LessThan(source, IntConst(0)), zero, Load(counts, {axes[0], at}));
+      if (columns.is_presence) value = MakeSelect(LessThan(zero, value), NumberLike(zero, 1), zero);
+      return value * Load(factors, {axes[1]});
     });
   }
-  n.Set(0, n.Rank(0) == 2 ? result : g.AddReshape(result, {width}));
+  n.Set(0, n.Rank(0) == 2 ? result : g.AddReshape(result, {columns.width}));
   return absl::OkStatus();
 }
 
