@@ -118,7 +118,13 @@ Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
       return numbers_.Cast(expr->dtype, a->dtype, Emit(a));
     default: break;
   }
-  if (IsUnary(expr->op)) return numbers_.Unary(expr->op, expr->dtype, Emit(a));
+  if (IsUnary(expr->op)) {
+    // Next to a tie or an integer, the error of a faster form would give another integer.
+    const bool gives_integers = expr->op == Op::kRound || expr->op == Op::kFloor || expr->op == Op::kCeil;
+    if (!gives_integers || a->op != Op::kDiv) return numbers_.Unary(expr->op, expr->dtype, Emit(a));
+    const auto [x, y] = EmitOperands(a->args[0], a->args[1]);
+    return numbers_.Unary(expr->op, expr->dtype, numbers_.Binary(Op::kDiv, a->dtype, x, y));
+  }
   if (expr->op == Op::kDiv && Varies(expr)) {
     if (Value* quotient = EmitQuotient(expr)) return quotient;
   }

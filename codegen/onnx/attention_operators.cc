@@ -170,7 +170,7 @@ absl::StatusOr<Buffer> Modified(NodeImport& n, const std::string& attribute, con
   if (graph == nullptr || graph->graph == nullptr) return tensor;
   MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> results,
                         n.Import(*graph->graph, {{tensor, NodeImport::TypeNumber(tensor->dtype)}}));
-  if (results.size() != 1 || results[0].tensor->shape != tensor->shape ||
+  if (results.size() != 1 || results[0].tensor == nullptr || results[0].tensor->shape != tensor->shape ||
       results[0].tensor->dtype != tensor->dtype) {
     return n.Refuse(absl::StrCat("the graph of ", attribute, " gives other than one ", TypeText(tensor)));
   }

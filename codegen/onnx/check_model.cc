@@ -86,7 +86,7 @@ class OperatorCheck {
       problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, domain, ", opset ",
                                        version, "; expected opset ", op->first_opset, " or later"));
     } else if (node.domain.empty() && version < kFirstOpset) {
-      // A model or function that names no opset has the first one.
+      // The opset of a function.
       problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, ", opset ", version,
                                        "; expected opset ", kFirstOpset, " to ", kLastOpset));
     }

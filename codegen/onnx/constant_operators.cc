@@ -22,6 +22,10 @@ Buffer FloatsConstant(GraphBuilder& g, const std::vector<double>& values) {
 
 absl::Status ImportConstant(NodeImport& n) {
   if (const OnnxAttribute* value = n.Attribute("value")) {
+    if (value->tensor.type == kString) {
+      n.Set(0, TypedTensor{nullptr, kString});
+      return absl::OkStatus();
+    }
     if (value->tensor.value == nullptr) return n.Refuse("the attribute value is no tensor; expected one");
     n.Set(0, n.g().AddConstant(value->tensor.value), value->tensor.type);
     return absl::OkStatus();
@@ -34,10 +38,10 @@ absl::Status ImportConstant(NodeImport& n) {
     n.Set(0, n.g().AddReshape(n.g().Ints({n.Int("value_int", 0)}), {}));
   } else if (n.HasAttribute("value_ints")) {
     n.Set(0, n.g().Ints(n.Ints("value_ints")));
+  } else if (n.HasAttribute("value_string") || n.HasAttribute("value_strings")) {
+    n.Set(0, TypedTensor{nullptr, kString});
   } else {
-    for (const char* name : {"sparse_value", "value_string", "value_strings"}) {
-      if (n.HasAttribute(name)) return n.NotSupported(absl::StrCat("the attribute ", name));
-    }
+    if (n.HasAttribute("sparse_value")) return n.NotSupported("the attribute sparse_value");
     return n.Refuse("has no value; expected one of value, value_float, value_int and the like");
   }
   return absl::OkStatus();
@@ -66,8 +70,8 @@ absl::Status ConstantOfShape(NodeImport& n) {
 }
 
 absl::Status Identity(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(n.Expect(1));
-  n.Set(0, n.In(0), n.Typed(0).type);
+  if (n.num_inputs() < 1 || !n.Typed(0).IsThere()) return n.Expect(1);
+  n.Set(0, n.Typed(0));
   return absl::OkStatus();
 }
 
@@ -110,9 +114,8 @@ absl::Status EyeLike(NodeImport& n) {
 }
 
 constexpr Operator kConstantTable[] = {
-    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9},
-    {"Dropout", Dropout},         {"EyeLike", EyeLike, 9},
-    {"Identity", Identity},
+    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9}, {"Dropout", Dropout},
+    {"EyeLike", EyeLike, 9},      {"Identity", Identity, 1, "", true},
 };
 
 }  // namespace

@@ -21,8 +21,9 @@ absl::StatusOr<const OnnxGraph*> BodyOf(const NodeImport& n, const std::string& 
 }
 
 absl::Status ExpectCondition(const NodeImport& n, const TypedTensor& condition) {
-  if (condition.type == kBool && condition.tensor->num_elements() == 1) return absl::OkStatus();
-  return n.Refuse(absl::StrCat("its condition is ", TypeText(condition.tensor), "; expected one bool"));
+  if (condition.type == kBool && condition.tensor != nullptr && condition.tensor->num_elements() == 1)
+    return absl::OkStatus();
+  return n.Refuse(absl::StrCat("its condition is ", TypeText(condition), "; expected one bool"));
 }
 
 // The value of a condition, where it is known.
@@ -32,13 +33,40 @@ std::optional<bool> KnownCondition(NodeImport& n, const Buffer& condition) {
   return value->Get(0).i != 0;
 }
 
-// One of two tensors, element by element.
+// Whether both are sequences of one length, and neither an optional without a value.
+bool SequencesFit(const TypedTensor& a, const TypedTensor& b) {
+  return a.elements != nullptr && b.elements != nullptr && !IsEmptyOptional(a) && !IsEmptyOptional(b) &&
+         a.type == b.type && a.elements->size() == b.elements->size();
+}
+
+// Refuses a sequence among a body's outputs from `first` on, which are gathered in tensors.
+absl::Status ExpectTensors(const NodeImport& n, const std::vector<TypedTensor>& outputs, size_t first) {
+  for (size_t i = first; i < outputs.size(); ++i) {
+    if (outputs[i].tensor == nullptr) {
+      return n.Refuse(
+          absl::StrCat("output ", i, " of its body is ", TypeText(outputs[i]), "; expected a tensor"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One of two tensors or sequences, element by element.
 absl::StatusOr<TypedTensor> Chosen(NodeImport& n, const Buffer& condition, const TypedTensor& then,
                                    const TypedTensor& otherwise) {
-  if (then.tensor == otherwise.tensor) return then;
-  if (then.type != otherwise.type || then.tensor->shape != otherwise.tensor->shape) {
+  if (then.tensor == otherwise.tensor && then.elements == otherwise.elements) return then;
+  const bool are_tensors = then.tensor != nullptr && otherwise.tensor != nullptr;
+  if (!are_tensors && SequencesFit(then, otherwise)) {
+    std::vector<TypedTensor> elements;
+    for (size_t i = 0; i < then.elements->size(); ++i) {
+      MYCC_ASSIGN_OR_RETURN(const TypedTensor element,
+                            Chosen(n, condition, (*then.elements)[i], (*otherwise.elements)[i]));
+      elements.push_back(element);
+    }
+    return TypedTensor{nullptr, then.type, std::make_shared<const std::vector<TypedTensor>>(elements)};
+  }
+  if (!are_tensors || then.type != otherwise.type || then.tensor->shape != otherwise.tensor->shape) {
     return absl::UnimplementedError(
-        absl::StrCat("a result of ", TypeText(then.tensor), " or ", TypeText(otherwise.tensor),
+        absl::StrCat("a result of ", TypeText(then), " or ", TypeText(otherwise),
                      " by a condition that is not known when the model is compiled", n.HowToKnow(condition)));
   }
   const Buffer chosen = n.g().Map(then.tensor->shape, [&](const Axes& axes) {
@@ -63,7 +91,7 @@ absl::Status ImportIf(NodeImport& n) {
     return n.Refuse(absl::StrCat("a branch has other outputs; expected ", n.num_outputs()));
   for (size_t i = 0; i < results.size(); ++i) {
     MYCC_ASSIGN_OR_RETURN(const TypedTensor result, Chosen(n, n.In(0), results[i], others[i]));
-    n.Set(i, result.tensor, result.type);
+    n.Set(i, result);
   }
   return absl::OkStatus();
 }
@@ -146,6 +174,7 @@ absl::Status RepeatLoop(NodeImport& n, int64_t iteration, LoopState* loop) {
       MYCC_ASSIGN_OR_RETURN(loop->carried[i], Chosen(n, loop->active, next, loop->carried[i]));
     }
   }
+  MYCC_RETURN_IF_ERROR(ExpectTensors(n, outputs, count + 1));
   for (size_t i = count + 1; i < outputs.size(); ++i) loop->collected.Add(i - count - 1, outputs[i]);
   loop->condition = outputs[0];
   return ExpectCondition(n, loop->condition);
@@ -192,7 +221,7 @@ absl::Status ImportLoop(NodeImport& n) {
   LoopState loop;
   MYCC_ASSIGN_OR_RETURN(loop.body, BodyOf(n, "body"));
   for (size_t i = 2; i < n.num_inputs(); ++i) {
-    if (!n.Has(i)) return n.Refuse(absl::StrCat("has no input ", i, "; expected one"));
+    if (!n.Typed(i).IsThere()) return n.Refuse(absl::StrCat("has no input ", i, "; expected one"));
     loop.carried.push_back(n.Typed(i));
   }
   const size_t count = loop.carried.size();
@@ -213,13 +242,13 @@ absl::Status ImportLoop(NodeImport& n) {
       return n.NotSupported(absl::StrCat("a loop of more than ", kMostUnrolled, " repetitions"));
     MYCC_RETURN_IF_ERROR(RepeatLoop(n, i, &loop));
   }
-  for (size_t i = 0; i < count; ++i) n.Set(i, loop.carried[i].tensor, loop.carried[i].type);
+  for (size_t i = 0; i < count; ++i) n.Set(i, loop.carried[i]);
   for (size_t i = 0; i < loop.collected.elements.size(); ++i) {
     if (!n.Wants(count + i)) continue;
     MYCC_ASSIGN_OR_RETURN(const TypedTensor result,
                           StackedResult(n, loop.collected.elements[i], loop.collected.types[i], 0,
                                         loop.body->outputs[count + 1 + i]));
-    n.Set(count + i, result.tensor, result.type);
+    n.Set(count + i, result);
   }
   return absl::OkStatus();
 }
@@ -293,12 +322,13 @@ absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
   for (int64_t step = 0; step < length; ++step) {
     std::vector<TypedTensor> inputs = results;
     for (size_t i = 0; i < form.inputs; ++i) {
-      const auto& [tensor, type] = arguments[form.states + i];
+      const auto& [tensor, type, none] = arguments[form.states + i];
       const int64_t place = form.input_directions[i] == 0 ? step : length - 1 - step;
       const Buffer slice = Sliced(n.g(), tensor, form.input_axes[i], place, 1, 1);
       inputs.push_back({WithoutAxis(n.g(), slice, form.input_axes[i]), type});
     }
     MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, n.Import(*form.body, inputs));
+    MYCC_RETURN_IF_ERROR(ExpectTensors(n, outputs, 0));
     std::copy_n(outputs.begin(), form.states, results.begin());
     for (size_t i = 0; i < form.outputs; ++i) collected.Add(i, outputs[form.states + i]);
   }
@@ -322,7 +352,7 @@ absl::StatusOr<std::vector<TypedTensor>> ScannedBatch(NodeImport& n, const ScanF
   std::vector<TypedTensor> results;
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<TypedTensor> own;
-    for (const auto& [tensor, type] : arguments) {
+    for (const auto& [tensor, type, none] : arguments) {
       if (tensor->shape.empty() || tensor->shape[0] != batch)
         return n.Refuse(absl::StrCat("scans ", TypeText(tensor), " in a batch of ", batch));
       own.push_back({WithoutAxis(n.g(), Sliced(n.g(), tensor, 0, b, 1, 1), 0), type});
@@ -345,13 +375,13 @@ absl::Status ImportScan(NodeImport& n) {
   MYCC_ASSIGN_OR_RETURN(const ScanForm form, ScanFormOf(n, arguments.size()));
   MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> results,
                         has_batch ? ScannedBatch(n, form, arguments) : Scanned(n, form, arguments));
-  for (size_t i = 0; i < results.size(); ++i) n.Set(i, results[i].tensor, results[i].type);
+  for (size_t i = 0; i < results.size(); ++i) n.Set(i, results[i]);
   return absl::OkStatus();
 }
 
 constexpr Operator kControlTable[] = {
-    {"If", ImportIf},
-    {"Loop", ImportLoop},
+    {"If", ImportIf, 1, "", true},
+    {"Loop", ImportLoop, 1, "", true},
     {"Scan", ImportScan, 8},
 };
 

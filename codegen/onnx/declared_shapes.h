@@ -10,8 +10,9 @@
 
 namespace mycc::onnx {
 
-// Fixed shapes by the names of values: those of the graph's outputs, and of what nodes that keep the shape
-// make these of.
+// Fixed shapes by the names of values: those of the graph's outputs, and of the values that have the same
+// shape whatever it is, by nodes that keep the shape of a value, alone, with a number, or with another one of
+// that shape.
 std::unordered_map<std::string, std::vector<int64_t>> DeclaredShapesOf(const OnnxGraph& graph);
 
 }  // namespace mycc::onnx

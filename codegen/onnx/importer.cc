@@ -12,6 +12,7 @@
 #include "codegen/onnx/declared_shapes.h"
 #include "codegen/onnx/known_inputs.h"
 #include "codegen/onnx/node_import.h"
+#include "codegen/onnx/old_forms.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
 
@@ -67,7 +68,7 @@ class Importer {
     std::vector<TypedTensor> outputs;
     for (const DeclaredValue& output : graph.outputs) {
       const TypedTensor* value = values.Find(output.name);
-      if (value == nullptr || value->tensor == nullptr)
+      if (value == nullptr || !value->IsThere())
         return absl::InvalidArgumentError(absl::StrCat("nothing defines the output `", output.name, "`"));
       outputs.push_back(*value);
     }
@@ -77,6 +78,10 @@ class Importer {
 
  private:
   void Define(Values* values, const std::string& name, const TypedConstant& constant) {
+    if (constant.value == nullptr) {
+      values->tensors[name] = {nullptr, constant.type};
+      return;
+    }
     Buffer& known = constants_[constant.value.get()];
     if (known == nullptr) known = builder_->AddConstant(constant.value);
     values->tensors[name] = {known, constant.type};
@@ -132,7 +137,17 @@ class Importer {
     const auto opset = opsets.find(node.domain);
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
-    NodeImport import(node, opset == opsets.end() ? 1 : opset->second, std::move(inputs), builder_,
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].IsText())
+        return absl::UnimplementedError(
+            absl::StrCat("input ", i, " is a tensor of strings, which are not supported"));
+      if (inputs[i].elements != nullptr && !op->takes_sequences)
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
+    }
+    const int64_t version = opset == opsets.end() ? 1 : opset->second;
+    MYCC_ASSIGN_OR_RETURN(const auto new_form, InNewForm(node, version, builder_, &inputs));
+    NodeImport import(new_form ? *new_form : node, version, std::move(inputs), builder_,
                       [&](const OnnxGraph& graph, const std::vector<TypedTensor>& graph_inputs) {
                         return Run(graph, graph_inputs, &values);
                       });
@@ -141,7 +156,7 @@ class Importer {
     MYCC_RETURN_IF_ERROR(builder_->status());
     for (size_t i = 0; i < import.num_outputs(); ++i) {
       if (import.outputs()[i].tensor == nullptr) {
-        if (import.Wants(i))
+        if (import.Wants(i) && !import.outputs()[i].IsThere())
           return absl::UnimplementedError(absl::StrCat("output ", i, " of the operator is not supported"));
         continue;
       }
@@ -243,6 +258,13 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
     const std::string& name = graph.outputs[i].name;
     if (!names.insert(name).second)
       return absl::InvalidArgumentError(absl::StrCat("output `", name, "` is declared twice"));
+    if (outputs[i].IsText())
+      return absl::UnimplementedError(
+          absl::StrCat("output `", name, "`: elements of type STRING are not supported"));
+    if (outputs[i].tensor == nullptr) {
+      return absl::UnimplementedError(absl::StrCat("output `", name, "` of type ", graph.outputs[i].kind,
+                                                   " is not supported; expected a tensor"));
+    }
     builder.AddOutput(name, outputs[i].tensor);
   }
   MYCC_RETURN_IF_ERROR(builder.status());

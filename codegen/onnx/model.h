@@ -50,7 +50,7 @@ std::optional<DType> StorageOf(int type);
 
 // A constant, and its element type in the file.
 struct TypedConstant {
-  Constant value;
+  Constant value;  // null for strings, which are not kept
   int type = kUndefined;
 };
 

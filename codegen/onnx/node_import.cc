@@ -8,6 +8,22 @@
 
 namespace mycc::onnx {
 
+const TypedTensor& EmptyOptional() {
+  static const auto* const empty =
+      new TypedTensor{nullptr, kUndefined, std::make_shared<const std::vector<TypedTensor>>()};
+  return *empty;
+}
+
+bool IsEmptyOptional(const TypedTensor& value) { return value.elements == EmptyOptional().elements; }
+
+std::string TypeText(const TypedTensor& value) {
+  if (value.tensor != nullptr) return TypeText(value.tensor);
+  if (value.IsText()) return "a tensor of strings";
+  if (value.elements == nullptr) return "left out";
+  if (IsEmptyOptional(value)) return "an empty optional";
+  return absl::StrCat("a sequence of ", value.elements->size());
+}
+
 NodeImport::NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTensor> inputs,
                        GraphBuilder* builder, ImportSubgraph import_subgraph)
     : node_(node),
@@ -90,8 +106,8 @@ absl::StatusOr<std::vector<int64_t>> NodeImport::IntsOrInput(const std::string& 
   return otherwise;
 }
 
-void NodeImport::Set(size_t i, const Buffer& tensor, int type) {
-  if (i < outputs_.size()) outputs_[i] = {tensor, type};
+void NodeImport::Set(size_t i, const TypedTensor& value) {
+  if (i < outputs_.size()) outputs_[i] = value;
 }
 
 absl::StatusOr<int64_t> NodeImport::Axis(int64_t axis, int64_t rank) const {

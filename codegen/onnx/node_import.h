@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,11 +15,22 @@
 
 namespace mycc::onnx {
 
-// A tensor of the graph and its ONNX element type, which tells types of one storage apart.
+// A tensor of the graph and its ONNX element type, which tells types of one storage apart. Or a sequence,
+// which lives here alone: its length is known, and the graph has its elements.
 struct TypedTensor {
-  Buffer tensor;  // null: left out
+  Buffer tensor;  // null: left out, or no tensor
   int type = kUndefined;
+  std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
+
+  bool IsThere() const { return tensor != nullptr || elements != nullptr || IsText(); }
+  // A constant of strings, which is not kept: no operator takes it.
+  bool IsText() const { return tensor == nullptr && elements == nullptr && type == kString; }
 };
+// An optional without a value. One with a value is this value.
+const TypedTensor& EmptyOptional();
+bool IsEmptyOptional(const TypedTensor& value);
+// "f32[1,64]", "a sequence of 3", for errors.
+std::string TypeText(const TypedTensor& value);
 
 class NodeImport {
  public:
@@ -33,7 +45,8 @@ class NodeImport {
   int64_t opset() const { return opset_; }
   GraphBuilder& g() { return *builder_; }
 
-  // Inputs. Those left out at the end, or by an empty name, are not there.
+  // Inputs. Those left out at the end, or by an empty name, are not there; sequences come to the operators
+  // alone that take them, which look at Typed().
   size_t num_inputs() const { return inputs_.size(); }
   bool Has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor != nullptr; }
   const Buffer& In(size_t i) const { return inputs_[i].tensor; }  // REQUIRES: Has(i)
@@ -64,7 +77,8 @@ class NodeImport {
   size_t num_outputs() const { return node_.outputs.size(); }
   bool Wants(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   void Set(size_t i, const Buffer& tensor) { Set(i, tensor, TypeNumber(tensor->dtype)); }
-  void Set(size_t i, const Buffer& tensor, int type);
+  void Set(size_t i, const Buffer& tensor, int type) { Set(i, TypedTensor{tensor, type}); }
+  void Set(size_t i, const TypedTensor& value);
   const std::vector<TypedTensor>& outputs() const { return outputs_; }
   // The fixed shape of an output where it follows from the shapes that the model declares for its outputs.
   const std::vector<int64_t>* DeclaredShape(size_t i) const {

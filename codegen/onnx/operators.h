@@ -14,6 +14,7 @@ struct Operator {
   absl::Status (*import)(NodeImport& n);
   int64_t first_opset = 1;  // of the operator's domain
   const char* domain = "";  // ONNX's own
+  bool takes_sequences = false;
 };
 
 // The families, one file each: NAME_operators.cc.
@@ -28,6 +29,7 @@ std::span<const Operator> ConvOperators();
 std::span<const Operator> EinsumOperators();
 std::span<const Operator> GatherOperators();
 std::span<const Operator> ImageOperators();
+std::span<const Operator> LabelOperators();
 std::span<const Operator> LossOperators();
 std::span<const Operator> MathOperators();
 std::span<const Operator> MatrixOperators();
@@ -45,6 +47,7 @@ std::span<const Operator> ResizeOperators();
 std::span<const Operator> ScanOperators();
 std::span<const Operator> ScatterOperators();
 std::span<const Operator> SelectionOperators();
+std::span<const Operator> SequenceOperators();
 std::span<const Operator> ShapeOperators();
 std::span<const Operator> SignalOperators();
 std::span<const Operator> SliceOperators();
@@ -54,6 +57,6 @@ std::span<const Operator> SoftmaxOperators();
 const Operator* FindOperator(const std::string& domain, const std::string& name);
 
 // The opsets of ONNX's own domain that are read.
-inline constexpr int64_t kFirstOpset = 7, kLastOpset = 25;
+inline constexpr int64_t kFirstOpset = 1, kLastOpset = 25;
 
 }  // namespace mycc::onnx

@@ -147,7 +147,7 @@ absl::Status ImportPad(NodeImport& n) {
 }
 
 constexpr Operator kPadTable[] = {
-    {"Pad", ImportPad, 2},
+    {"Pad", ImportPad},
 };
 
 }  // namespace

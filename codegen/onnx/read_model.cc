@@ -28,7 +28,7 @@ class Reader {
       return absl::UnimplementedError("sparse initializers are not supported");
     to->name = from->name();
     for (onnx_file::Tensor& tensor : *from->mutable_initializer()) {
-      MYCC_ASSIGN_OR_RETURN(TypedConstant value, ReadTensor(&tensor, folder_));
+      MYCC_ASSIGN_OR_RETURN(TypedConstant value, ReadConstant(&tensor));
       if (!to->initializers.emplace(tensor.name(), std::move(value)).second)
         return absl::InvalidArgumentError(absl::StrCat("initializer `", tensor.name(), "` is there twice"));
       tensor.Clear();
@@ -93,7 +93,7 @@ class Reader {
     const bool is_missing = (to->type == kTensor && !from->has_t()) || (to->type == kGraph && !from->has_g());
     if (is_missing && to->reference.empty()) return absl::InvalidArgumentError("has no value");
     if (from->has_t()) {
-      MYCC_ASSIGN_OR_RETURN(to->tensor, ReadTensor(from->mutable_t(), folder_));
+      MYCC_ASSIGN_OR_RETURN(to->tensor, ReadConstant(from->mutable_t()));
     }
     if (from->has_g()) {
       auto graph = std::make_shared<OnnxGraph>();
@@ -118,6 +118,12 @@ class Reader {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Strings are not kept, for they need only be there where nothing reads them.
+  absl::StatusOr<TypedConstant> ReadConstant(onnx_file::Tensor* tensor) {
+    if (tensor->data_type() == kString) return TypedConstant{nullptr, kString};
+    return ReadTensor(tensor, folder_);
   }
 
   const std::string folder_;

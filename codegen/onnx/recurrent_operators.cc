@@ -243,9 +243,9 @@ absl::Status Gru(NodeImport& n) { return Recurrent(n, {kMyccGru, 3, {"sigmoid", 
 absl::Status Lstm(NodeImport& n) { return Recurrent(n, {kMyccLstm, 4, {"sigmoid", "tanh", "tanh"}, true}); }
 
 constexpr Operator kRecurrentTable[] = {
-    {"GRU", Gru, 7},
-    {"LSTM", Lstm, 7},
-    {"RNN", Rnn, 7},
+    {"GRU", Gru},
+    {"LSTM", Lstm},
+    {"RNN", Rnn},
 };
 
 }  // namespace

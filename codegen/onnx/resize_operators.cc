@@ -47,13 +47,14 @@ Expr ResizeNumber(const GraphBuilder& g, const Buffer& tensor, size_t i) {
 // that the model declares.
 class ResizeShape {
  public:
-  ResizeShape(const NodeImport& n, const ResizeInputs& inputs)
-      : n_(n), in_(inputs), shape_(inputs.x->shape) {}
+  ResizeShape(NodeImport& n, const ResizeInputs& inputs) : n_(n), in_(inputs), shape_(inputs.x->shape) {}
 
   absl::Status Find() {
     const Buffer& given = in_.scales != nullptr ? in_.scales : in_.sizes;
-    if (n_.Value(IndexOf(given)) != nullptr) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<double> numbers, n_.ConstantFloats(IndexOf(given)));
+    if (const NDArray* value = n_.g().ValueOf(given)) {
+      std::vector<double> numbers;
+      for (int64_t i = 0; i < value->num_elements(); ++i)
+        numbers.push_back(ConvertScalar(DType::kF64, value->dtype, value->Get(i)).f);
       MYCC_RETURN_IF_ERROR(SetKnown(numbers));
     } else {
       const std::vector<int64_t>* declared = n_.DeclaredShape(0);
@@ -74,13 +75,6 @@ class ResizeShape {
   const std::optional<double>& known(size_t k) const { return known_[k]; }
 
  private:
-  size_t IndexOf(const Buffer& input) const {
-    for (size_t i = 0; i < n_.num_inputs(); ++i) {
-      if (n_.Has(i) && n_.In(i) == input) return i;
-    }
-    return n_.num_inputs();
-  }
-
   absl::Status SetKnown(const std::vector<double>& numbers) {
     std::vector<double> scales = numbers;
     for (size_t k = 0; k < scales.size(); ++k) {
@@ -106,7 +100,7 @@ class ResizeShape {
     return absl::OkStatus();
   }
 
-  const NodeImport& n_;
+  NodeImport& n_;
   const ResizeInputs& in_;
   std::vector<int64_t> shape_;
   std::vector<std::optional<double>> known_;

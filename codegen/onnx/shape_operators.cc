@@ -244,9 +244,9 @@ absl::Status ImportRange(NodeImport& n) {
 }
 
 constexpr Operator kShapeTable[] = {
-    {"Expand", Expand, 8},         {"Flatten", Flatten},    {"Range", ImportRange, 11},
-    {"Reshape", ImportReshape, 5}, {"Shape", ImportShape},  {"Size", ImportSize},
-    {"Squeeze", Squeeze},          {"Tile", ImportTile, 6}, {"Transpose", Transpose},
+    {"Expand", Expand, 8},      {"Flatten", Flatten},   {"Range", ImportRange, 11},
+    {"Reshape", ImportReshape}, {"Shape", ImportShape}, {"Size", ImportSize},
+    {"Squeeze", Squeeze},       {"Tile", ImportTile},   {"Transpose", Transpose},
     {"Unsqueeze", Unsqueeze},
 };
 

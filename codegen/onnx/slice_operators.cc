@@ -253,7 +253,7 @@ absl::Status Trilu(NodeImport& n) {
 
 constexpr Operator kSliceTable[] = {
     {"CenterCropPad", CenterCropPad, 18},
-    {"Concat", Concat, 4},
+    {"Concat", Concat},
     {"ReverseSequence", ReverseSequence, 10},
     {"Slice", Slice},
     {"Split", Split},

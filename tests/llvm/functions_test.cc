@@ -1,4 +1,6 @@
 // Every operation in compiled code, scalar and in vectors of each width, is as exact as the language says.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
@@ -97,6 +99,25 @@ TEST_P(DivisionTest, ByAConstantIsAsExact) {
 INSTANTIATE_TEST_SUITE_P(All, DivisionTest,
                          testing::Values(DType::kF64, DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& info) { return DTypeName(info.param); });
+
+// An error of one unit would give another integer next to a tie.
+TEST(DivisionTest, QuotientsThatAreRoundedAreExact) {
+  const std::string shape = absl::StrCat("f32[", kFunctionElements, "]");
+  const Workload canonical = CanonicalWorkload(absl::StrCat(
+      "workload w(x: ", shape, ", s: f32[]) -> (y: ", shape, ") {\n  y[i] = round(x[i] / s[])\n}\n"));
+  const float divisor = 5.0f / 255;
+  NDArray x = NDArray::Zeros(DType::kF32, {kFunctionElements}), s = NDArray::Zeros(DType::kF32, {});
+  s.Set(0, {divisor, 0});
+  for (int64_t i = 0; i < kFunctionElements; ++i)
+    x.Set(i, {static_cast<float>(static_cast<double>(i % 511 - 255) / 2 * divisor), 0});
+  for (const Target& target : RunnableTargets()) {
+    const NDArray y = Compiled(canonical, 16, target)->Run({x, s})[0];
+    for (int64_t i = 0; i < kFunctionElements; ++i) {
+      const float quotient = static_cast<float>(x.Get(i).f) / divisor;
+      ASSERT_EQ(y.Get(i).f, std::nearbyint(quotient)) << x.Get(i).f << " on " << target.mcpu;
+    }
+  }
+}
 
 // 1 / sqrt(x) may be rsqrt(x), which is as exact as the two steps.
 TEST(DivisionTest, ByARoot) {

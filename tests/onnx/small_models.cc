@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/graph/interpret.h"
+#include "codegen/onnx/old_forms.h"
 #include "codegen/onnx/operators.h"
 
 namespace mycc::onnx {
@@ -117,7 +118,8 @@ absl::Status SmallModel::Nodes(const std::vector<OnnxNode>& nodes, Scope* scope)
     };
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::NotFoundError(absl::StrCat("no operator ", node.op));
-    NodeImport import(node, opset_, std::move(inputs), &builder_, subgraph);
+    MYCC_ASSIGN_OR_RETURN(const auto new_form, InNewForm(node, opset_, &builder_, &inputs));
+    NodeImport import(new_form ? *new_form : node, opset_, std::move(inputs), &builder_, subgraph);
     std::vector<std::optional<std::vector<int64_t>>> declared(node.outputs.size());
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (const auto at = declared_.find(node.outputs[i]); at != declared_.end()) declared[i] = at->second;

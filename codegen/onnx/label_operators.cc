@@ -1,0 +1,242 @@
+// Operators of ai.onnx.ml, and of text, on numbers: labels for values, and counts of rows of numbers.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/onnx/elementwise.h"
+#include "codegen/onnx/moves.h"
+#include "codegen/onnx/operators.h"
+#include "codegen/onnx/tree_ensemble.h"
+
+namespace mycc::onnx {
+namespace {
+
+constexpr char kMlDomain[] = "ai.onnx.ml";
+constexpr int64_t kMostKeys = int64_t{1} << 20, kMostGramLength = 64;
+
+absl::Status Binarizer(NodeImport& n) {
+  const double threshold = n.Float("threshold", 0);
+  return MapUnary(n, kTakesNumbers, [&](const Expr& x) {
+    const DType dtype = IsFloat(x->dtype) ? x->dtype : DType::kF64;
+    const Expr is_above = LessThan(FloatConst(threshold, dtype), MakeCast(dtype, x));
+    return MakeSelect(is_above, NumberLike(x, 1), NumberLike(x, 0));
+  });
+}
+
+// A list of numbers that the attributes NAME_int64s, NAME_floats and NAME_tensor give.
+struct Labels {
+  NDArray numbers;
+  int type = kUndefined;
+};
+
+absl::StatusOr<Labels> LabelsOf(const NodeImport& n, const std::string& name) {
+  Labels labels;
+  if (n.HasAttribute(name + "_int64s")) {
+    const std::vector<int64_t> ints = n.Ints(name + "_int64s");
+    labels = {NDArray::Zeros(DType::kI64, {static_cast<int64_t>(ints.size())}), kInt64};
+    for (size_t i = 0; i < ints.size(); ++i) labels.numbers.Set(static_cast<int64_t>(i), Scalar{0, ints[i]});
+  } else if (n.HasAttribute(name + "_floats")) {
+    const std::vector<double> floats = n.Floats(name + "_floats");
+    labels = {NDArray::Zeros(DType::kF32, {static_cast<int64_t>(floats.size())}), kFloat};
+    for (size_t i = 0; i < floats.size(); ++i)
+      labels.numbers.Set(static_cast<int64_t>(i), Scalar{floats[i], 0});
+  } else if (const OnnxAttribute* tensor = n.Attribute(name + "_tensor");
+             tensor != nullptr && tensor->tensor.value != nullptr) {
+    labels = {*tensor->tensor.value, tensor->tensor.type};
+    labels.numbers.shape = {labels.numbers.num_elements()};
+  } else {
+    return n.NotSupported(
+        absl::StrCat("a node without ", name, "_int64s, ", name, "_floats or ", name, "_tensor"));
+  }
+  const int64_t count = labels.numbers.num_elements();
+  if (count < 1 || count > kMostKeys)
+    return n.Refuse(absl::StrCat("has ", count, " ", name, "; expected 1 to ", kMostKeys));
+  return labels;
+}
+
+// The value of what is no key.
+absl::StatusOr<Expr> DefaultLabel(const NodeImport& n, const Labels& values) {
+  const DType dtype = values.numbers.dtype;
+  if (n.HasAttribute("values_int64s")) return IntConst(n.Int("default_int64", -1), dtype);
+  if (n.HasAttribute("values_floats")) return FloatConst(n.Float("default_float", -0.0), dtype);
+  const OnnxAttribute* tensor = n.Attribute("default_tensor");
+  if (tensor == nullptr && IsFloat(dtype)) return FloatConst(-0.0, dtype);
+  if (tensor == nullptr) return LiteralOf(dtype, ConvertScalar(dtype, DType::kI64, Scalar{0, -1}));
+  if (tensor->tensor.value == nullptr || tensor->tensor.value->num_elements() != 1 ||
+      tensor->tensor.type != values.type)
+    return n.Refuse("default_tensor is no tensor of one element of the values' type; expected one");
+  return LiteralOf(dtype, tensor->tensor.value->Get(0));
+}
+
+// The last key that is equal to an element says which value it becomes. NaN equals NaN here.
+absl::Status LabelEncoder(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesPlain));
+  MYCC_ASSIGN_OR_RETURN(const Labels keys, LabelsOf(n, "keys"));
+  MYCC_ASSIGN_OR_RETURN(const Labels values, LabelsOf(n, "values"));
+  MYCC_ASSIGN_OR_RETURN(const Expr otherwise, DefaultLabel(n, values));
+  const int64_t count = keys.numbers.num_elements();
+  if (keys.type != n.Typed(0).type || values.numbers.num_elements() != count) {
+    return n.Refuse(absl::StrCat("has ", count, " keys of type ", ElementTypeName(keys.type), " and ",
+                                 values.numbers.num_elements(), " values for ", TypeText(n.In(0)),
+                                 "; expected keys of its type, and as many values"));
+  }
+  GraphBuilder& g = n.g();
+  const Buffer x = n.In(0), key = g.AddConstant(keys.numbers), value = g.AddConstant(values.numbers);
+  const Buffer place = g.Reduce(ReduceOp::kMax, x->shape, {count}, [&](const Axes& axes, const Axes& r) {
+    const Expr a = Load(x, axes), b = Load(key, r);
+    Expr is_equal = MakeBinary(Op::kEq, a, b);
+    if (IsFloat(x->dtype)) {
+      const Expr are_nan = MakeBinary(Op::kAnd, MakeBinary(Op::kNe, a, a), MakeBinary(Op::kNe, b, b));
+      is_equal = MakeBinary(Op::kOr, is_equal, are_nan);
+    }
+    return MakeSelect(is_equal, r[0], IntConst(-1));
+  });
+  n.Set(0,
+        g.Map(x->shape,
+              [&](const Axes& axes) {
+                const Expr at = Load(place, axes);
+                const Expr label = Load(value, {ClampTo(at, IntConst(0), IntConst(count - 1))});
+                return MakeSelect(LessThan(at, IntConst(0)), otherwise, label);
+              }),
+        values.type);
+  return absl::OkStatus();
+}
+
+// The grams of one length in the pool, one in each row, and the columns of the result that count them.
+struct Grams {
+  NDArray numbers;
+  std::vector<int64_t> columns;
+  int64_t length() const { return numbers.shape[1]; }
+};
+
+absl::StatusOr<std::vector<Grams>> GramsOf(const NodeImport& n) {
+  const std::vector<int64_t> starts = n.Ints("ngram_counts"), columns = n.Ints("ngram_indexes");
+  const std::vector<int64_t> pool = n.Ints("pool_int64s");
+  const int64_t least = n.Int("min_gram_length", 1), most = n.Int("max_gram_length", 1);
+  if (most > kMostGramLength && starts.size() > static_cast<size_t>(kMostGramLength))
+    return n.NotSupported(absl::StrCat("a gram of more than ", kMostGramLength, " numbers"));
+  if (n.HasAttribute("pool_strings")) return n.NotSupported("a pool of strings");
+  std::vector<Grams> grams;
+  size_t next = 0;
+  for (size_t i = 0; i < starts.size() && i < static_cast<size_t>(kMostGramLength); ++i) {
+    const auto length = static_cast<int64_t>(i + 1), all = static_cast<int64_t>(pool.size());
+    const int64_t end = i + 1 < starts.size() ? starts[i + 1] : all;
+    if (starts[i] < 0 || end < starts[i] || end > all || (end - starts[i]) % length != 0)
+      return n.Refuse(absl::StrCat("ngram_counts are ", ShapeText(starts), " for a pool of ", all,
+                                   " numbers; expected the starts of its parts"));
+    const int64_t count = (end - starts[i]) / length;
+    if (count > static_cast<int64_t>(columns.size() - next))
+      return n.Refuse("has fewer ngram_indexes than grams; expected one for each");
+    if (length >= least && length <= most && count > 0) {
+      Grams some{NDArray::Zeros(DType::kI64, {count, length}), {}};
+      for (int64_t k = 0; k < count * length; ++k) some.numbers.Set(k, Scalar{0, pool[starts[i] + k]});
+      some.columns.assign(columns.begin() + static_cast<int64_t>(next),
+                          columns.begin() + static_cast<int64_t>(next) + count);
+      grams.push_back(std::move(some));
+    }
+    next += static_cast<size_t>(count);
+  }
+  return grams;
+}
+
+// How often each gram occurs in each row of x, with the same number of elements left out between its numbers;
+// `distances` are tried.
+Buffer CountGrams(GraphBuilder& g, const Buffer& x, const Grams& grams, int64_t distances) {
+  const Buffer numbers = g.AddConstant(grams.numbers);
+  const int64_t length = grams.length(), extent = x->shape[1];
+  if (length == 1) distances = 1;
+  return g.Reduce(
+      ReduceOp::kSum, {x->shape[0], grams.numbers.shape[0]}, {distances, extent},
+      [&](const Axes& axes, const Axes& r) {
+        const auto place = [&](int64_t k) { return r[1] + (r[0] + 1) * k; };
+        Expr is_found = LessThan(place(length - 1), IntConst(extent));
+        for (int64_t k = 0; k < length; ++k) {
+          const Expr at = ClampTo(place(k), IntConst(0), IntConst(extent - 1));
+          const Expr element = MakeCast(DType::kI64, Load(x, {axes[0], at}));
+          const Expr is_equal = MakeBinary(Op::kEq, element, Load(numbers, {axes[1], IntConst(k)}));
+          is_found = MakeBinary(Op::kAnd, is_found, is_equal);
+        }
+        return MakeSelect(is_found, FloatConst(1, DType::kF32), FloatConst(0, DType::kF32));
+      });
+}
+
+// How the counts become a result.
+struct GramColumns {
+  int64_t width = 0;  // of the result
+  NDArray sources;    // of each column: the number of its gram, or -1
+  NDArray factors;
+  bool is_presence = false;  // of a gram that occurs, 1 in place of its count
+};
+
+absl::StatusOr<GramColumns> GramColumnsOf(const NodeImport& n, const std::vector<Grams>& grams) {
+  const std::string mode = n.String("mode", "");
+  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
+    return n.Refuse(absl::StrCat("mode is `", mode, "`; expected TF, IDF or TFIDF"));
+  const std::vector<int64_t> all = n.Ints("ngram_indexes");
+  const int64_t last = all.empty() ? -1 : *std::max_element(all.begin(), all.end());
+  if (last < 0 || last >= kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
+    return n.Refuse(absl::StrCat("ngram_indexes are ", ShapeText(all), "; expected places in the result"));
+  const std::vector<double> weights = n.Floats("weights");
+  if (!weights.empty() && static_cast<int64_t>(weights.size()) <= last)
+    return n.Refuse(absl::StrCat("has ", weights.size(), " weights; expected ", last + 1));
+  GramColumns columns{last + 1, NDArray::Zeros(DType::kI64, {last + 1}),
+                      NDArray::Zeros(DType::kF32, {last + 1}), mode == "IDF"};
+  for (int64_t i = 0; i <= last; ++i) {
+    columns.sources.Set(i, Scalar{0, -1});
+    columns.factors.Set(i, Scalar{weights.empty() || mode == "TF" ? 1 : weights[static_cast<size_t>(i)], 0});
+  }
+  int64_t source = 0;
+  for (const Grams& some : grams) {
+    for (const int64_t column : some.columns) {
+      if (columns.sources.Get(column).i >= 0)
+        return n.NotSupported(absl::StrCat("an index of two grams, ", column, ","));
+      columns.sources.Set(column, Scalar{0, source++});
+    }
+  }
+  return columns;
+}
+
+// The count of each column's gram, and its weight in the modes that have weights.
+absl::Status TfIdfVectorizer(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
+  MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 0, 2));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Grams> grams, GramsOf(n));
+  MYCC_ASSIGN_OR_RETURN(const GramColumns columns, GramColumnsOf(n, grams));
+  const int64_t skips = n.Int("max_skip_count", 0);
+  if (skips < 0) return n.Refuse(absl::StrCat("max_skip_count is ", skips, "; expected 0 or more"));
+  GraphBuilder& g = n.g();
+  const Buffer x = n.Rank(0) == 2 ? n.In(0) : g.AddReshape(n.In(0), {1, n.In(0)->num_elements()});
+  const std::vector<int64_t> shape = {x->shape[0], columns.width};
+  std::vector<Buffer> parts;
+  for (size_t i = 0; i < grams.size() && x->shape[1] > 0; ++i)
+    parts.push_back(CountGrams(g, x, grams[i], std::min(skips, x->shape[1] - 1) + 1));
+  Buffer result;
+  if (parts.empty()) {
+    result = g.Map(shape, [](const Axes&) { return FloatConst(0, DType::kF32); });
+  } else {
+    const Buffer counts = Joined(g, parts, 1), sources = g.AddConstant(columns.sources),
+                 factors = g.AddConstant(columns.factors);
+    result = g.Map(shape, [&](const Axes& axes) {
+      const Expr zero = FloatConst(0, DType::kF32), source = Load(sources, {axes[1]});
+      const Expr at = ClampTo(source, IntConst(0), IntConst(counts->shape[1] - 1));
+      Expr value = MakeSelect(LessThan(source, IntConst(0)), zero, Load(counts, {axes[0], at}));
+      if (columns.is_presence) value = MakeSelect(LessThan(zero, value), NumberLike(zero, 1), zero);
+      return value * Load(factors, {axes[1]});
+    });
+  }
+  n.Set(0, n.Rank(0) == 2 ? result : g.AddReshape(result, {columns.width}));
+  return absl::OkStatus();
+}
+
+constexpr Operator kLabelTable[] = {
+    {"Binarizer", Binarizer, 1, kMlDomain},
+    {"LabelEncoder", LabelEncoder, 2, kMlDomain},
+    {"TfIdfVectorizer", TfIdfVectorizer, 9},
+    {"TreeEnsemble", TreeEnsemble, 5, kMlDomain},
+};
+
+}  // namespace
+
+std::span<const Operator> LabelOperators() { return kLabelTable; }
+
+}  // namespace mycc::onnx
