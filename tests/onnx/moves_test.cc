@@ -66,7 +66,7 @@ TEST(MovesTest, SlicedShapesAreComputed) {
 TEST(MovesTest, ShapesThatAreNotKnownAreNotSupported) {
   SmallModel model(13);
   model.Input("x", Counting({6})).Input("s", Integers({2}, {2, 3})).Add(NodeOf("Reshape", {"x", "s"}, {"y"}));
-  EXPECT_THAT(ErrorOf(model, absl::StatusCode::kUnimplemented), HasSubstr("input 1 that is not known"));
+  EXPECT_THAT(ErrorOf(model, absl::StatusCode::kUnimplemented), HasSubstr("input 1 (`s`) is not known"));
 }
 
 TEST(MovesTest, DeclaredShapesStandForShapesThatAreNotKnown) {
