@@ -182,6 +182,24 @@ TEST(MovesTest, PadsOfEmptyTensorsAreConstant) {
   EXPECT_THAT(ErrorOf(edge, absl::StatusCode::kInvalidArgument), HasSubstr("has no elements"));
 }
 
+TEST(MovesTest, PadsThatAreTooLongAreRefused) {
+  constexpr int64_t kMost = (1 << 29) - 2;  // around two elements
+  const auto padded = [](const char* mode, int64_t before, int64_t after) {
+    SmallModel model(19);
+    model.Input("x", Counting({2})).Known("p", Integers({2}, {before, after}));
+    model.Add(NodeOf("Pad", {"x", "p"}, {"y"}, {{"mode", StringOf(mode)}}));
+    return model;
+  };
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    for (const auto& [before, after] : {std::pair(kMost, int64_t{0}), {int64_t{0}, kMost}, {7, kMost - 7}}) {
+      SmallModel largest = padded(mode, before, after), larger = padded(mode, before + 1, after);
+      EXPECT_EQ(largest.Import({"y"}).status(), absl::OkStatus());
+      EXPECT_THAT(ErrorOf(larger, absl::StatusCode::kInvalidArgument),
+                  HasSubstr("at most 536870912 elements"));
+    }
+  }
+}
+
 // a [2,3], b [3,2], c [2]: the vector is contracted first, which keeps every result small.
 TEST(MovesTest, EinsumContractsTheSmallestPairFirst) {
   SmallModel model(13);
