@@ -1,4 +1,4 @@
-// What people read about a compiled model: a table of its kernels, of its launches, and a drawing of its
+// Reports on a compiled model, for people: a table of its kernels, of its launches, and a drawing of its
 // graph. Pure.
 #pragma once
 

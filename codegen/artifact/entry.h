@@ -30,7 +30,7 @@ struct Entry {
   const KernelSpec* kernel = nullptr;  // null for a whole model
   std::string title;                   // for the header's comment
   std::vector<EntryArg> args;
-  // What a call needs on a CPU.
+  // The memory that a call needs on a CPU.
   int64_t shared_bytes = 0, thread_bytes = 0;
   bool parallel = false;
 };

@@ -26,7 +26,8 @@ absl::StatusOr<KernelSpec> CompileScheduled(const Workload& workload, const Targ
 // that this machine lacks.
 absl::StatusOr<std::string> CodeDigestOf(const KernelSpec& kernel, const Target& target);
 
-// The name and version of the compiler behind a target's code: "llvm-19.1.7", "nvrtc-13.0". NotFound as above.
+// The name and version of the compiler behind a target's code: "llvm-19.1.7", "nvrtc-13.0". NotFound as
+// above.
 absl::StatusOr<std::string> ToolchainOf(const Target& target);
 
 // The code of one kernel as text: the back end's output ("llvm" for a CPU, "cuda" for a GPU), or the assembly

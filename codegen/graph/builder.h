@@ -1,5 +1,5 @@
-// Builds a graph tensor by tensor. What depends on constants alone, and is small, is computed at once, so
-// that the arithmetic on shapes that exporters write is gone when a model has been read.
+// Builds a graph tensor by tensor. A tensor that depends on constants alone, and is small, is computed at
+// once, so that the arithmetic on shapes that exporters write is gone when a model has been read.
 //
 // A stage that breaks a rule of the language makes the builder fail for good: status() tells the first
 // failure, so that callers need not look at each step. Thread rule: thread-compatible.

@@ -25,14 +25,14 @@ struct NamedTensor {
 
 using Constant = std::shared_ptr<const NDArray>;
 
-// The elements of `source` in row-major order, from number `offset` on, under another shape. Only the last pass,
-// graph.merge_products, makes reshapes of less than all elements.
+// The elements of `source` in row-major order, from number `offset` on, under another shape. Only the last
+// pass, graph.merge_products, makes reshapes of less than all elements.
 struct Reshape {
   Buffer source;
   int64_t offset = 0;
 };
 
-// What no stage can say: library_kernels.h has the functions.
+// A computation that no stage can say: library_kernels.h has the functions.
 struct LibraryCall {
   std::string function;
   std::vector<int64_t> attributes;

@@ -1,4 +1,4 @@
-// What a stage does, as fusion and layout see it. Pure functions.
+// Properties of stages, as fusion and layout see them. Pure functions.
 #pragma once
 
 #include <vector>

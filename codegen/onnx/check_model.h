@@ -1,5 +1,5 @@
-// What is looked at in a model before its nodes are imported: the order of nodes, operators that are not
-// supported, and free dimensions. Internal to this folder. Thread rule: pure functions.
+// Checks of a model before its nodes are imported: the order of nodes, operators that are not supported, and
+// free dimensions. Internal to this folder. Thread rule: pure functions.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What the operators that work element by element share: the types that they take, broadcasting, and the
+// The common parts of operators that work element by element: the types that they take, broadcasting, and the
 // stage. Internal to this folder. Thread rule: pure functions.
 #pragma once
 

@@ -55,7 +55,6 @@ absl::Status IsInf(NodeImport& n) {
   });
 }
 
-
 constexpr Operator kMathTable[] = {
     {"Acos", Composed<AcosOf>},
     {"Acosh", Composed<AcoshOf>, 9},

@@ -13,6 +13,8 @@
 namespace mycc::onnx {
 namespace {
 
+constexpr int64_t kMostPaddedExtent = int64_t{1} << 29;
+
 // Elements in front of and behind each axis.
 struct Padding {
   std::vector<int64_t> before, after;
@@ -91,6 +93,19 @@ Expr BorderIndex(const std::string& mode, const Expr& place, int64_t before, int
   return index;
 }
 
+// Refuses axes whose places are too large for the proof that reads are inside of the tensor.
+absl::Status ExpectSmallPlaces(const NodeImport& n, const Padding& padding) {
+  for (size_t i = 0; i < padding.before.size(); ++i) {
+    const int64_t before = std::max<int64_t>(padding.before[i], 0);
+    const int64_t after = std::max<int64_t>(padding.after[i], 0);
+    if (before + after == 0 || before + n.Shape(0)[i] + after <= kMostPaddedExtent) continue;
+    return n.Refuse(absl::StrCat("axis ", i, " of ", TypeText(n.In(0)), " has padding of ", before, " and ",
+                                 after, " elements; expected at most ", kMostPaddedExtent,
+                                 " elements in all"));
+  }
+  return absl::OkStatus();
+}
+
 // Elements are cut off first: the border is that of what stays.
 absl::StatusOr<Buffer> CutOff(NodeImport& n, Padding* padding) {
   Buffer x = n.In(0);
@@ -126,6 +141,7 @@ absl::Status ImportPad(NodeImport& n) {
   std::vector<int64_t> shape = n.Shape(0);
   for (size_t i = 0; i < shape.size(); ++i) shape[i] += padding.before[i] + padding.after[i];
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "is padded to", shape));
+  MYCC_RETURN_IF_ERROR(ExpectSmallPlaces(n, padding));
   Buffer result;
   if (mode == "constant") {
     MYCC_ASSIGN_OR_RETURN(const Expr value, PadValue(n, n.g()));

@@ -52,8 +52,8 @@ Expr IntegerPower(const Expr& x, const Expr& exponent) {
       MakeSelect(MakeBinary(Op::kEq, x, minus_one), MakeSelect(is_odd, minus_one, one), of_others));
 }
 
-// An integer to the power of a float, truncated. What lies within the error of pow from an integer is that
-// integer.
+// An integer to the power of a float, truncated. A result that lies within the error of pow from an integer
+// is that integer.
 Expr IntegerPowerOfFloat(const Expr& x, const Expr& exponent) {
   const Expr power = MakeBinary(Op::kPow, MakeCast(DType::kF64, x), MakeCast(DType::kF64, exponent));
   const Expr nearest = MakeUnary(Op::kRound, power);

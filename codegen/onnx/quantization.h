@@ -1,4 +1,4 @@
-// What the operators on quantized tensors share. Internal to this folder. Thread rule: pure functions.
+// The common parts of operators on quantized tensors. Internal to this folder. Thread rule: pure functions.
 #pragma once
 
 #include <optional>

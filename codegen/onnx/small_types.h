@@ -20,7 +20,7 @@ bool IsFloat8Type(int type);  // the four types of 8 bits with a sign
 // as bits, other elements as they are. Adds the table that it reads to the graph.
 std::function<Expr(const Expr&)> Decoder(GraphBuilder& g, int type);
 
-// What becomes of numbers that a float of 8 or 4 bits cannot hold.
+// The fate of numbers that a float of 8 or 4 bits cannot hold.
 struct Encoding {
   bool saturate = true;     // to the largest one; else infinity, or NaN in a type without it
   std::string mode = "up";  // of FLOAT8E8M0: "up", "down" or "nearest"

@@ -206,7 +206,8 @@ class ProgramMaker {
       const Buffer& tensor = launch.tensors[i];
       const Buffer root = RootOf(tensor);
       const bool is_free = places_.count(root.get()) == 0 && last_steps.at(root.get()) == step;
-      const bool is_alike = tensor->dtype == output->dtype && tensor->shape == output->shape;
+      const bool is_alike =
+          tensor->dtype == output->dtype && workload.inputs[i].tensor->shape == workload.outputs[0]->shape;
       if (!is_free || !is_alike || root->bytes() != tensor->bytes()) continue;
       const auto readers = std::count_if(launch.tensors.begin(), launch.tensors.end(),
                                          [&](const Buffer& t) { return RootOf(t) == root; });

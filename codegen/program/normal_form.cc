@@ -123,7 +123,7 @@ class DimensionClasses {
   const void* Of(const Buffer& buffer, size_t dim) const { return Root(DimOf(buffer, dim)); }
   const void* Of(const Var& axis) const { return Root(axis.get()); }
 
-  // Two classes of which each dimension of the first is followed by one of the second, everywhere.
+  // Two classes: each dimension of the first is followed by one of the second, everywhere.
   std::optional<std::pair<const void*, const void*>> Neighbours() const {
     std::map<const void*, const void*> next, previous;
     std::unordered_set<const void*> apart;

@@ -65,7 +65,7 @@ class Partitioner {
   const Stage* StageAt(size_t i) const { return std::get_if<Stage>(&graph_.nodes[i].made_by); }
   bool IsFree(size_t i) const { return StageAt(i) != nullptr && group_of_[i] < 0 && depends_on_input_[i]; }
 
-  // What a reshape or a library call reads is in memory, also where it is made of constants alone.
+  // A tensor that a reshape or a library call reads is in memory, also where it is made of constants alone.
   void ForceSources(size_t i) {
     for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
       const auto maker = maker_.find(read.get());

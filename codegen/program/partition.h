@@ -1,6 +1,6 @@
 // Cuts a graph into groups of stages, one kernel each. Around a contraction or a reduction over windows: the
 // padding before it and what follows element by element. Around reductions over rows: all that shares the
-// rows. What is left: chains of element-wise stages. Pure.
+// rows. All others: chains of element-wise stages. Pure.
 #pragma once
 
 #include <vector>

@@ -44,8 +44,8 @@ class Library {
   // The error carries MODULE_last_error().
   absl::Status Call(const std::string& name, const std::vector<DLTensor*>& args, void* stream = nullptr);
   absl::Status Pack(const std::string& name, const std::vector<DLTensor*>& args, void* stream = nullptr);
-  // The seconds of each launch of the last call, of a model that was compiled with a profile. FailedPrecondition
-  // for other libraries.
+  // The seconds of each launch of the last call, of a model that was compiled with a profile.
+  // FailedPrecondition for other libraries.
   absl::StatusOr<std::vector<double>> Profile();
   // The entry point itself, for timing loops.
   using Entry = int32_t (*)(DLTensor**, int32_t, void*);

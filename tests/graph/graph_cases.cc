@@ -1,6 +1,8 @@
 #include "tests/graph/graph_cases.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "codegen/graph/interpret.h"
 
@@ -95,7 +97,11 @@ std::vector<NDArray> RandomValues(const Graph& graph, uint64_t seed) {
   return RandomInputs(inputs, seed);
 }
 
-void ExpectSameResults(const Graph& before, const Graph& after) {
+namespace {
+
+// Expects `is_alike` of the values of each output of both graphs, for the same random inputs.
+void CompareResults(const Graph& before, const Graph& after,
+                    const std::function<bool(const NDArray&, const NDArray&)>& is_alike) {
   ASSERT_TRUE(VerifyGraph(before).ok()) << VerifyGraph(before) << "\n" << PrintGraph(before);
   ASSERT_TRUE(VerifyGraph(after).ok()) << VerifyGraph(after) << "\n" << PrintGraph(after);
   ASSERT_EQ(before.outputs.size(), after.outputs.size());
@@ -105,11 +111,32 @@ void ExpectSameResults(const Graph& before, const Graph& after) {
     ASSERT_TRUE(expected.ok()) << expected.status();
     ASSERT_TRUE(got.ok()) << got.status();
     for (size_t i = 0; i < expected->size(); ++i) {
-      EXPECT_EQ((*expected)[i].shape, (*got)[i].shape) << before.outputs[i].name;
-      EXPECT_TRUE((*expected)[i].bytes == (*got)[i].bytes) << before.outputs[i].name << "\n"
-                                                           << PrintGraph(before) << PrintGraph(after);
+      ASSERT_EQ((*expected)[i].shape, (*got)[i].shape) << before.outputs[i].name;
+      EXPECT_TRUE(is_alike((*expected)[i], (*got)[i])) << before.outputs[i].name << "\n"
+                                                       << PrintGraph(before) << PrintGraph(after);
     }
   }
+}
+
+bool AreClose(const NDArray& a, const NDArray& b, double bound) {
+  if (a.dtype != b.dtype) return false;
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double x = a.Get(i).f, y = b.Get(i).f;
+    const bool is_same = x == y || (std::isnan(x) && std::isnan(y));
+    if (!is_same && !(std::abs(x - y) <= bound * std::max(1.0, std::abs(x)))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void ExpectSameResults(const Graph& before, const Graph& after) {
+  CompareResults(before, after, [](const NDArray& a, const NDArray& b) { return a.bytes == b.bytes; });
+}
+
+void ExpectCloseResults(const Graph& before, const Graph& after, double bound) {
+  CompareResults(before, after,
+                 [bound](const NDArray& a, const NDArray& b) { return AreClose(a, b, bound); });
 }
 
 int64_t CountStages(const Graph& graph) {

@@ -61,7 +61,8 @@ class MyccTest(mycc_case.MyccCase):
     def test_debug_variables_that_mean_nothing(self):
         for variable, value, message in (("MYCC_DEBUG", "6", "MYCC_DEBUG: `6`; expected a level from 0 to 5"),
                                          ("MYCC_DEBUG", "much", "expected a level from 0 to 5"),
-                                         ("MYCC_PRINT_AFTER", "lunch", "no pass `lunch`; expected one of lower_blocks, unfuse_loops, "),
+                                         ("MYCC_PRINT_AFTER", "lunch", "no pass `lunch`; expected one of graph.inline_constants, "),
+                                         ("MYCC_PRINT_AFTER", "lunch", "graph.merge_products, lower_blocks, unfuse_loops, "),
                                          ("MYCC_TIME_PASSES", "yes", "MYCC_TIME_PASSES: `yes`; expected 0 or 1")):
             self.fails(2, message, "tasks", self.te, env={**os.environ, variable: value})
 

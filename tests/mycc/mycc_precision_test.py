@@ -40,7 +40,7 @@ class MyccPrecisionTest(mycc_case.MyccCase):
     def test_tensors_between_kernels_are_narrow(self):
         self.assertNotIn("bf16", self.succeeds("tasks", self.model, "-o", "-"))
         tasks = self.succeeds("tasks", self.model, "--dtype", "bf16", "-o", "-")
-        self.assertEqual((tasks.count("bf16[64,64]"), tasks.count("f32[3,64,64]")), (2, 2), tasks)
+        self.assertEqual((tasks.count("bf16[4096]"), tasks.count("f32[3,4096]")), (2, 2), tasks)
         self.assertIn("f16[64,64]", self.succeeds("explain", self.model, "--dtype", "f16"))
 
     def test_the_largest_deviation(self):

@@ -66,7 +66,7 @@ TEST(MovesTest, SlicedShapesAreComputed) {
 TEST(MovesTest, ShapesThatAreNotKnownAreNotSupported) {
   SmallModel model(13);
   model.Input("x", Counting({6})).Input("s", Integers({2}, {2, 3})).Add(NodeOf("Reshape", {"x", "s"}, {"y"}));
-  EXPECT_THAT(ErrorOf(model, absl::StatusCode::kUnimplemented), HasSubstr("input 1 that is not known"));
+  EXPECT_THAT(ErrorOf(model, absl::StatusCode::kUnimplemented), HasSubstr("input 1 (`s`) is not known"));
 }
 
 TEST(MovesTest, DeclaredShapesStandForShapesThatAreNotKnown) {
@@ -180,6 +180,24 @@ TEST(MovesTest, PadsOfEmptyTensorsAreConstant) {
   edge.Input("x", Counting({0})).Known("p", Integers({2}, {1, 1}));
   edge.Add(NodeOf("Pad", {"x", "p"}, {"y"}, {{"mode", StringOf("edge")}}));
   EXPECT_THAT(ErrorOf(edge, absl::StatusCode::kInvalidArgument), HasSubstr("has no elements"));
+}
+
+TEST(MovesTest, PadsThatAreTooLongAreRefused) {
+  constexpr int64_t kMost = (1 << 29) - 2;  // around two elements
+  const auto padded = [](const char* mode, int64_t before, int64_t after) {
+    SmallModel model(19);
+    model.Input("x", Counting({2})).Known("p", Integers({2}, {before, after}));
+    model.Add(NodeOf("Pad", {"x", "p"}, {"y"}, {{"mode", StringOf(mode)}}));
+    return model;
+  };
+  for (const char* mode : {"constant", "reflect", "edge", "wrap"}) {
+    for (const auto& [before, after] : {std::pair(kMost, int64_t{0}), {int64_t{0}, kMost}, {7, kMost - 7}}) {
+      SmallModel largest = padded(mode, before, after), larger = padded(mode, before + 1, after);
+      EXPECT_EQ(largest.Import({"y"}).status(), absl::OkStatus());
+      EXPECT_THAT(ErrorOf(larger, absl::StatusCode::kInvalidArgument),
+                  HasSubstr("at most 536870912 elements"));
+    }
+  }
 }
 
 // a [2,3], b [3,2], c [2]: the vector is contracted first, which keeps every result small.

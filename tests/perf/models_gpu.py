@@ -133,7 +133,7 @@ class Ours:
 
 
 def random_inputs(path):
-    """What each input of the library could hold, on the GPU."""
+    """Random values for each input of the library, on the GPU."""
     import gpu_artifact
     import torch
 

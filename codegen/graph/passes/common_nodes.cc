@@ -1,3 +1,4 @@
+// Nodes that compute the same from the same tensors become one.
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,7 @@
 namespace mycc {
 namespace {
 
-// What a node computes, as text: equal for nodes that compute the same from the same tensors.
+// The computation of a node, as text: equal for nodes that compute the same from the same tensors.
 std::string TextOf(const Node& node) {
   const BufferNode& output = *node.outputs[0];
   const std::string type = absl::StrCat(DTypeName(output.dtype), "[", absl::StrJoin(output.shape, ","), "]");

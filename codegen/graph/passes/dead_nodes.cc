@@ -1,3 +1,4 @@
+// The removal of nodes that no output needs, as a pass.
 #include "codegen/graph/builder.h"
 #include "codegen/graph/passes/passes.h"
 

@@ -161,8 +161,9 @@ class ScaleFolder {
       if (!IsFloat(read->dtype)) return nullptr;
       for (size_t i = 0; i < read->args.size(); ++i) {
         *weight_dim = static_cast<int>(i);
-        if (dim < 0 || (read->args[i]->op == Op::kVar && read->args[i]->var == product.axes[dim]))
-          return read.get();
+        if (dim < 0) return read.get();
+        const bool is_channel = read->args[i]->op == Op::kVar && read->args[i]->var == product.axes[dim];
+        if (is_channel && read->buffer->shape[i] == product.axes[dim]->extent) return read.get();
       }
     }
     return nullptr;

@@ -1,3 +1,4 @@
+// Reads of constants of one element become literals, and arithmetic on literals alone is computed.
 #include <unordered_map>
 
 #include "codegen/expr/eval.h"

@@ -4,6 +4,7 @@
 //
 //   a[i,j] = sum[k](x[i,k] * u[k,j]);  b[i,j] = sum[k](x[i,k] * v[k,j])
 //   ->  m[p,i,j] = sum[k](x[i,k] * uv[p,k,j]);  a = m[0], b = m[1]
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,6 +15,7 @@
 #include "codegen/graph/builder.h"
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/stage_reads.h"
+#include "codegen/workload/limits.h"
 
 namespace mycc {
 namespace {
@@ -26,7 +28,10 @@ using ProductChain = std::vector<size_t>;
 class ProductMerger {
  public:
   explicit ProductMerger(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
-    for (const NamedTensor& output : graph.outputs) outputs_.insert(output.tensor.get());
+    for (const NamedTensor& output : graph.outputs) {
+      for (Buffer tensor = output.tensor; tensor != nullptr; tensor = ReshapedBy(tensor))
+        outputs_.insert(tensor.get());
+    }
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       for (const Buffer& read : ReadsOf(graph.nodes[i])) readers_[read.get()].push_back(i);
     }
@@ -39,8 +44,8 @@ class ProductMerger {
       if (stage == nullptr || !IsProduct(*stage)) continue;
       const ProductChain chain = ChainOf(i);
       const Buffer& result = graph_.nodes[chain.back()].outputs[0];
-      if (!outputs_.count(result.get()) && result->bytes() % kPartAlignment == 0)
-        alike[TextOf(chain)].push_back(chain);
+      const bool fits = result->bytes() % kPartAlignment == 0 && result->rank() < kMaxRank;
+      if (!outputs_.count(result.get()) && fits) alike[TextOf(chain)].push_back(chain);
     }
     std::unordered_map<size_t, const std::vector<ProductChain>*> merged_at;
     std::unordered_set<size_t> replaced;
@@ -65,6 +70,14 @@ class ProductMerger {
   const Constant* ConstantOf(const Buffer& tensor) const {
     const auto at = maker_.find(tensor.get());
     return at == maker_.end() ? nullptr : std::get_if<Constant>(&graph_.nodes[at->second].made_by);
+  }
+
+  // The source of a reshape; null for other tensors.
+  Buffer ReshapedBy(const Buffer& tensor) const {
+    const auto at = maker_.find(tensor.get());
+    const Reshape* reshape =
+        at == maker_.end() ? nullptr : std::get_if<Reshape>(&graph_.nodes[at->second].made_by);
+    return reshape == nullptr ? nullptr : reshape->source;
   }
 
   // A sum of products of a tensor and a matrix of constants.
@@ -113,13 +126,16 @@ class ProductMerger {
       for (const Var& axis : stage.axes) names[axis.get()] = absl::StrCat("a", names.size());
       for (const Var& axis : stage.reduce_axes)
         names[axis.get()] = absl::StrCat("r", names.size(), ":", axis->extent);
+      const std::vector<Buffer> reads = TensorsIn(stage.value);
       const Expr alike = Rewrite(stage.value, [&](const Expr& e) -> Expr {
         if (e->op != Op::kLoad) return nullptr;
         const auto own = numbers.find(e->buffer.get());
         if (own == numbers.end() && ConstantOf(e->buffer) == nullptr) return nullptr;
-        const std::string name = own == numbers.end() ? absl::StrCat("constant_", DTypeName(e->dtype), "_",
-                                                                     absl::StrJoin(e->buffer->shape, "_"))
-                                                      : absl::StrCat("stage_", own->second);
+        const auto place = std::find(reads.begin(), reads.end(), e->buffer) - reads.begin();
+        const std::string name = own == numbers.end()
+                                     ? absl::StrCat("constant", place, "_", DTypeName(e->dtype), "_",
+                                                    absl::StrJoin(e->buffer->shape, "_"))
+                                     : absl::StrCat("stage_", own->second);
         return Load(MakeBuffer(name, e->dtype, e->buffer->shape), e->args);
       });
       PrintNames print;
@@ -187,7 +203,7 @@ class ProductMerger {
   const Graph& graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
   std::unordered_map<const BufferNode*, std::vector<size_t>> readers_;
-  std::unordered_set<const BufferNode*> outputs_;
+  std::unordered_set<const BufferNode*> outputs_;  // of the model, and the tensors that they are reshapes of
 };
 
 }  // namespace

@@ -146,7 +146,7 @@ Graph PushTransposes(Graph graph, const Target&) {
     // A stage that shares its rows with others is left alone: they are one kernel.
     if (source_stage == nullptr || readers[source.get()] != 1) continue;
     permutations.emplace(source.get(), permutation);
-    // What the stage reads element by element is one kernel with it, so it takes the same order.
+    // A tensor that the stage reads element by element is one kernel with it, so it takes the same order.
     for (const Buffer* read = OnlyElementwise(*source_stage); read != nullptr;) {
       const auto made = maker.find(read->get());
       const Stage* before =

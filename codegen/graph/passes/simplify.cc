@@ -23,16 +23,16 @@ Expr SimplerProduct(const Expr& e) {
   return IsNumber(e->args[1], 1) ? e->args[0] : nullptr;
 }
 
-// A quotient by a number is a product, unless the reciprocal is subnormal: exactly for a power of two, and
-// within the language's bounds for f32.
+// A quotient by a number is a product, unless the number or its reciprocal is subnormal: exactly for a power
+// of two, and within the language's bounds for f32.
 Expr SimplerQuotient(const Expr& e) {
   const Expr &a = e->args[0], &b = e->args[1];
   if (IsNumber(b, 1)) return a;
-  if (b->op == Op::kConst && (e->dtype == DType::kF32 || IsPowerOfTwo(b->value.f)) &&
-      std::isnormal(b->value.f) && std::abs(1 / b->value.f) >= SmallestNormal(e->dtype))
-    return a * FloatConst(1 / b->value.f, e->dtype);
   if (IsNumber(a, 1) && b->op == Op::kSqrt) return MakeUnary(Op::kRsqrt, b->args[0]);
-  return nullptr;
+  if (b->op != Op::kConst || (e->dtype != DType::kF32 && !IsPowerOfTwo(b->value.f))) return nullptr;
+  const double number = b->value.f, least = SmallestNormal(e->dtype);
+  const bool is_normal = std::isnormal(number) && std::abs(number) >= least && std::abs(1 / number) >= least;
+  return is_normal ? a * FloatConst(1 / number, e->dtype) : nullptr;
 }
 
 Expr SimplerPower(const Expr& e) {

@@ -24,12 +24,12 @@ struct Team {
   void* const* tensors;
   uint8_t *shared, *threads;
   int size;
-  // What thread 0 writes and the others read: the loop to run, and its number. kStop ends the team.
+  // Thread 0 writes these and the others read them: the loop to run, and its number. kStop ends the team.
   Region* region __attribute__((aligned(kLine)));
   void* data;
   uint32_t round;
   uint32_t asleep;  // threads that wait for the next round asleep
-  // What the others write: the threads that have not finished the round.
+  // The others write this: the number of threads that have not finished the round.
   int32_t running __attribute__((aligned(kLine)));
 };
 
