@@ -75,6 +75,14 @@ class ResizeShape {
   const std::optional<double>& known(size_t k) const { return known_[k]; }
 
  private:
+  // The number of the input that is this tensor.
+  size_t IndexOf(const Buffer& input) const {
+    for (size_t i = 0; i < n_.num_inputs(); ++i) {
+      if (n_.Has(i) && n_.In(i) == input) return i;
+    }
+    return n_.num_inputs();
+  }
+
   absl::Status SetKnown(const std::vector<double>& numbers) {
     std::vector<double> scales = numbers;
     for (size_t k = 0; k < scales.size(); ++k) {
