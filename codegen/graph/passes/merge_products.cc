@@ -159,10 +159,12 @@ class ProductMerger {
       Stage stage = StageAt(chains[0][k]);
       const Var part = MakeVar("p", count);
       std::vector<std::vector<Buffer>> reads;  // of each chain, in one order
+      reads.reserve(chains.size());
       for (const ProductChain& chain : chains) reads.push_back(TensorsIn(StageAt(chain[k]).value));
       for (size_t r = 0; r < reads[0].size(); ++r) {
         if (ConstantOf(reads[0][r]) == nullptr) continue;
         std::vector<Constant> parts;
+        parts.reserve(reads.size());
         for (const auto& of_chain : reads) parts.push_back(*ConstantOf(of_chain[r]));
         merged[reads[0][r].get()] = AddStacked(reads[0][r], parts, nodes);
       }
