@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 #include "codegen/graph/interpret.h"
@@ -40,8 +39,8 @@ class ProgramRun {
       const Buffer& tensor =
           launch.kernel < 0 ? launch.tensors[i] : program_.kernels[launch.kernel].inputs[i].tensor;
       values.push_back(NDArray::Zeros(tensor->dtype, tensor->shape));
-      std::memcpy(values.back().bytes.data(), At(launch.places[i], values.back().bytes.size()),
-                  values.back().bytes.size());
+      std::vector<uint8_t>& bytes = values.back().bytes;
+      std::copy_n(At(launch.places[i], bytes.size()), bytes.size(), bytes.data());
     }
     const std::vector<Buffer> outputs(launch.tensors.begin() + num_inputs, launch.tensors.end());
     std::vector<const NDArray*> arguments;
@@ -51,7 +50,7 @@ class ProgramRun {
     ASSERT_TRUE(results.ok()) << results.status();
     for (size_t i = 0; i < results->size(); ++i) {
       const std::vector<uint8_t>& bytes = (*results)[i].bytes;
-      std::memcpy(At(launch.places[num_inputs + i], bytes.size()), bytes.data(), bytes.size());
+      std::copy(bytes.begin(), bytes.end(), At(launch.places[num_inputs + i], bytes.size()));
     }
   }
 
