@@ -33,6 +33,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.remove_copies", Always<RemoveCopies>},        // what moves nothing
     {"graph.common_nodes", Always<MergeCommonNodes>},     // equal computations become one
     {"graph.unit_reshapes", Always<MoveUnitReshapes>},    // those of dimensions of one element
+    {"graph.follow_reshapes", Always<FollowReshapes>},    // those of products, on a GPU
     {"graph.fold_scales", Always<FoldScales>},            // factors of channels go into weights
     {"graph.channels_last", Always<ChooseChannelsLast>},  // the layout of images
     {"graph.inline_moves", Always<InlineMoves>},          // transposes, slices, broadcasts
@@ -40,6 +41,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.push_transposes", Always<PushTransposes>},    // those that are left
     {"graph.remove_copies_again", Always<RemoveCopies>},
     {"graph.dead_nodes_again", Always<DropDeadNodes>},
+    {"graph.unit_axes", Always<DropUnitAxes>},        // on a GPU
     {"graph.mixed_precision", IfNarrow},              // once kernels are known
     {"graph.merge_products", Always<MergeProducts>},  // those that share an input
 };

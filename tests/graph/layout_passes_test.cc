@@ -53,6 +53,69 @@ TEST(MoveUnitReshapesTest, ReductionsReadTheSource) {
   EXPECT_THAT(PrintGraph(after), Not(HasSubstr("reshape")));
 }
 
+Target Gpu() {
+  Target target;
+  target.kind = TargetKind::kCuda;
+  return target;
+}
+
+Graph CleanedForGpu(Graph (*pass)(Graph, const Target&), const Graph& graph) {
+  Graph after = DropDeadNodes(RemoveCopies(pass(graph, Gpu()), Gpu()), Gpu());
+  ExpectSameResults(graph, after);
+  return after;
+}
+
+TEST(FollowReshapesTest, AProductKeepsWhatFollowsIt) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 6}), other = b.AddInput("other", DType::kF32, {2, 3, 8});
+  const Buffer product = b.AddReshape(Product(&b, x, 8), {2, 3, 8});
+  b.AddOutput("y", Sum(&b, BiasAndRelu(&b, product, 2), other));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(CleanedForGpu(FollowReshapes, before)),
+            "graph g\n"
+            "  input x = v0: f32[6,6]\n"
+            "  input other = v1: f32[2,3,8]\n"
+            "  v2: f32[6,8] = constant\n"
+            "  v3[a0,a1]: f32[6,8] = sum[r0:6](v0[a0,r0] * v2[r0,a1])\n"
+            "  v5: f32[8] = constant\n"
+            "  v6_f[a0,a1]: f32[6,8] = v3[a0,a1] + v5[a1]\n"
+            "  v7_f[a0,a1]: f32[6,8] = max(v6_f[a0,a1], 0.0)\n"
+            "  v1_f0: f32[6,8] = reshape(v1)\n"
+            "  v8_f[a0,a1]: f32[6,8] = v7_f[a0,a1] + v1_f0[a0,a1]\n"
+            "  v8: f32[2,3,8] = reshape(v8_f)\n"
+            "  output y = v8\n");
+  EXPECT_EQ(PrintGraph(Cleaned(FollowReshapes, before)), PrintGraph(before));
+}
+
+TEST(FollowReshapesTest, StagesAlongOtherAxesStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 6});
+  b.AddOutput("y", BiasAndRelu(&b, b.AddReshape(Product(&b, x, 8), {2, 3, 8}), 1));
+  b.AddOutput("z", BiasAndRelu(&b, b.AddReshape(Unary(&b, Op::kExp, x), {2, 3, 6}), 2));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(CleanedForGpu(FollowReshapes, before)), PrintGraph(before));
+}
+
+TEST(DropUnitAxesTest, RowsHaveTheirOwnAxesAlone) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {1, 4, 6});
+  const Buffer sums = b.Reduce(ReduceOp::kSum, {1, 4, 1}, {6}, [&](const Axes& a, const Axes& r) {
+    return Load(x, {a[0], a[1], r[0]});
+  });
+  b.AddOutput("y", b.Map({1, 4, 6}, [&](const Axes& a) {
+    return Load(x, a) - Load(sums, {IntConst(0), a[1], IntConst(0)});
+  }));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(CleanedForGpu(DropUnitAxes, before)),
+            "graph g\n"
+            "  input x = v0: f32[1,4,6]\n"
+            "  v1_d[a1]: f32[4] = sum[r0:6](v0[0,a1,r0])\n"
+            "  v2_d[a1,a2]: f32[4,6] = v0[0,a1,a2] - v1_d[a1]\n"
+            "  v2: f32[1,4,6] = reshape(v2_d)\n"
+            "  output y = v2\n");
+  EXPECT_EQ(PrintGraph(Cleaned(DropUnitAxes, before)), PrintGraph(before));
+}
+
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});

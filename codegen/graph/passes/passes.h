@@ -19,6 +19,12 @@ Graph MergeCommonNodes(Graph graph, const Target& target);
 // Reshapes that only add or drop dimensions of one element move behind element-wise stages.
 Graph MoveUnitReshapes(Graph graph, const Target& target);
 
+// For a GPU: element-wise stages behind a reshape of a product take the product's shape.
+Graph FollowReshapes(Graph graph, const Target& target);
+
+// For a GPU: tensors between kernels have no dimensions of one element.
+Graph DropUnitAxes(Graph graph, const Target& target);
+
 // Factors of channels go into constant weights, and shifts become one: batch normalization into convolution.
 Graph FoldScales(Graph graph, const Target& target);
 
