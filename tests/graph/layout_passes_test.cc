@@ -116,6 +116,16 @@ TEST(DropUnitAxesTest, RowsHaveTheirOwnAxesAlone) {
   EXPECT_EQ(PrintGraph(Cleaned(DropUnitAxes, before)), PrintGraph(before));
 }
 
+TEST(DropUnitAxesTest, ConstantsHaveNone) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {4, 6}), w = Weights(&b, {5, 6, 1, 1});
+  b.AddOutput("y", b.Reduce(ReduceOp::kSum, {4, 5}, {6}, [&](const Axes& a, const Axes& r) {
+    return Load(x, {a[0], r[0]}) * Load(w, {a[1], r[0], IntConst(0), IntConst(0)});
+  }));
+  const Graph after = CleanedForGpu(DropUnitAxes, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("f32[5,6] = constant"));
+}
+
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});

@@ -46,6 +46,14 @@ class UnitDropper {
         const Buffer& old = node.outputs[0];
         if (MayDrop(old) && !outputs_.count(old.get())) node.outputs[0] = Dropped(old);
       }
+      Constant* constant = std::get_if<Constant>(&node.made_by);
+      const Buffer& made = node.outputs[0];
+      if (constant != nullptr && MayDrop(made) && !outputs_.count(made.get())) {
+        NDArray value = **constant;
+        value.shape = WithoutUnits(value.shape, value.shape);
+        node.outputs[0] = Dropped(made);
+        node.made_by = std::make_shared<const NDArray>(std::move(value));
+      }
       Stage* stage = std::get_if<Stage>(&node.made_by);
       if (stage != nullptr) ReadCurrent(stage);
       if (stage == nullptr || !MayDrop(stage->output)) {
