@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/graph/graph.h"
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
 
@@ -20,10 +21,16 @@ struct ModelSource {
 // Whether a file is a model, by its name: *.onnx.
 bool IsModel(const std::string& file);
 
-// The workloads of a .te file, or the kernels that a model is cut into for the target.
-absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target);
+// What is tuned: the workloads of a .te file, or the kernels that a model is cut into for the target, and
+// those that may take their place.
+struct Tasks {
+  std::vector<Workload> workloads;
+  std::vector<Alternative> alternatives;
+};
+absl::StatusOr<Tasks> ReadTasks(const ModelSource& source, const Target& target);
 
 // Errors name the file. Misuse for a shape or a type that cannot be read.
+absl::StatusOr<Graph> ReadGraph(const ModelSource& source, const Target& target);
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
 
 }  // namespace mycc

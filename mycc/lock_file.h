@@ -9,6 +9,7 @@
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
 #include "mycc/finder.h"
+#include "mycc/groupings.h"
 
 namespace mycc {
 
@@ -20,13 +21,14 @@ struct LockedKernel {
 
 struct LockFile {
   std::string target, toolchain;
-  std::string model;  // the digest of a model's program; empty for workloads
+  std::string model;                   // the digest of a model's program; empty for workloads
+  std::vector<std::string> groupings;  // names of the alternatives in place of a model's default kernels
   std::vector<LockedKernel> kernels;
 };
 
 // What a build with these kernels is to be locked to. `program` is null for workloads.
 absl::StatusOr<LockFile> LockOf(const Target& target, const std::vector<Found>& found,
-                                const ModelProgram* program);
+                                const ModelProgram* program, const std::vector<ChosenGrouping>& groupings);
 
 // JSON, one kernel after the other. InvalidArgument, naming the file, for what is no lock file.
 std::string PrintLock(const LockFile& lock);

@@ -118,24 +118,29 @@ class ProgramMaker {
     const std::vector<Regrouping> regroupings = RegroupingsOf(uses_, group);
     const std::string hash = regroupings.empty() ? "" : Sha256Hex(text);
     const Regrouping* chosen = nullptr;
+    size_t label_of_chosen = 0, next_label = 0;  // each part has its own, so that names tell them apart
     for (const Regrouping& regrouping : regroupings) {
       const std::string name = absl::StrCat(hash, ":", regrouping.kind);
-      if (chosen_.count(name) > 0) chosen = &regrouping;
+      if (chosen_.count(name) > 0) {
+        chosen = &regrouping;
+        label_of_chosen = next_label;
+      }
       Workload instead_of = by_default;
       instead_of.name = KernelName(OriginsOf(group), absl::StrCat(number));
       std::vector<Workload> parts;
-      for (size_t i = 0; i < regrouping.parts.size(); ++i)
-        parts.push_back(NamedWorkload(regrouping.parts[i], PartLabel(number, i)));
+      for (const KernelGroup& part : regrouping.parts)
+        parts.push_back(NamedWorkload(part, PartLabel(number, next_label++)));
       alternatives_.Add(name, instead_of, std::move(parts));
     }
     if (chosen == nullptr) return AddLaunch(group, absl::StrCat(number));
-    for (size_t i = 0; i < chosen->parts.size(); ++i) AddLaunch(chosen->parts[i], PartLabel(number, i));
+    for (const KernelGroup& part : chosen->parts) AddLaunch(part, PartLabel(number, label_of_chosen++));
   }
 
-  // "5a", "5b"
+  // "5a", "5b", ..., "5z", "5a1"
   static std::string PartLabel(size_t number, size_t part) {
     constexpr size_t kLetters = 26;
-    return absl::StrCat(number, std::string(1, static_cast<char>('a' + part % kLetters)));
+    return absl::StrCat(number, std::string(1, static_cast<char>('a' + part % kLetters)),
+                        part < kLetters ? "" : absl::StrCat(part / kLetters));
   }
 
   void AddLaunch(const KernelGroup& group, const std::string& label) {

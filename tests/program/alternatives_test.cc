@@ -79,7 +79,7 @@ TEST(AlternativesTest, TheChosenOneIsLaunchedAtAllPlaces) {
   ASSERT_EQ(padded.launches.size(), 4);
   EXPECT_EQ(padded.launches[3].kernel, 1);
   const ModelProgram split = ProgramWith(graph, hash + ":epilogue");
-  EXPECT_THAT(NamesOf(split.kernels), ElementsAre("k0a_conv", "k0b_add"));
+  EXPECT_THAT(NamesOf(split.kernels), ElementsAre("k0c_conv", "k0d_add"));
   EXPECT_THAT(split.launches[1].origins, ElementsAre("Add a0"));
   // The parts are those that the default program's alternatives announce, and the choice changes no names.
   EXPECT_EQ(KindsOf(padded), KindsOf(MakeProgram(graph)));
