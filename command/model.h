@@ -21,8 +21,8 @@ struct ModelSource {
 // Whether a file is a model, by its name: *.onnx.
 bool IsModel(const std::string& file);
 
-// What is tuned: the workloads of a .te file, or the kernels that a model is cut into for the target, and
-// those that may take their place.
+// The workloads of a .te file, or the kernels that a model is cut into for the target, and those that may
+// take their place: all are tuned.
 struct Tasks {
   std::vector<Workload> workloads;
   std::vector<Alternative> alternatives;

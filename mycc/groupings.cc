@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "codegen/workload/canonical.h"
 
 namespace mycc {
 namespace {
@@ -16,6 +17,13 @@ ChosenGrouping GroupingOf(const Alternative& alternative) {
   ChosenGrouping grouping{alternative.name, alternative.instead_of.name, {}, std::nullopt, std::nullopt};
   for (const Workload& part : alternative.parts) grouping.parts.push_back(part.name);
   return grouping;
+}
+
+// Null where the program has none of the name.
+const Alternative* AlternativeNamed(const ModelProgram& program, const std::string& name) {
+  const auto found = std::find_if(program.alternatives.begin(), program.alternatives.end(),
+                                  [&](const Alternative& alternative) { return alternative.name == name; });
+  return found == program.alternatives.end() ? nullptr : &*found;
 }
 
 // The seconds of all launches, where each workload has a record under the protocol.
@@ -49,6 +57,17 @@ absl::StatusOr<ChosenGrouping> Timed(const Alternative& alternative, const Sched
   return grouping;
 }
 
+// A part that is equal to another kernel of the program has that one's name.
+void RenameParts(const ModelProgram& program, std::vector<ChosenGrouping>* groupings) {
+  std::map<std::string, std::string> names;  // by hash
+  for (const Workload& kernel : program.kernels) names.emplace(WorkloadHash(kernel), kernel.name);
+  for (ChosenGrouping& grouping : *groupings) {
+    const Alternative& alternative = *AlternativeNamed(program, grouping.name);
+    for (size_t i = 0; i < grouping.parts.size(); ++i)
+      grouping.parts[i] = names.at(WorkloadHash(alternative.parts[i]));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ChosenGrouping>> FastestGroupings(const ModelProgram& program,
@@ -72,13 +91,12 @@ absl::StatusOr<std::vector<ChosenGrouping>> GroupingsNamed(const ModelProgram& p
                                                            const std::vector<std::string>& names) {
   std::vector<ChosenGrouping> chosen;
   for (const std::string& name : names) {
-    const auto found = std::find_if(program.alternatives.begin(), program.alternatives.end(),
-                                    [&](const Alternative& alternative) { return alternative.name == name; });
-    if (found == program.alternatives.end()) {
+    const Alternative* const alternative = AlternativeNamed(program, name);
+    if (alternative == nullptr) {
       return absl::FailedPreconditionError(
           absl::StrCat("--lock: the model has no kernel here with the grouping ", name, " of the lock file"));
     }
-    chosen.push_back(GroupingOf(*found));
+    chosen.push_back(GroupingOf(*alternative));
   }
   return chosen;
 }
@@ -92,7 +110,9 @@ absl::StatusOr<ModelProgram> ReadModelWith(const ModelSource& source, const Targ
   if (groupings->empty()) return by_default;
   std::vector<std::string> names;
   for (const ChosenGrouping& grouping : *groupings) names.push_back(grouping.name);
-  return MakeProgram(graph, names);
+  ModelProgram program = MakeProgram(graph, names);
+  RenameParts(program, groupings);
+  return program;
 }
 
 std::string GroupingLine(const ChosenGrouping& grouping) {

@@ -20,7 +20,7 @@ struct ChosenGrouping {
   std::string name;                // the alternative's
   std::string kernel;              // the name of the kernel in whose place they are
   std::vector<std::string> parts;  // their names
-  // Of all launches, by the log; absent where a lock file chose.
+  // The sums over all launches by the log; absent where a lock file chose.
   std::optional<double> seconds, default_seconds;
 };
 using ChooseGroupings = std::function<absl::StatusOr<std::vector<ChosenGrouping>>(const ModelProgram&)>;

@@ -97,7 +97,7 @@ bool JobLedger::is_negligible(uint32_t task) const {
   return plan_.tasks[task].weight * tasks_[task].best_seconds < kMinShareOfModel * latency;
 }
 
-// What the faster groupings of the tasks gain over the tasks themselves.
+// The faster groupings of the tasks gain this over the tasks themselves.
 double JobLedger::GroupingGain() const {
   const auto best_of = [&](uint32_t task) {
     const TaskState& state = tasks_[task];

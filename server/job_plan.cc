@@ -22,7 +22,7 @@ constexpr int kMaxTasks = 10000;
 constexpr char kDefaultStrategy[] = "evolutionary";
 // The share of a budget that final rounds are given.
 constexpr double kFinalSecondsATask = 2, kMostFinalShare = 0.25;
-// Of a kernel that another grouping would launch: it is worth a search, and perhaps never launched.
+// A launch by another grouping counts less than one by the model: perhaps it never happens.
 constexpr double kWeightOfAlternative = 0.5;
 
 absl::Status Expected(const std::string& what, const std::string& expected) {

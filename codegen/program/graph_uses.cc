@@ -30,7 +30,7 @@ GraphUses::GraphUses(const Graph& graph) : graph_(graph) {
   }
 }
 
-// What a reshape or a library call reads is in memory, also where it is made of constants alone.
+// The tensor that a reshape or a library call reads is in memory, also where it is made of constants alone.
 void GraphUses::ForceSources(size_t i) {
   for (size_t source : sources_[i]) ForceStages(source);
   depends_on_input_[i] = true;

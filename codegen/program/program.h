@@ -41,7 +41,7 @@ struct ModelProgram {
   std::vector<KernelLaunch> launches;  // in the order of execution
   int64_t arena_bytes = 0;             // the peak
   int64_t tensor_bytes = 0;            // the sum of all tensors in the arena
-  // Whatever was chosen: of the most work first, and few enough that they add a third to the tasks at most.
+  // The same whatever was chosen. Those of the most work come first; they add a third to the tasks at most.
   std::vector<Alternative> alternatives;
 };
 
