@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
+#include "command/times.h"
 
 namespace mycc {
 namespace {
@@ -117,8 +117,8 @@ absl::StatusOr<ModelProgram> ReadModelWith(const ModelSource& source, const Targ
 
 std::string GroupingLine(const ChosenGrouping& grouping) {
   const std::string why = grouping.seconds
-                              ? absl::StrFormat("%.4f ms instead of %.4f ms by the log",
-                                                *grouping.seconds * 1e3, *grouping.default_seconds * 1e3)
+                              ? absl::StrCat(FormatSeconds(*grouping.seconds), " instead of ",
+                                             FormatSeconds(*grouping.default_seconds), " by the log")
                               : "from the lock file";
   return absl::StrCat(grouping.kernel, ": split into ", absl::StrJoin(grouping.parts, " and "), ", ", why);
 }

@@ -86,7 +86,7 @@ TEST_F(GroupingsTest, TheSmallerSumOfMeasuredTimesDecides) {
   ASSERT_EQ(chosen.size(), 1);
   EXPECT_EQ(chosen[0].name, split_.name);
   EXPECT_EQ(GroupingLine(chosen[0]),
-            "k0_matmul_erf: split into k0a_matmul and k0b_erf, 8.0000 ms instead of 10.0000 ms by the log");
+            "k0_matmul_erf: split into k0a_matmul and k0b_erf, 8.000 ms instead of 10.000 ms by the log");
   EXPECT_EQ(MakeProgram(graph_, {chosen[0].name}).launches.size(), 4);
 }
 

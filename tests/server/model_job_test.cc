@@ -110,7 +110,7 @@ TEST(ModelJobTest, TheFasterGroupingCountsInTheLatency) {
     const v1::JobProgress progress = server.Progress(job);
     EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
     EXPECT_EQ(progress.tasks(2).count(), 0);
-    EXPECT_GE(progress.tasks(2).trials(), 4);
+    EXPECT_GE(progress.tasks(2).trials(), 1);
     EXPECT_GT(progress.tasks(2).first_seconds(), 0) << "the default schedule";
     const double first = progress.tasks(0).best_seconds(), third = progress.tasks(2).best_seconds();
     EXPECT_DOUBLE_EQ(progress.latency_seconds(),
