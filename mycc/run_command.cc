@@ -40,7 +40,7 @@ absl::StatusOr<std::string> ChooseFunction(const Library& library, const std::st
 }
 
 // "y: f32[1,64]  min -0.5  max 2  mean 0.25", and NaNs where there are any.
-std::string Summary(const ArtifactArg& arg, const HostTensor& tensor) {
+std::string TensorSummary(const ArtifactArg& arg, const HostTensor& tensor) {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   int64_t nans = 0;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -88,7 +88,7 @@ absl::Status RunCommand(const RunOptions& options, std::ostream& out) {
   MYCC_RETURN_IF_ERROR(arguments.Call());
   for (int i = 0; i < arguments.size(); ++i) {
     if (arguments.arg(i).kind != "output") continue;
-    out << Summary(arguments.arg(i), arguments.tensor(i));
+    out << TensorSummary(arguments.arg(i), arguments.tensor(i));
     if (!options.output_dir.empty())
       MYCC_RETURN_IF_ERROR(WriteOutput(options.output_dir, arguments.arg(i), arguments.tensor(i)));
   }

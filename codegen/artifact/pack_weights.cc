@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kPackedAlignment = 64;
 // Kernels may read this many bytes behind a packed buffer.
 constexpr int64_t kSlack = 64;
 
@@ -125,7 +125,7 @@ WeightLayout LayOutWeights(const ModelProgram& program, const std::vector<Kernel
         const int64_t bytes =
             launch.kernel < 0 ? launch.tensors[i]->bytes() : kernels[launch.kernel].lowered.packed_bytes[i];
         at->second[i] = layout.bytes;
-        layout.bytes += (bytes + kSlack + kAlignment - 1) / kAlignment * kAlignment;
+        layout.bytes += (bytes + kSlack + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
       }
     }
     layout.offsets.push_back(at->second);

@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kWarp = 32;
+constexpr int64_t kWarpThreads = 32;
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMuchMore = 4;
 constexpr int64_t kMaxLoads = int64_t{1} << 50;
@@ -102,7 +102,7 @@ absl::Status CheckClusterReduce(const Launch& launch, int64_t threads) {
   if (launch.cluster > 1)
     return absl::FailedPreconditionError(absl::StrCat(
         blocks, " are a cluster, and so are the iterations of a multicast_cluster; expected one of the two"));
-  const int64_t whole_warps = launch.cluster_reduce * kWarp;
+  const int64_t whole_warps = launch.cluster_reduce * kWarpThreads;
   if (threads % whole_warps != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(blocks, " cannot share ", threads, " threads; expected a multiple of ", whole_warps));
@@ -148,7 +148,7 @@ absl::StatusOr<Launch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer
     return absl::FailedPreconditionError(
         absl::StrCat("a thread block of ", threads, " threads; at most ", kMaxThreads, " are possible"));
   }
-  launch.threads = (threads + kWarp - 1) / kWarp * kWarp;
+  launch.threads = (threads + kWarpThreads - 1) / kWarpThreads * kWarpThreads;
   const auto used = BuffersUnder(launch.body);
   for (const LaunchBuffer& buffer : buffers) {
     if (used.count(buffer.buffer.get()) != 0) launch.buffers.push_back(buffer);
@@ -176,7 +176,7 @@ int64_t CombinedBytes(const Launch& launch) {
 }  // namespace
 
 int64_t ScratchBytes(const Launch& launch) {
-  return launch.threads > kWarp ? CombinedBytes(launch) * launch.threads : 0;
+  return launch.threads > kWarpThreads ? CombinedBytes(launch) * launch.threads : 0;
 }
 
 int64_t ScratchOffset(const Launch& launch) { return (launch.shared.bytes + 15) / 16 * 16; }

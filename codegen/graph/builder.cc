@@ -51,8 +51,8 @@ GraphBuilder GraphBuilder::Rewriting(const Graph& graph) {
   GraphBuilder builder(graph.name);
   builder.graph_.inputs = graph.inputs;
   // Names of the new tensors begin behind those that are there.
-  for (const Node& node : graph.nodes) builder.next_name_ += node.outputs.size() + 1;
-  builder.next_name_ += graph.inputs.size();
+  for (const Node& node : graph.nodes) builder.next_name_ += static_cast<int64_t>(node.outputs.size()) + 1;
+  builder.next_name_ += static_cast<int64_t>(graph.inputs.size());
   const auto beyond = [&](const Buffer& tensor) {
     if (tensor->name.size() < 2 || tensor->name[0] != 'v') return;
     builder.next_name_ = std::max<int64_t>(builder.next_name_, std::atoll(tensor->name.c_str() + 1) + 1);
@@ -82,7 +82,7 @@ Buffer GraphBuilder::Number(DType dtype, double value) {
 
 Buffer GraphBuilder::Ints(const std::vector<int64_t>& values) {
   NDArray array = NDArray::Zeros(DType::kI64, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) array.Set(i, Scalar{0, values[i]});
+  for (size_t i = 0; i < values.size(); ++i) array.Set(static_cast<int64_t>(i), Scalar{0, values[i]});
   return AddConstant(std::move(array));
 }
 

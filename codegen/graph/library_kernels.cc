@@ -70,8 +70,10 @@ absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
   if (kernel == nullptr)
     return absl::InternalError(absl::StrCat("no library kernel is called `", call.function, "`"));
   std::vector<NDArray> results;
+  results.reserve(outputs.size());
   for (const Buffer& output : outputs) results.push_back(NDArray::Zeros(output->dtype, output->shape));
   std::vector<MyccTensor> tensors;
+  tensors.reserve(inputs.size() + outputs.size());
   for (const NDArray* input : inputs)
     tensors.push_back(Describe(input->dtype, input->shape, const_cast<uint8_t*>(input->bytes.data())));
   for (NDArray& result : results)

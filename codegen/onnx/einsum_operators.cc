@@ -16,22 +16,23 @@ namespace mycc::onnx {
 namespace {
 
 // A letter, or kEllipsis plus the distance of an axis of the ellipsis from its last one.
-using Label = int;
-using Labels = std::vector<Label>;
-constexpr Label kEllipsis = 256;
+using AxisLabel = int;
+using AxisLabels = std::vector<AxisLabel>;
+constexpr AxisLabel kEllipsis = 256;
 
 struct Operand {
   Buffer tensor;
-  Labels labels;  // one for each axis
+  AxisLabels labels;  // one for each axis
 };
 
-bool Holds(const Labels& labels, Label label) {
+bool Holds(const AxisLabels& labels, AxisLabel label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
 // The labels of a term; `ellipsis` axes stand for "...", and `has_ellipsis` tells whether it was there.
-absl::StatusOr<Labels> LabelsOf(const NodeImport& n, std::string term, int64_t ellipsis, bool* has_ellipsis) {
-  Labels labels;
+absl::StatusOr<AxisLabels> LabelsOf(const NodeImport& n, std::string term, int64_t ellipsis,
+                                    bool* has_ellipsis) {
+  AxisLabels labels;
   *has_ellipsis = false;
   for (size_t i = 0; i < term.size(); ++i) {
     const bool is_letter = (term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z');
@@ -39,7 +40,7 @@ absl::StatusOr<Labels> LabelsOf(const NodeImport& n, std::string term, int64_t e
       labels.push_back(term[i]);
     } else if (term.compare(i, 3, "...") == 0 && !*has_ellipsis) {
       *has_ellipsis = true;
-      for (int64_t k = ellipsis; k-- > 0;) labels.push_back(kEllipsis + static_cast<Label>(k));
+      for (int64_t k = ellipsis; k-- > 0;) labels.push_back(kEllipsis + static_cast<AxisLabel>(k));
       i += 2;
     } else {
       return n.Refuse(
@@ -76,7 +77,7 @@ class EinsumImport {
     }
     for (size_t i = 0; i < terms.size(); ++i) {
       bool has_ellipsis = false;
-      MYCC_ASSIGN_OR_RETURN(Labels labels, LabelsOf(n_, terms[i], 0, &has_ellipsis));
+      MYCC_ASSIGN_OR_RETURN(AxisLabels labels, LabelsOf(n_, terms[i], 0, &has_ellipsis));
       const int64_t ellipsis = n_.Rank(i) - static_cast<int64_t>(labels.size());
       if (ellipsis < 0 || (ellipsis > 0 && !has_ellipsis)) {
         return n_.Refuse(absl::StrCat("the term `", terms[i], "` is for input ", i, ", which is ",
@@ -92,7 +93,7 @@ class EinsumImport {
   }
 
   // Axes of one element are broadcast.
-  absl::Status AddExtent(Label label, int64_t extent) {
+  absl::Status AddExtent(AxisLabel label, int64_t extent) {
     int64_t& known = extents_.emplace(label, extent).first->second;
     if (known == 1) known = extent;
     if (extent == 1 || extent == known) return absl::OkStatus();
@@ -105,11 +106,11 @@ class EinsumImport {
       bool has_ellipsis = false;
       MYCC_ASSIGN_OR_RETURN(result_, LabelsOf(n_, *term, ellipsis_, &has_ellipsis));
     } else {
-      std::map<Label, int> counts;
+      std::map<AxisLabel, int> counts;
       for (const Operand& operand : operands_) {
-        for (const Label label : operand.labels) ++counts[label];
+        for (const AxisLabel label : operand.labels) ++counts[label];
       }
-      for (int64_t k = ellipsis_; k-- > 0;) result_.push_back(kEllipsis + static_cast<Label>(k));
+      for (int64_t k = ellipsis_; k-- > 0;) result_.push_back(kEllipsis + static_cast<AxisLabel>(k));
       for (const auto& [label, count] : counts) {
         if (label < kEllipsis && count == 1) result_.push_back(label);
       }
@@ -128,7 +129,7 @@ class EinsumImport {
     Operand result{operand.tensor, {}};
     std::vector<int64_t> shape;
     for (size_t i = 0; i < operand.labels.size(); ++i) {
-      const Label label = operand.labels[i];
+      const AxisLabel label = operand.labels[i];
       if (Holds(result.labels, label)) continue;
       int64_t extent = 1;
       for (size_t k = i; k < operand.labels.size(); ++k) {
@@ -144,9 +145,9 @@ class EinsumImport {
   }
 
   // The labels of operands `first` and `second` that others or the result need, in the order of `labels`.
-  Labels Kept(const Labels& labels, size_t first, size_t second) const {
-    Labels kept;
-    for (const Label label : labels) {
+  AxisLabels Kept(const AxisLabels& labels, size_t first, size_t second) const {
+    AxisLabels kept;
+    for (const AxisLabel label : labels) {
       bool is_needed = Holds(result_, label);
       for (size_t i = 0; i < operands_.size(); ++i)
         is_needed |= i != first && i != second && Holds(operands_[i].labels, label);
@@ -155,8 +156,8 @@ class EinsumImport {
     return kept;
   }
 
-  Labels KeptOfPair(size_t first, size_t second) const {
-    Labels labels = operands_[first].labels;
+  AxisLabels KeptOfPair(size_t first, size_t second) const {
+    AxisLabels labels = operands_[first].labels;
     labels.insert(labels.end(), operands_[second].labels.begin(), operands_[second].labels.end());
     return Kept(labels, first, second);
   }
@@ -167,7 +168,7 @@ class EinsumImport {
     for (size_t first = 0; first < operands_.size(); ++first) {
       for (size_t second = first + 1; second < operands_.size(); ++second) {
         double elements = 1;
-        for (const Label label : KeptOfPair(first, second))
+        for (const AxisLabel label : KeptOfPair(first, second))
           elements *= static_cast<double>(extents_.at(label));
         if (least >= 0 && elements >= least) continue;
         least = elements;
@@ -175,13 +176,13 @@ class EinsumImport {
         best_second = second;
       }
     }
-    const Labels kept = KeptOfPair(best_first, best_second);
+    const AxisLabels kept = KeptOfPair(best_first, best_second);
     operands_[best_first] = Contracted(operands_[best_first], &operands_[best_second], kept);
     operands_.erase(operands_.begin() + static_cast<int64_t>(best_second));
   }
 
   // The element at the axes of these labels.
-  static Expr ElementOf(const Operand& operand, const Labels& labels, const Axes& axes) {
+  static Expr ElementOf(const Operand& operand, const AxisLabels& labels, const Axes& axes) {
     Axes at;
     for (size_t i = 0; i < operand.labels.size(); ++i) {
       const size_t axis = std::find(labels.begin(), labels.end(), operand.labels[i]) - labels.begin();
@@ -191,9 +192,9 @@ class EinsumImport {
   }
 
   // The sum of products over the labels that are not kept; of elements alone without a second operand.
-  Operand Contracted(const Operand& first, const Operand* second, const Labels& kept) {
+  Operand Contracted(const Operand& first, const Operand* second, const AxisLabels& kept) {
     if (second == nullptr && first.labels == kept) return first;
-    Labels labels = kept;
+    AxisLabels labels = kept;
     std::vector<int64_t> reduced;
     for (const Operand* operand : {&first, second}) {
       for (size_t i = 0; operand != nullptr && i < operand->labels.size(); ++i) {
@@ -217,7 +218,7 @@ class EinsumImport {
     return {n_.g().Reduce(ReduceOp::kSum, shape, reduced, term), kept};
   }
 
-  static int64_t ExtentIn(const Operand& first, const Operand* second, Label label) {
+  static int64_t ExtentIn(const Operand& first, const Operand* second, AxisLabel label) {
     int64_t extent = 1;
     for (const Operand* operand : {&first, second}) {
       for (size_t i = 0; operand != nullptr && i < operand->labels.size(); ++i) {
@@ -227,16 +228,16 @@ class EinsumImport {
     return extent;
   }
 
-  static std::vector<int64_t> ShapeOf(const Operand& first, const Operand* second, const Labels& labels) {
+  static std::vector<int64_t> ShapeOf(const Operand& first, const Operand* second, const AxisLabels& labels) {
     std::vector<int64_t> shape;
-    for (const Label label : labels) shape.push_back(ExtentIn(first, second, label));
+    for (const AxisLabel label : labels) shape.push_back(ExtentIn(first, second, label));
     return shape;
   }
 
   NodeImport& n_;
   std::vector<Operand> operands_;
-  Labels result_;
-  std::map<Label, int64_t> extents_;
+  AxisLabels result_;
+  std::map<AxisLabel, int64_t> extents_;
   int64_t ellipsis_ = 0;  // axes that the longest ellipsis stands for
 };
 

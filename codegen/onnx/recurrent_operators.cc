@@ -49,7 +49,7 @@ struct Shape {
   bool is_batch_first, is_reversed;
 };
 
-absl::Status ExpectShape(const NodeImport& n, size_t i, const std::vector<int64_t>& shape) {
+absl::Status ExpectGateShape(const NodeImport& n, size_t i, const std::vector<int64_t>& shape) {
   if (!n.Has(i) || n.Shape(i) == shape) return absl::OkStatus();
   return n.Refuse(
       absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected the shape ", ShapeText(shape)));
@@ -71,16 +71,16 @@ absl::StatusOr<Shape> ShapeOf(const NodeImport& n, const Cell& cell) {
   s.inputs = n.Shape(0)[2];
   s.hidden = n.Shape(2)[2];
   const int64_t d = s.directions, rows = cell.gates * s.hidden;
-  MYCC_RETURN_IF_ERROR(ExpectShape(n, 1, {d, rows, s.inputs}));
-  MYCC_RETURN_IF_ERROR(ExpectShape(n, 2, {d, rows, s.hidden}));
-  MYCC_RETURN_IF_ERROR(ExpectShape(n, 3, {d, 2 * rows}));
-  MYCC_RETURN_IF_ERROR(ExpectShape(n, 4, {s.batch}));
+  MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 1, {d, rows, s.inputs}));
+  MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 2, {d, rows, s.hidden}));
+  MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 3, {d, 2 * rows}));
+  MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 4, {s.batch}));
   const std::vector<int64_t> state = s.is_batch_first ? std::vector<int64_t>{s.batch, d, s.hidden}
                                                       : std::vector<int64_t>{d, s.batch, s.hidden};
-  MYCC_RETURN_IF_ERROR(ExpectShape(n, 5, state));
+  MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 5, state));
   if (cell.has_cell_state) {
-    MYCC_RETURN_IF_ERROR(ExpectShape(n, 6, state));
-    MYCC_RETURN_IF_ERROR(ExpectShape(n, 7, {d, 3 * s.hidden}));
+    MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 6, state));
+    MYCC_RETURN_IF_ERROR(ExpectGateShape(n, 7, {d, 3 * s.hidden}));
   }
   if (n.Has(4) && n.Type(4) != DType::kI32)
     return n.Refuse(absl::StrCat("sequence lengths are ", TypeText(n.In(4)), "; expected i32"));

@@ -21,7 +21,7 @@ enum TreeAggregate : int64_t { kTreeAverage, kTreeSum, kTreeMin, kTreeMax };
 
 struct Forest {
   int64_t nodes = 0, leaves = 0;
-  // Of the places.
+  // One for each place.
   std::vector<int64_t> features, tests, if_true, if_false, targets, follows_nan;
   std::vector<double> splits, weights;
   std::vector<std::vector<double>> members;  // of a place's set

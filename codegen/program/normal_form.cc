@@ -64,6 +64,7 @@ std::vector<size_t> LongDims(const std::vector<int64_t>& shape) {
 template <typename T>
 std::vector<T> Picked(const std::vector<T>& values, const std::vector<size_t>& numbers) {
   std::vector<T> picked;
+  picked.reserve(numbers.size());
   for (size_t i : numbers) picked.push_back(values[i]);
   return picked;
 }

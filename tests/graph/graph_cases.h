@@ -32,7 +32,8 @@ Buffer Softmax(GraphBuilder* builder, const Buffer& x);
 std::vector<NDArray> RandomValues(const Graph& graph, uint64_t seed);
 // Both graphs are sound, and give the same bytes for the same random inputs.
 void ExpectSameResults(const Graph& before, const Graph& after);
-// Both graphs are sound, and give numbers that differ by at most `bound`, or by that part of a number above 1.
+// Both graphs are sound, and give numbers that differ by at most `bound`, or by that part of a number
+// above 1.
 void ExpectCloseResults(const Graph& before, const Graph& after, double bound);
 
 // How many of the nodes are stages.

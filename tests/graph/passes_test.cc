@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "tests/graph/graph_cases.h"
 
 namespace mycc {
@@ -164,6 +166,32 @@ TEST(InlineMovesTest, GathersStay) {
   });
   b.AddOutput("y", Unary(&b, Op::kExp, picked));
   EXPECT_EQ(CountStages(After(InlineMoves, b.Finish())), 2);
+}
+
+TEST(MoveRowReshapesTest, ElementwiseStagesWorkOnTheRows) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 5}), z = b.AddInput("z", DType::kF32, {2, 3, 4});
+  const Buffer batch = b.AddReshape(Product(&b, x, 4), {2, 3, 4});
+  b.AddOutput("y", Unary(&b, Op::kExp, Sum(&b, BiasAndRelu(&b, batch, 2), z)));
+  const Graph after = After(MoveRowReshapes, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("[rows,a2]: f32[6,4] = exp("));
+}
+
+TEST(MoveRowReshapesTest, StagesThatReadOtherRowsStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 5}), z = b.AddInput("z", DType::kF32, {2, 3, 4});
+  const Buffer batch = b.AddReshape(Product(&b, x, 4), {2, 3, 4});
+  const auto add = [&](const std::function<Axes(const Axes&)>& at) {
+    b.AddOutput("y", b.Map({2, 3, 4}, [&](const Axes& a) { return Load(batch, a) + Load(z, at(a)); }));
+  };
+  add([](const Axes& a) { return Axes{IntConst(0), IntConst(0), a[2]}; });
+  add([](const Axes& a) { return Axes{a[0], IntConst(2), a[2]}; });
+  add([](const Axes& a) { return Axes{a[0], IntConst(2) - a[1], a[2]}; });
+  const Buffer scales = Weights(&b, {3});
+  b.AddOutput("by the middle",
+              b.Map({2, 3, 4}, [&](const Axes& a) { return Load(batch, a) * Load(scales, {a[1]}); }));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(After(MoveRowReshapes, before)), PrintGraph(before));
 }
 
 TEST(DropDeadNodesTest, KeepsWhatOutputsNeed) {

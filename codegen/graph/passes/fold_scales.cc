@@ -44,9 +44,9 @@ Expr WithoutCast(const Expr& e) { return e->op == Op::kCast ? e->args[0] : e; }
 
 class ScaleFolder {
  public:
-  explicit ScaleFolder(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
-    for (const NamedTensor& output : graph.outputs) ++uses_[output.tensor.get()];
-    for (const Node& node : graph.nodes) {
+  explicit ScaleFolder(Graph graph) : graph_(std::move(graph)), maker_(Definitions(graph_)) {
+    for (const NamedTensor& output : graph_.outputs) ++uses_[output.tensor.get()];
+    for (const Node& node : graph_.nodes) {
       for (const Buffer& read : ReadsOf(node)) ++uses_[read.get()];
     }
   }
@@ -222,7 +222,7 @@ class ScaleFolder {
     if (shifts && affine.dim >= 0) {
       NDArray numbers = NDArray::Zeros(dtype, {static_cast<int64_t>(affine.shift.size())});
       for (size_t i = 0; i < affine.shift.size(); ++i)
-        numbers.Set(i, Scalar{RoundFloat(dtype, affine.shift[i])});
+        numbers.Set(static_cast<int64_t>(i), Scalar{RoundFloat(dtype, affine.shift[i])});
       const Buffer tensor = MakeBuffer(node.outputs[0]->name + "_t", dtype, numbers.shape);
       nodes->push_back({{tensor}, std::make_shared<const NDArray>(std::move(numbers)), node.origins});
       value = value + Load(tensor, {refs[affine.dim]});
@@ -236,7 +236,7 @@ class ScaleFolder {
     nodes->push_back(std::move(last));
   }
 
-  const Graph& graph_;
+  const Graph graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
   std::unordered_map<const BufferNode*, int> uses_;  // readers, and outputs of the model
   std::unordered_map<size_t, Planned> products_;     // by their nodes
@@ -245,6 +245,6 @@ class ScaleFolder {
 
 }  // namespace
 
-Graph FoldScales(Graph graph, const Target&) { return ScaleFolder(graph).Run(); }
+Graph FoldScales(Graph graph, const Target&) { return ScaleFolder(std::move(graph)).Run(); }
 
 }  // namespace mycc

@@ -27,13 +27,13 @@ using ProductChain = std::vector<size_t>;
 
 class ProductMerger {
  public:
-  explicit ProductMerger(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
-    for (const NamedTensor& output : graph.outputs) {
+  explicit ProductMerger(Graph graph) : graph_(std::move(graph)), maker_(Definitions(graph_)) {
+    for (const NamedTensor& output : graph_.outputs) {
       for (Buffer tensor = output.tensor; tensor != nullptr; tensor = ReshapedBy(tensor))
         outputs_.insert(tensor.get());
     }
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (const Buffer& read : ReadsOf(graph.nodes[i])) readers_[read.get()].push_back(i);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for (const Buffer& read : ReadsOf(graph_.nodes[i])) readers_[read.get()].push_back(i);
     }
   }
 
@@ -159,10 +159,12 @@ class ProductMerger {
       Stage stage = StageAt(chains[0][k]);
       const Var part = MakeVar("p", count);
       std::vector<std::vector<Buffer>> reads;  // of each chain, in one order
+      reads.reserve(chains.size());
       for (const ProductChain& chain : chains) reads.push_back(TensorsIn(StageAt(chain[k]).value));
       for (size_t r = 0; r < reads[0].size(); ++r) {
         if (ConstantOf(reads[0][r]) == nullptr) continue;
         std::vector<Constant> parts;
+        parts.reserve(reads.size());
         for (const auto& of_chain : reads) parts.push_back(*ConstantOf(of_chain[r]));
         merged[reads[0][r].get()] = AddStacked(reads[0][r], parts, nodes);
       }
@@ -200,7 +202,7 @@ class ProductMerger {
     return tensor;
   }
 
-  const Graph& graph_;
+  const Graph graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
   std::unordered_map<const BufferNode*, std::vector<size_t>> readers_;
   std::unordered_set<const BufferNode*> outputs_;  // of the model, and the tensors that they are reshapes of
@@ -208,6 +210,6 @@ class ProductMerger {
 
 }  // namespace
 
-Graph MergeProducts(Graph graph, const Target&) { return ProductMerger(graph).Run(); }
+Graph MergeProducts(Graph graph, const Target&) { return ProductMerger(std::move(graph)).Run(); }
 
 }  // namespace mycc

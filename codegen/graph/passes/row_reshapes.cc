@@ -74,13 +74,14 @@ class RowReshapes {
   static bool WorksOnRows(const Stage& stage, size_t leading) {
     std::unordered_set<const VarNode*> row_axes;
     for (size_t i = 0; i < leading; ++i) row_axes.insert(stage.axes[i].get());
+    bool reads_others = false;
     const Expr rest = Rewrite(stage.value, [&](const Expr& e) -> Expr {
-      const bool is_own =
-          e->op == Op::kLoad && e->buffer->shape == stage.output->shape && ReadsElementwise(stage, e->buffer);
-      return is_own ? (IsFloat(e->dtype) ? FloatConst(0, e->dtype) : IntConst(0, e->dtype)) : nullptr;
+      if (e->op != Op::kLoad || e->buffer->shape != stage.output->shape) return nullptr;
+      reads_others |= !ReadsElementwise(stage, e->buffer);
+      return IsFloat(e->dtype) ? FloatConst(0, e->dtype) : IntConst(0, e->dtype);
     });
-    return std::none_of(row_axes.begin(), row_axes.end(),
-                        [&](const VarNode* axis) { return UsesVar(rest, axis); });
+    return !reads_others && std::none_of(row_axes.begin(), row_axes.end(),
+                                         [&](const VarNode* axis) { return UsesVar(rest, axis); });
   }
 
   void TakeRows(Stage* stage, const std::vector<int64_t>& shape, const std::vector<std::string>& origins) {
