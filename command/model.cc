@@ -81,26 +81,31 @@ absl::StatusOr<std::map<std::string, std::string>> OptionsOf(const ModelSource& 
   return options;
 }
 
-absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target) {
+absl::StatusOr<Tasks> ReadTasks(const ModelSource& source, const Target& target) {
   if (!IsModel(source.file)) {
     if (!source.shapes.empty()) return Misuse("--shape is for models (.onnx)");
     if (!source.values.empty()) return Misuse("--value is for models (.onnx)");
     if (!source.dtype.empty()) return Misuse("--dtype is for models (.onnx)");
-    return ReadWorkloads(source.file);
+    MYCC_ASSIGN_OR_RETURN(std::vector<Workload> workloads, ReadWorkloads(source.file));
+    return Tasks{std::move(workloads), {}};
   }
   MYCC_ASSIGN_OR_RETURN(ModelProgram program, ReadModel(source, target));
-  return std::move(program.kernels);
+  return Tasks{std::move(program.kernels), std::move(program.alternatives)};
 }
 
-absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
+absl::StatusOr<Graph> ReadGraph(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
   for (const std::string& value : source.values) MYCC_RETURN_IF_ERROR(AddValue(value, &options));
   MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
   absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  MYCC_ASSIGN_OR_RETURN(graph, OptimizeGraph(*std::move(graph), target, passes));
-  return MakeProgram(*graph);
+  return OptimizeGraph(*std::move(graph), target, passes);
+}
+
+absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Graph graph, ReadGraph(source, target));
+  return MakeProgram(graph);
 }
 
 }  // namespace mycc

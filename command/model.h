@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/graph/graph.h"
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
 
@@ -26,10 +27,16 @@ bool IsModel(const std::string& file);
 // the digest of its file, "--dtype" and its type. Misuse for a text that is none.
 absl::StatusOr<std::map<std::string, std::string>> OptionsOf(const ModelSource& source);
 
-// The workloads of a .te file, or the kernels that a model is cut into for the target.
-absl::StatusOr<std::vector<Workload>> ReadTasks(const ModelSource& source, const Target& target);
+// The workloads of a .te file, or the kernels that a model is cut into for the target, and those that may
+// take their place: all are tuned.
+struct Tasks {
+  std::vector<Workload> workloads;
+  std::vector<Alternative> alternatives;
+};
+absl::StatusOr<Tasks> ReadTasks(const ModelSource& source, const Target& target);
 
 // Errors name the file. Misuse for a shape or a type that cannot be read.
+absl::StatusOr<Graph> ReadGraph(const ModelSource& source, const Target& target);
 absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
 
 }  // namespace mycc

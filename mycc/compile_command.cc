@@ -92,6 +92,19 @@ class Summary {
              {"files", Json::array()},
              {"warnings", Json::array()}};
   }
+  void AddGroupings(const std::vector<ChosenGrouping>& groupings) {
+    json_["groupings"] = Json::array();
+    for (const ChosenGrouping& grouping : groupings) {
+      Json row = {{"name", grouping.name},
+                  {"instead_of", grouping.kernel},
+                  {"functions", grouping.parts},
+                  {"expected_seconds", nullptr},
+                  {"default_expected_seconds", nullptr}};
+      if (grouping.seconds) row["expected_seconds"] = *grouping.seconds;
+      if (grouping.default_seconds) row["default_expected_seconds"] = *grouping.default_seconds;
+      json_["groupings"].push_back(std::move(row));
+    }
+  }
   void AddResult(const LibrarySpec& spec, const std::string& dir, const BuildReport& report) {
     for (const std::string& file :
          {spec.module + ".so", spec.module + ".h", spec.module + ".json", std::string("dlpack.h")})
@@ -153,8 +166,9 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   if (is_checked) MYCC_RETURN_IF_ERROR(CanCompare(kernels, options.check));
   LibrarySpec spec{module, kernels.target, {}};
   Summary summary(spec, kernels.found);
+  if (kernels.program) summary.AddGroupings(kernels.groupings);
   const std::string table = options.quiet     ? ""
-                            : kernels.program ? ModelTable(*kernels.program, kernels.found)
+                            : kernels.program ? ModelTable(*kernels.program, kernels.found, kernels.groupings)
                                               : ReasonTable(kernels.found);
   if (options.strict) {
     if (absl::Status strict = CheckStrict(kernels.found); !strict.ok()) {
@@ -164,8 +178,9 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   }
   std::string lock;
   if (!options.write_lock.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const LockFile contents, LockOf(options.source.model, kernels.target, kernels.found,
-                                                          kernels.program ? &*kernels.program : nullptr));
+    MYCC_ASSIGN_OR_RETURN(const LockFile contents,
+                          LockOf(options.source.model, kernels.target, kernels.found,
+                                 kernels.program ? &*kernels.program : nullptr, kernels.groupings));
     lock = PrintLock(contents);
   }
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));

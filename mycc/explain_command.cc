@@ -77,13 +77,14 @@ std::vector<std::string> FactsTexts(const Kernels& kernels) {
 
 // The launches of a model, and the workloads behind them.
 absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
-  MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.source.target));
-  MYCC_ASSIGN_OR_RETURN(const ModelProgram program, ReadModel(options.source.model, target));
+  MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveProgram(options.source));
+  const ModelProgram& program = *kernels.program;
   if (options.dot) {
     out << ModelDot(program);
     return absl::OkStatus();
   }
   out << LaunchTable(program);
+  for (const ChosenGrouping& grouping : kernels.groupings) out << GroupingLine(grouping) << "\n";
   for (const Workload& kernel : program.kernels) out << "\n" << PrintWorkload(kernel);
   return absl::OkStatus();
 }

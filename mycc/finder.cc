@@ -78,10 +78,11 @@ std::string PaintedReason(const std::string& reason) {
   return Painted(reason, is_hit ? Tone::kHit : Tone::kMiss, Stream::kOutput);
 }
 
-absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(Query* query) const {
+absl::StatusOr<std::optional<Found>> ScheduleFinder::FindOwn(
+    Query* query, const std::vector<v1::TimingProtocol>& protocols) const {
   const LogKey key{query->hash, PrintTarget(target_)};
   Refusals refusals;
-  for (const v1::TimingProtocol protocol : protocols_) {
+  for (const v1::TimingProtocol protocol : protocols) {
     size_t tried = 0;
     for (const int most : {1, kMostTried}) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> best, log_->TopK(key, protocol, most));
@@ -189,11 +190,19 @@ absl::StatusOr<Found> ScheduleFinder::Default(Query* query) const {
   return status;
 }
 
+absl::StatusOr<std::optional<double>> ScheduleFinder::MeasuredSeconds(const Workload& workload,
+                                                                      v1::TimingProtocol protocol) const {
+  if (log_ == nullptr) return std::nullopt;
+  Query query{workload, Canonicalize(workload), WorkloadHash(workload), "", std::nullopt};
+  MYCC_ASSIGN_OR_RETURN(const std::optional<Found> own, FindOwn(&query, {protocol}));
+  return own ? own->kernel.expected_seconds : std::nullopt;
+}
+
 absl::StatusOr<Found> ScheduleFinder::Find(const Workload& workload) const {
   Query query{workload, Canonicalize(workload), WorkloadHash(workload),
               log_ == nullptr ? "no tuning log was named" : "", std::nullopt};
   if (log_ != nullptr) {
-    MYCC_ASSIGN_OR_RETURN(std::optional<Found> own, FindOwn(&query));
+    MYCC_ASSIGN_OR_RETURN(std::optional<Found> own, FindOwn(&query, protocols_));
     if (own) return *std::move(own);
     MYCC_ASSIGN_OR_RETURN(std::optional<Found> near, FindNear(&query));
     if (near) return *std::move(near);

@@ -46,6 +46,12 @@ class ScheduleFinder {
 
   // Errors are those of a damaged log, and of a workload whose default schedule cannot be compiled.
   absl::StatusOr<Found> Find(const Workload& workload) const;
+  // The time of the record that Find would take, were there records of this protocol alone; nullopt where the
+  // workload has none that replays. Errors are those of a damaged log.
+  absl::StatusOr<std::optional<double>> MeasuredSeconds(const Workload& workload,
+                                                        v1::TimingProtocol protocol) const;
+  // In the order of preference.
+  const std::vector<v1::TimingProtocol>& protocols() const { return protocols_; }
 
  private:
   // The workload that is looked up, and why what was tried so far did not serve.
@@ -59,7 +65,8 @@ class ScheduleFinder {
   const UnmeasuredSchedules& UnmeasuredOf(Query* query) const;
 
   // The best of the workload's own records that replays.
-  absl::StatusOr<std::optional<Found>> FindOwn(Query* query) const;
+  absl::StatusOr<std::optional<Found>> FindOwn(Query* query,
+                                               const std::vector<v1::TimingProtocol>& protocols) const;
   // The error is why it does not replay.
   absl::StatusOr<Found> Use(const Query& query, const StoredRecord& best) const;
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;

@@ -31,10 +31,33 @@ absl::StatusOr<Found> CompileTrace(const std::string& file, const Workload& work
   return Found{*std::move(kernel), absl::StrCat("given: ", file)};
 }
 
-absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, Kernels* kernels) {
-  if (!IsModel(source.model.file)) return ReadTasks(source.model, kernels->target);
-  MYCC_ASSIGN_OR_RETURN(kernels->program, ReadModel(source.model, kernels->target));
+absl::StatusOr<std::vector<Workload>> WorkloadsOf(const KernelSource& source, const ChooseGroupings& choose,
+                                                  Kernels* kernels) {
+  if (!IsModel(source.model.file)) {
+    MYCC_ASSIGN_OR_RETURN(Tasks tasks, ReadTasks(source.model, kernels->target));
+    return std::move(tasks.workloads);
+  }
+  MYCC_ASSIGN_OR_RETURN(kernels->program,
+                        ReadModelWith(source.model, kernels->target, choose, &kernels->groupings));
   return kernels->program->kernels;
+}
+
+ChooseGroupings AsLocked(const LockFile& lock) {
+  return [&lock](const ModelProgram& program) { return GroupingsNamed(program, lock.groupings); };
+}
+
+ChooseGroupings Fastest(const ScheduleFinder& finder) {
+  return [&finder](const ModelProgram& program) { return FastestGroupings(program, finder); };
+}
+
+// Null without a log.
+absl::StatusOr<std::unique_ptr<TuningLog>> OpenLog(const std::string& file) {
+  if (file.empty()) return nullptr;
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<TuningLog> log, TuningLog::Open(file, OpenMode::kRead));
+  log->OnDamage([](int64_t, const absl::Status& why) {
+    std::fprintf(stderr, "mycc: %s; it is passed over\n", std::string(why.message()).c_str());
+  });
+  return log;
 }
 
 // Prints what MYCC_DEBUG asks for about a kernel whose schedule is chosen.
@@ -57,7 +80,7 @@ absl::StatusOr<Kernels> ResolveLocked(const KernelSource& source) {
   MYCC_RETURN_IF_ERROR(CheckLockedOptions(lock, source.model));
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target == "host" ? lock.target : source.target));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, AsLocked(lock), &kernels));
   MYCC_ASSIGN_OR_RETURN(kernels.found, CompileLocked(lock, workloads, kernels.target,
                                                      kernels.program ? &*kernels.program : nullptr));
   return kernels;
@@ -69,19 +92,14 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   if (!source.lock.empty()) return ResolveLocked(source);
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
-  std::unique_ptr<TuningLog> log;
-  if (!source.tuning_log.empty()) {
-    MYCC_ASSIGN_OR_RETURN(log, TuningLog::Open(source.tuning_log, OpenMode::kRead));
-    log->OnDamage([](int64_t, const absl::Status& why) {
-      std::fprintf(stderr, "mycc: %s; it is passed over\n", std::string(why.message()).c_str());
-    });
-  }
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, &kernels));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
+  const ScheduleFinder finder(log.get(), kernels.target);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
+                        WorkloadsOf(source, Fastest(finder), &kernels));
   if (!source.trace.empty() && workloads.size() != 1) {
     return Misuse(absl::StrCat("--trace: `", source.model.file, "` has ", workloads.size(),
                                " workloads; a trace is for a file with one"));
   }
-  const ScheduleFinder finder(log.get(), kernels.target);
   for (const Workload& workload : workloads) {
     absl::StatusOr<Found> found =
         source.trace.empty() ? finder.Find(workload) : CompileTrace(source.trace, workload, kernels.target);
@@ -90,6 +108,15 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
     MYCC_RETURN_IF_ERROR(PrintChosen(*found, kernels.target));
     kernels.found.push_back(*std::move(found));
   }
+  return kernels;
+}
+
+absl::StatusOr<Kernels> ResolveProgram(const KernelSource& source) {
+  Kernels kernels;
+  MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
+  const ScheduleFinder finder(log.get(), kernels.target);
+  MYCC_RETURN_IF_ERROR(WorkloadsOf(source, Fastest(finder), &kernels).status());
   return kernels;
 }
 

@@ -11,6 +11,7 @@
 #include "codegen/workload/workload.h"
 #include "command/model.h"
 #include "mycc/finder.h"
+#include "mycc/groupings.h"
 
 namespace mycc {
 
@@ -24,11 +25,14 @@ struct KernelSource {
 
 struct Kernels {
   Target target;
-  std::vector<Found> found;             // in the file's order, or in the program's
-  std::optional<ModelProgram> program;  // of a model
+  std::vector<Found> found;               // in the file's order, or in the program's
+  std::optional<ModelProgram> program;    // of a model
+  std::vector<ChosenGrouping> groupings;  // in place of its default kernels
 };
 
 // Errors name the file and the workload.
 absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source);
+// The target, the program and the groupings of a model, without kernels. REQUIRES: no lock.
+absl::StatusOr<Kernels> ResolveProgram(const KernelSource& source);
 
 }  // namespace mycc

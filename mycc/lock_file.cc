@@ -41,12 +41,14 @@ absl::StatusOr<Found> CompileLockedKernel(const LockedKernel& locked, const Work
 }  // namespace
 
 absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
-                                const std::vector<Found>& found, const ModelProgram* program) {
+                                const std::vector<Found>& found, const ModelProgram* program,
+                                const std::vector<ChosenGrouping>& groupings) {
   LockFile lock;
   MYCC_ASSIGN_OR_RETURN(lock.options, OptionsOf(source));
   lock.target = PrintTarget(target);
   MYCC_ASSIGN_OR_RETURN(lock.toolchain, ToolchainOf(target));
   if (program != nullptr) lock.model = ProgramDigest(*program);
+  for (const ChosenGrouping& grouping : groupings) lock.groupings.push_back(grouping.name);
   for (const Found& row : found) {
     const KernelSpec& kernel = row.kernel;
     MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target));
@@ -69,12 +71,13 @@ std::string PrintLock(const LockFile& lock) {
     if (kernel.expected_seconds) row["expected_seconds"] = *kernel.expected_seconds;
     kernels.push_back(std::move(row));
   }
-  const Json json = {{"mycc_lock", kLockVersion},
-                     {"target", lock.target},
-                     {"toolchain", lock.toolchain},
-                     {"model", lock.model},
-                     {"options", lock.options.value_or(std::map<std::string, std::string>())},
-                     {"kernels", std::move(kernels)}};
+  Json json = {{"mycc_lock", kLockVersion},
+               {"target", lock.target},
+               {"toolchain", lock.toolchain},
+               {"model", lock.model},
+               {"options", lock.options.value_or(std::map<std::string, std::string>())}};
+  if (!lock.groupings.empty()) json["groupings"] = lock.groupings;
+  json["kernels"] = std::move(kernels);
   return json.dump(2) + "\n";
 }
 
@@ -91,6 +94,7 @@ absl::StatusOr<LockFile> ReadLock(const std::string& file) {
                   json.at("toolchain").get<std::string>(),
                   json.at("model").get<std::string>(),
                   std::nullopt,
+                  json.value("groupings", std::vector<std::string>()),
                   {}};
     if (json.contains("options")) lock.options = json.at("options").get<std::map<std::string, std::string>>();
     for (const Json& row : json.at("kernels")) {

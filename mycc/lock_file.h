@@ -12,6 +12,7 @@
 #include "codegen/target/target.h"
 #include "command/model.h"
 #include "mycc/finder.h"
+#include "mycc/groupings.h"
 
 namespace mycc {
 
@@ -26,12 +27,14 @@ struct LockFile {
   std::string model;  // the digest of a model's program; empty for workloads
   // The options of a model; nullopt in the lock files of builds that did not write them.
   std::optional<std::map<std::string, std::string>> options;
+  std::vector<std::string> groupings;  // names of the alternatives in place of a model's default kernels
   std::vector<LockedKernel> kernels;
 };
 
 // The lock file of a build with these kernels. `program` is null for workloads.
 absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
-                                const std::vector<Found>& found, const ModelProgram* program);
+                                const std::vector<Found>& found, const ModelProgram* program,
+                                const std::vector<ChosenGrouping>& groupings);
 
 // JSON, one kernel after the other. InvalidArgument, naming the file, for what is no lock file.
 std::string PrintLock(const LockFile& lock);

@@ -49,7 +49,8 @@ std::string DotQuoted(const std::string& text) {
 
 }  // namespace
 
-std::string ModelTable(const ModelProgram& program, const std::vector<Found>& found) {
+std::string ModelTable(const ModelProgram& program, const std::vector<Found>& found,
+                       const std::vector<ChosenGrouping>& groupings) {
   constexpr size_t kReasonColumn = 2;
   double known = 0;
   int64_t unknown = 0;
@@ -72,6 +73,7 @@ std::string ModelTable(const ModelProgram& program, const std::vector<Found>& fo
   std::string text = FormatTable(rows, {1, 3, 4, 5}, [](size_t column, const std::string& cell) {
     return column == kReasonColumn ? PaintedReason(cell) : cell;
   });
+  for (const ChosenGrouping& grouping : groupings) absl::StrAppend(&text, GroupingLine(grouping), "\n");
   if (known > 0) {
     absl::StrAppend(&text, "expected in all: ", FormatSeconds(known),
                     unknown > 0 ? absl::StrCat(", without ", unknown, " launches of unknown time") : "",

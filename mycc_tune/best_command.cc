@@ -49,12 +49,12 @@ absl::StatusOr<Lookup> OpenLookup(const BestOptions& options) {
 
 absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks(options.model, target));
+  MYCC_ASSIGN_OR_RETURN(const Tasks tasks, ReadTasks(options.model, target));
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol asked, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
   std::vector<std::string> missing;
   std::vector<StoredRecord> found;
-  for (const Workload& workload : workloads) {
+  for (const Workload& workload : tasks.workloads) {
     v1::BestRequest request;
     request.set_workload_hash(WorkloadHash(workload));
     request.set_target(PrintTarget(target));

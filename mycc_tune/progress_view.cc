@@ -208,8 +208,9 @@ std::string SummaryTable(const v1::JobProgress& progress) {
   for (const v1::TaskProgress& task : progress.tasks()) {
     const ComparedSeconds seconds = ComparedSecondsOf(task);
     const bool both = seconds.by_default > 0 && seconds.best > 0;
-    rows.push_back({TaskName(progress, task), absl::StrCat(task.count()), absl::StrCat(task.trials()),
-                    time(seconds.by_default), time(task.best_seconds()),
+    const std::string count = task.count() > 0 ? absl::StrCat(task.count()) : "-";
+    rows.push_back({TaskName(progress, task), count, absl::StrCat(task.trials()), time(seconds.by_default),
+                    time(task.best_seconds()),
                     both ? absl::StrFormat("%.2fx", seconds.by_default / seconds.best) : "-", Remark(task)});
   }
   WeightedSeconds sum = WeightedSecondsOf(progress);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <set>
@@ -17,6 +18,7 @@
 #include "base/sha256.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
+#include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
 #include "command/misuse.h"
 #include "command/model.h"
@@ -40,6 +42,35 @@ std::string FileStem(const std::string& path) {
   return name.substr(0, name.rfind('.'));
 }
 
+void AddTask(const Workload& workload, const Target& target, bool is_alternative, v1::JobSpec* spec) {
+  v1::TaskSpec& task = *spec->add_tasks();
+  task.set_workload(PrintWorkload(workload));
+  task.set_count(workload.count);
+  task.set_is_alternative(is_alternative);
+  if (PrintTarget(target) != spec->target()) task.set_target(PrintTarget(target));
+}
+
+// The tasks of a file for a target, and those that may take their place.
+void AddTasksFor(const Tasks& tasks, const Target& target, v1::JobSpec* spec) {
+  std::map<std::string, uint32_t> numbers;  // by hash
+  for (const Workload& workload : tasks.workloads) {
+    numbers.emplace(WorkloadHash(workload), spec->tasks_size());
+    AddTask(workload, target, /*is_alternative=*/false, spec);
+  }
+  for (const Alternative& alternative : tasks.alternatives) {
+    v1::Grouping& grouping = *spec->add_groupings();
+    grouping.set_task(numbers.at(WorkloadHash(alternative.instead_of)));
+    grouping.set_count(alternative.instead_of.count);
+    for (const Workload& workload : alternative.parts) {
+      v1::Grouping::Part& part = *grouping.add_parts();
+      const auto [known, is_new] = numbers.emplace(WorkloadHash(workload), spec->tasks_size());
+      part.set_task(known->second);
+      part.set_count(workload.count);
+      if (is_new) AddTask(workload, target, /*is_alternative=*/true, spec);
+    }
+  }
+}
+
 // A task for each workload and target.
 absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
   std::vector<Target> targets;
@@ -53,13 +84,8 @@ absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
     ModelSource source = options.model;
     source.file = file;
     for (const Target& target : targets) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, ReadTasks(source, target));
-      for (const Workload& workload : workloads) {
-        v1::TaskSpec& task = *spec->add_tasks();
-        task.set_workload(PrintWorkload(workload));
-        task.set_count(workload.count);
-        if (PrintTarget(target) != spec->target()) task.set_target(PrintTarget(target));
-      }
+      MYCC_ASSIGN_OR_RETURN(const Tasks tasks, ReadTasks(source, target));
+      AddTasksFor(tasks, target, spec);
     }
     absl::StrAppend(&name, name.empty() ? "" : ", ", FileStem(file));
   }
@@ -222,15 +248,19 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
                                  ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
                              : progress.trials() > 0 ? absl::StrCat("continuing ", job)
                                                      : absl::StrCat("started ", job);
+  const auto of_others = std::count_if(spec_.tasks().begin(), spec_.tasks().end(),
+                                       [](const v1::TaskSpec& task) { return task.is_alternative(); });
+  const auto own = spec_.tasks_size() - of_others;
   const std::string what =
-      absl::StrCat(spec_.is_model() ? "kernel" : "workload", spec_.tasks_size() == 1 ? "" : "s");
+      absl::StrCat(spec_.is_model() ? "kernel" : "workload", own == 1 ? "" : "s",
+                   of_others > 0 ? absl::StrCat(" and ", of_others, " of other groupings") : "");
   const std::string until =
       HasModelDefaults(options_)
           ? absl::StrCat(", for ", kModelBudget, " at most, and no longer than a minute gains ",
                          options_.min_gain.empty() ? kModelMinGain : options_.min_gain)
           : "";
-  view_.Say(absl::StrCat(begins, ": ", spec_.tasks_size(), " ", what, " for ",
-                         absl::StrJoin(TargetsOf(spec_), " and "), until, ", results go to ", where));
+  view_.Say(absl::StrCat(begins, ": ", own, " ", what, " for ", absl::StrJoin(TargetsOf(spec_), " and "),
+                         until, ", results go to ", where));
 }
 
 absl::Status Tuning::Detach(const v1::JobProgress& progress) {

@@ -71,6 +71,7 @@ absl::StatusOr<int64_t> History::CountMeasured(const PlannedTask& task, int64_t 
 absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t trials, bool fresh) {
   v1::StoredTask stored;
   stored.set_count(task.count);
+  stored.set_weight(task.weight);
   const LogKey key{task.key.workload_hash, task.key.target};
   MYCC_ASSIGN_OR_RETURN(const Records own, log_->TopK(key, task.protocol, kOwn));
   if (trials > 0 && !fresh && !own.empty()) {

@@ -84,6 +84,7 @@ class JobLedger {
  private:
   // The sum over a model's kernels, once all have a time.
   void AddLatency(v1::JobProgress* progress) const;
+  double GroupingGain() const;
 
   struct Measured {
     int64_t open = 0;              // trials

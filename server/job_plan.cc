@@ -22,6 +22,8 @@ constexpr int kMaxTasks = 10000;
 constexpr char kDefaultStrategy[] = "evolutionary";
 // The share of a budget that final rounds are given.
 constexpr double kFinalSecondsATask = 2, kMostFinalShare = 0.25;
+// A launch by another grouping counts less than one by the model: perhaps it never happens.
+constexpr double kWeightOfAlternative = 0.5;
 
 absl::Status Expected(const std::string& what, const std::string& expected) {
   return absl::InvalidArgumentError(absl::StrCat("job: ", what, "; expected ", expected));
@@ -54,8 +56,28 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job.target() : spec.target()));
   task.key.target = PrintTarget(task.target);
   task.protocol = ProtocolFor(task.target, job.protocol());
-  task.count = spec.count() > 0 ? spec.count() : workload.count;
+  const int64_t count = spec.count() > 0 ? spec.count() : workload.count;
+  task.count = spec.is_alternative() ? 0 : count;
+  task.weight = static_cast<double>(count) * (spec.is_alternative() ? kWeightOfAlternative : 1);
   return task;
+}
+
+// The groupings by the numbers of merged tasks.
+absl::Status RenumberGroupings(const std::vector<size_t>& numbers, v1::JobSpec* spec) {
+  const auto renumber = [&](uint32_t task) -> absl::StatusOr<uint32_t> {
+    if (task >= numbers.size())
+      return Expected(absl::StrCat("a grouping of workload ", task + 1), "one of the job's workloads");
+    return static_cast<uint32_t>(numbers[task]);
+  };
+  for (v1::Grouping& grouping : *spec->mutable_groupings()) {
+    MYCC_ASSIGN_OR_RETURN(const uint32_t task, renumber(grouping.task()));
+    grouping.set_task(task);
+    for (v1::Grouping::Part& part : *grouping.mutable_parts()) {
+      MYCC_ASSIGN_OR_RETURN(const uint32_t number, renumber(part.task()));
+      part.set_task(number);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -68,25 +90,34 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   MYCC_RETURN_IF_ERROR(CheckStrategy(plan.spec.strategy()));
 
   std::map<std::pair<std::string, std::string>, size_t> known_keys;
+  std::vector<size_t> numbers;  // of the merged task of each
   for (int i = 0; i < spec.tasks_size(); ++i) {
     MYCC_ASSIGN_OR_RETURN(PlannedTask task, PlanTask(spec.tasks(i), i, spec));
     const auto [known, is_new] =
         known_keys.try_emplace({task.key.workload_hash, task.key.target}, plan.tasks.size());
+    numbers.push_back(known->second);
     if (is_new) {
       plan.tasks.push_back(std::move(task));
     } else {
       plan.tasks[known->second].count += task.count;
+      plan.tasks[known->second].weight += task.weight;
     }
   }
+  MYCC_RETURN_IF_ERROR(RenumberGroupings(numbers, &plan.spec));
   plan.spec.set_target(plan.tasks[0].key.target);
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {
     v1::TaskSpec& canonical = *plan.spec.add_tasks();
     canonical.set_workload(task.key.workload);
     canonical.set_count(task.count);
+    canonical.set_is_alternative(task.count == 0);
     canonical.set_target(task.key.target);
   }
   return plan;
+}
+
+double WeightOf(const v1::StoredTask& task) {
+  return task.weight() > 0 ? task.weight() : static_cast<double>(task.count());
 }
 
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks) {

@@ -10,6 +10,7 @@
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
 #include "db/record_table.h"
+#include "proto/job_state.pb.h"
 #include "proto/tuning.pb.h"
 
 namespace mycc {
@@ -19,7 +20,8 @@ struct PlannedTask {
   Target target;
   KeyText key;  // canonical too, but for the name, which is the first one that the workload came under
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
-  int64_t count = 1;
+  int64_t count = 1;  // launches in the model; 0: only another grouping launches it
+  double weight = 1;  // of its seconds in the search
 };
 
 struct JobPlan {
@@ -29,6 +31,9 @@ struct JobPlan {
 
 // InvalidArgument names the fault and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+
+// The weight of a task in the search.
+double WeightOf(const v1::StoredTask& task);
 
 // A kernel that takes a smaller share of its model's latency is negligible: it has its first generation, and
 // no final round.

@@ -41,6 +41,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     planned.protocol = ProtocolFor(planned.target, spec.protocol());
     planned.key = std::move(task.key);
     planned.count = stored.count();
+    planned.weight = WeightOf(stored);
     loaded.plan.tasks.push_back(std::move(planned));
     loaded.stored.push_back(std::move(stored));
     loaded.old_states.push_back(std::move(state));

@@ -79,9 +79,10 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
                                                                 planned.key.workload_hash, learner, memo));
     CampaignTask entry;
-    entry.info.weight = static_cast<double>(planned.count);
+    entry.info.weight = planned.weight;
     entry.info.flops = CountFlops(planned.workload);
-    entry.info.rough_cost = RoughCost(planned.workload);
+    // A kernel that only another grouping launches begins after all others, with a short generation.
+    entry.info.rough_cost = planned.count > 0 ? RoughCost(planned.workload) : 0;
     entry.info.family = planned.key.shape_erased_hash;
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
                    scorer = search->scorers_.back().get()] {

@@ -62,6 +62,7 @@ absl::Status SearchAnswerer::AddTask(const v1::SearchTask& task) {
   planned.key.shape_erased_hash = task.shape_erased_hash();
   planned.key.target = task.target();
   planned.count = task.stored().count();
+  planned.weight = WeightOf(task.stored());
   stored_.push_back(task.stored());
   return absl::OkStatus();
 }

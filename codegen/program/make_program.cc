@@ -2,22 +2,26 @@
 #include <algorithm>
 #include <cctype>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/sha256.h"
 #include "codegen/graph/stage_reads.h"
+#include "codegen/program/alternative_list.h"
 #include "codegen/program/memory_plan.h"
 #include "codegen/program/normal_form.h"
 #include "codegen/program/partition.h"
 #include "codegen/program/program.h"
+#include "codegen/program/regroupings.h"
 #include "codegen/workload/canonical.h"
 
 namespace mycc {
 namespace {
 
 // "conv_add_relu" from the origins "Conv a", "Add b", "Relu c".
-std::string KernelName(const std::vector<std::string>& origins, size_t number) {
+std::string KernelName(const std::vector<std::string>& origins, const std::string& label) {
   constexpr size_t kMostWords = 3;
   std::vector<std::string> words;
   for (const std::string& origin : origins) {
@@ -30,12 +34,13 @@ std::string KernelName(const std::vector<std::string>& origins, size_t number) {
     if (is_new && words.size() < kMostWords) words.push_back(word);
   }
   if (words.empty()) words.push_back("kernel");
-  return absl::StrCat("k", number, "_", absl::StrJoin(words, "_"));
+  return absl::StrCat("k", label, "_", absl::StrJoin(words, "_"));
 }
 
 class ProgramMaker {
  public:
-  explicit ProgramMaker(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
+  ProgramMaker(const Graph& graph, const std::vector<std::string>& chosen)
+      : graph_(graph), maker_(Definitions(graph)), uses_(graph), chosen_(chosen.begin(), chosen.end()) {
     program_.name = graph.name;
     program_.inputs = graph.inputs;
     program_.outputs = graph.outputs;
@@ -45,13 +50,14 @@ class ProgramMaker {
     for (size_t i = 0; i < graph_.inputs.size(); ++i)
       places_[graph_.inputs[i].tensor.get()] = {TensorPlace::kInput, static_cast<int64_t>(i)};
     PlaceOutputs();
-    for (const KernelGroup& group : PartitionGraph(graph_)) AddLaunch(group);
+    for (const KernelGroup& group : PartitionGraph(uses_)) AddGroup(group);
     for (const auto& [root, output] : copies_) AddCopy(root, output);
     PlaceArena();
     for (size_t i = 0; i < program_.launches.size(); ++i) {
       for (const Buffer& tensor : program_.launches[i].tensors)
         program_.launches[i].places.push_back(PlaceOf(tensor));
     }
+    program_.alternatives = alternatives_.Take(numbers_);
     return std::move(program_);
   }
 
@@ -94,27 +100,73 @@ class ProgramMaker {
     }
   }
 
-  void AddLaunch(const KernelGroup& group) {
+  std::vector<std::string> OriginsOf(const KernelGroup& group) const {
+    std::vector<std::string> origins;
+    for (size_t i : group.nodes) {
+      for (const std::string& origin : graph_.nodes[i].origins) {
+        if (std::find(origins.begin(), origins.end(), origin) == origins.end()) origins.push_back(origin);
+      }
+    }
+    return origins;
+  }
+
+  // A group of the default cut: one launch, or those of the alternative that is chosen.
+  void AddGroup(const KernelGroup& group) {
+    if (std::holds_alternative<LibraryCall>(graph_.nodes[group.nodes.back()].made_by)) return AddCall(group);
+    const Workload by_default = WorkloadOf(group);
+    const std::string text = CanonicalText(by_default);
+    const size_t number = numbers_.emplace(text, numbers_.size()).first->second;
+    const std::vector<Regrouping> regroupings = RegroupingsOf(uses_, group);
+    const std::string hash = regroupings.empty() ? "" : Sha256Hex(text);
+    const Regrouping* chosen = nullptr;
+    size_t label_of_chosen = 0, next_label = 0;  // each part has its own, so that names tell them apart
+    for (const Regrouping& regrouping : regroupings) {
+      const std::string name = absl::StrCat(hash, ":", regrouping.kind);
+      if (chosen_.count(name) > 0) {
+        chosen = &regrouping;
+        label_of_chosen = next_label;
+      }
+      Workload instead_of = by_default;
+      instead_of.name = KernelName(OriginsOf(group), absl::StrCat(number));
+      std::vector<Workload> parts;
+      for (const KernelGroup& part : regrouping.parts)
+        parts.push_back(NamedWorkload(part, PartLabel(number, next_label++)));
+      alternatives_.Add(name, instead_of, std::move(parts));
+    }
+    if (chosen == nullptr) return AddLaunch(group, absl::StrCat(number));
+    for (const KernelGroup& part : chosen->parts) AddLaunch(part, PartLabel(number, label_of_chosen++));
+  }
+
+  // "5a", "5b", ..., "5z", "5a1"
+  static std::string PartLabel(size_t number, size_t part) {
+    constexpr size_t kLetters = 26;
+    return absl::StrCat(number, std::string(1, static_cast<char>('a' + part % kLetters)),
+                        part < kLetters ? "" : absl::StrCat(part / kLetters));
+  }
+
+  void AddLaunch(const KernelGroup& group, const std::string& label) {
+    KernelLaunch launch = LaunchOf(group);
+    launch.kernel = KernelOf(NamedWorkload(group, label));
+    program_.launches.push_back(std::move(launch));
+  }
+
+  void AddCall(const KernelGroup& group) {
+    KernelLaunch launch = LaunchOf(group);
+    launch.call = std::get<LibraryCall>(graph_.nodes[group.nodes.back()].made_by);
+    // A library kernel may read one tensor as several arguments.
+    launch.tensors = launch.call.inputs;
+    launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
+    program_.launches.push_back(std::move(launch));
+  }
+
+  KernelLaunch LaunchOf(const KernelGroup& group) {
     KernelLaunch launch;
     launch.tensors = group.inputs;
     launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
     launch.num_outputs = static_cast<int64_t>(group.outputs.size());
-    for (size_t i : group.nodes) {
-      for (const std::string& origin : graph_.nodes[i].origins) {
-        if (std::find(launch.origins.begin(), launch.origins.end(), origin) == launch.origins.end())
-          launch.origins.push_back(origin);
-      }
-    }
-    if (const LibraryCall* call = std::get_if<LibraryCall>(&graph_.nodes[group.nodes.back()].made_by)) {
-      launch.call = *call;
-      // A library kernel may read one tensor as several arguments.
-      launch.tensors = call->inputs;
-      launch.tensors.insert(launch.tensors.end(), group.outputs.begin(), group.outputs.end());
-    } else {
-      launch.kernel = KernelOf(WorkloadOf(group), launch.origins);
-    }
+    launch.origins = OriginsOf(group);
     for (const Buffer& input : group.inputs) PlaceConstant(input);
-    program_.launches.push_back(std::move(launch));
+    return launch;
   }
 
   void AddCopy(const Buffer& root, size_t output) {
@@ -131,7 +183,9 @@ class ProgramMaker {
     stage.value = Load(root, std::move(indices));
     Workload workload{"copy", {{root, ConstantOf(root) != nullptr}}, {copy}, {std::move(stage)}};
     KernelLaunch launch;
-    launch.kernel = KernelOf(std::move(workload), {"copy"});
+    const size_t number = numbers_.emplace(CanonicalText(workload), numbers_.size()).first->second;
+    workload.name = KernelName({"copy"}, absl::StrCat(number));
+    launch.kernel = KernelOf(std::move(workload));
     launch.tensors = {root, copy};
     program_.launches.push_back(std::move(launch));
   }
@@ -154,9 +208,14 @@ class ProgramMaker {
     return NormalForm(std::move(workload));
   }
 
+  Workload NamedWorkload(const KernelGroup& group, const std::string& label) const {
+    Workload workload = WorkloadOf(group);
+    workload.name = KernelName(OriginsOf(group), label);
+    return workload;
+  }
+
   // The number of a workload's kernel: an earlier one where the computation is the same.
-  int64_t KernelOf(Workload workload, const std::vector<std::string>& origins) {
-    workload.name = KernelName(origins, program_.kernels.size());
+  int64_t KernelOf(Workload workload) {
     const auto [known, is_new] =
         kernels_.emplace(CanonicalText(workload), static_cast<int64_t>(program_.kernels.size()));
     if (is_new) {
@@ -229,6 +288,10 @@ class ProgramMaker {
 
   const Graph& graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
+  const GraphUses uses_;
+  const std::unordered_set<std::string> chosen_;
+  std::unordered_map<std::string, size_t> numbers_;  // of the default cut's kernels, by canonical text
+  AlternativeList alternatives_;
   std::unordered_map<const BufferNode*, TensorPlace> places_;  // of roots
   std::unordered_map<std::string, int64_t> kernels_;           // by canonical text
   std::vector<std::pair<Buffer, size_t>> copies_;              // to model outputs
@@ -237,6 +300,8 @@ class ProgramMaker {
 
 }  // namespace
 
-ModelProgram MakeProgram(const Graph& graph) { return ProgramMaker(graph).Run(); }
+ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen) {
+  return ProgramMaker(graph, chosen).Run();
+}
 
 }  // namespace mycc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -87,8 +88,26 @@ Workload WithoutUnits(Workload workload) {
       });
 }
 
-// A dimension of one element is read at the stage's own axis of one element, as by an element-wise stage.
+// A dimension of one element is read at the stage's own axis of one element, as by an element-wise stage, and
+// constants have none.
 Workload WithOwnAxesAtUnits(Workload workload) {
+  std::unordered_set<const BufferNode*> constants;
+  for (const Argument& input : workload.inputs) {
+    if (input.is_const) constants.insert(input.tensor.get());
+  }
+  const auto dims_of = [&](const Buffer& b) {
+    std::vector<size_t> all(b->shape.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    return constants.count(b.get()) > 0 ? LongDims(b->shape) : all;
+  };
+  workload = Reshaped(
+      std::move(workload), [&](const Buffer& b) { return Picked(b->shape, dims_of(b)); },
+      [&](Stage* stage, const Buffer&, const BufferMap& buffers) {
+        stage->value = Rewrite(stage->value, [&](const Expr& e) -> Expr {
+          if (e->op != Op::kLoad) return nullptr;
+          return Load(buffers.at(e->buffer.get()), Picked(e->args, dims_of(e->buffer)));
+        });
+      });
   for (Stage& stage : workload.stages) {
     stage.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad || e->args.size() != stage.axes.size()) return nullptr;

@@ -15,28 +15,8 @@ constexpr size_t kMostStages = 48;  // of a group
 
 class Partitioner {
  public:
-  explicit Partitioner(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
-    const size_t count = graph.nodes.size();
-    group_of_.assign(count, -1);
-    readers_.resize(count);
-    depends_on_input_.resize(count);
-    is_output_.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      for (const Buffer& read : ReadsOf(graph.nodes[i])) {
-        const auto maker = maker_.find(read.get());
-        depends_on_input_[i] =
-            depends_on_input_[i] || maker == maker_.end() || depends_on_input_[maker->second];
-        if (maker != maker_.end()) readers_[maker->second].push_back(i);
-      }
-      if (StageAt(i) == nullptr && !std::holds_alternative<Constant>(graph.nodes[i].made_by)) ForceSources(i);
-    }
-    for (const NamedTensor& output : graph.outputs) {
-      const auto maker = maker_.find(output.tensor.get());
-      if (maker == maker_.end()) continue;
-      is_output_[maker->second] = true;
-      // So is a model's output that is made of constants alone.
-      ForceStages(maker->second);
-    }
+  explicit Partitioner(const GraphUses& uses) : graph_(uses.graph()), uses_(uses) {
+    group_of_.assign(graph_.nodes.size(), -1);
   }
 
   std::vector<KernelGroup> Run() {
@@ -54,7 +34,7 @@ class Partitioner {
           Grow({i}, [&](size_t, const Stage& next) { return next.output->shape == stage.output->shape; }));
     });
     std::vector<KernelGroup> groups;
-    for (const std::vector<size_t>& nodes : InOrder()) groups.push_back(MakeGroup(nodes));
+    for (const std::vector<size_t>& nodes : InOrder()) groups.push_back(uses_.MakeGroup(nodes));
     return groups;
   }
 
@@ -62,21 +42,8 @@ class Partitioner {
   using Nodes = std::vector<size_t>;
   using May = std::function<bool(size_t, const Stage&)>;
 
-  const Stage* StageAt(size_t i) const { return std::get_if<Stage>(&graph_.nodes[i].made_by); }
-  bool IsFree(size_t i) const { return StageAt(i) != nullptr && group_of_[i] < 0 && depends_on_input_[i]; }
-
-  // A tensor that a reshape or a library call reads is in memory, also where it is made of constants alone.
-  void ForceSources(size_t i) {
-    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
-      const auto maker = maker_.find(read.get());
-      if (maker != maker_.end()) ForceStages(maker->second);
-    }
-    depends_on_input_[i] = true;
-  }
-
-  void ForceStages(size_t i) {
-    if (StageAt(i) != nullptr) depends_on_input_[i] = true;
-  }
+  const Stage* StageAt(size_t i) const { return uses_.StageAt(i); }
+  bool IsFree(size_t i) const { return StageAt(i) != nullptr && group_of_[i] < 0 && uses_.DependsOnInput(i); }
 
   template <typename Function>
   void ForEachStage(const Function& function) {
@@ -87,10 +54,7 @@ class Partitioner {
 
   // The tensors of a set that are read outside of it.
   size_t OutputsOf(const std::unordered_set<size_t>& set) const {
-    return std::count_if(set.begin(), set.end(), [&](size_t i) {
-      return is_output_[i] || std::any_of(readers_[i].begin(), readers_[i].end(),
-                                          [&](size_t reader) { return set.count(reader) == 0; });
-    });
+    return std::count_if(set.begin(), set.end(), [&](size_t i) { return uses_.IsReadOutside(i, set); });
   }
 
   // Adds readers to the set, in the graph's order, and returns the largest set on the way with one output. No
@@ -102,7 +66,7 @@ class Partitioner {
     std::priority_queue<size_t, Nodes, std::greater<>> open;
     std::unordered_set<size_t> seen(begin.begin(), begin.end());
     const auto push_readers = [&](size_t i) {
-      for (size_t reader : readers_[i]) {
+      for (size_t reader : uses_.ReadersOf(i)) {
         if (seen.insert(reader).second) open.push(reader);
       }
     };
@@ -128,11 +92,9 @@ class Partitioner {
   bool CanJoin(size_t i, const std::unordered_set<size_t>& set,
                const std::unordered_set<size_t>& tainted) const {
     if (!IsFree(i)) return false;
-    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
-      const auto maker = maker_.find(read.get());
-      if (maker == maker_.end()) continue;
-      if (tainted.count(maker->second)) return false;
-      if (set.count(maker->second) && KindOf(*StageAt(i)) == StageKind::kHeavy) return false;
+    for (size_t source : uses_.SourcesOf(i)) {
+      if (tainted.count(source)) return false;
+      if (set.count(source) && KindOf(*StageAt(i)) == StageKind::kHeavy) return false;
     }
     return true;
   }
@@ -141,14 +103,10 @@ class Partitioner {
   void PullProducers(Nodes* nodes, bool only_padding) const {
     std::unordered_set<size_t> set(nodes->begin(), nodes->end());
     for (size_t next = 0; next < nodes->size() && nodes->size() < kMostStages; ++next) {
-      for (const Buffer& read : ReadsOf(graph_.nodes[(*nodes)[next]])) {
-        const auto maker = maker_.find(read.get());
-        if (maker == maker_.end() || set.count(maker->second) || !IsFree(maker->second)) continue;
-        const size_t i = maker->second;
-        if (is_output_[i] || KindOf(*StageAt(i)) != StageKind::kInjective) continue;
-        const bool only_here = std::all_of(readers_[i].begin(), readers_[i].end(),
-                                           [&](size_t reader) { return set.count(reader) > 0; });
-        if (!only_here || (only_padding && !IsMove(*StageAt(i)))) continue;
+      for (size_t i : uses_.SourcesOf((*nodes)[next])) {
+        if (set.count(i) || !IsFree(i)) continue;
+        if (KindOf(*StageAt(i)) != StageKind::kInjective || uses_.IsReadOutside(i, set)) continue;
+        if (only_padding && !IsMove(*StageAt(i))) continue;
         set.insert(i);
         nodes->push_back(i);
       }
@@ -207,14 +165,12 @@ class Partitioner {
 
   // The groups that a node's value comes from, through reshapes.
   void AddSources(size_t i, std::vector<size_t>* sources) const {
-    for (const Buffer& read : ReadsOf(graph_.nodes[i])) {
-      const auto maker = maker_.find(read.get());
-      if (maker == maker_.end()) continue;
-      const int64_t group = group_of_[maker->second];
+    for (size_t source : uses_.SourcesOf(i)) {
+      const int64_t group = group_of_[source];
       if (group >= 0) {
         sources->push_back(group);
       } else {
-        AddSources(maker->second, sources);
+        AddSources(source, sources);
       }
     }
   }
@@ -251,54 +207,16 @@ class Partitioner {
     return order;
   }
 
-  // Stages of constants alone are computed with the packing of the weights, so they belong to each group that
-  // reads them.
-  void AddConstantStages(Nodes* nodes) const {
-    std::unordered_set<size_t> set(nodes->begin(), nodes->end());
-    for (size_t next = 0; next < nodes->size(); ++next) {
-      for (const Buffer& read : ReadsOf(graph_.nodes[(*nodes)[next]])) {
-        const auto maker = maker_.find(read.get());
-        if (maker == maker_.end() || depends_on_input_[maker->second] || StageAt(maker->second) == nullptr)
-          continue;
-        if (set.insert(maker->second).second) nodes->push_back(maker->second);
-      }
-    }
-    std::sort(nodes->begin(), nodes->end());
-  }
-
-  KernelGroup MakeGroup(Nodes nodes) const {
-    AddConstantStages(&nodes);
-    KernelGroup group;
-    std::unordered_set<const BufferNode*> made, seen;
-    const std::unordered_set<size_t> set(nodes.begin(), nodes.end());
-    for (size_t i : nodes) {
-      for (const Buffer& output : graph_.nodes[i].outputs) made.insert(output.get());
-    }
-    for (size_t i : nodes) {
-      const Node& node = graph_.nodes[i];
-      for (const Buffer& read : ReadsOf(node)) {
-        if (!made.count(read.get()) && seen.insert(read.get()).second) group.inputs.push_back(read);
-      }
-      const bool is_read_outside =
-          is_output_[i] || std::any_of(readers_[i].begin(), readers_[i].end(),
-                                       [&](size_t reader) { return set.count(reader) == 0; });
-      if (StageAt(i) == nullptr || (is_read_outside && depends_on_input_[i]))
-        group.outputs.insert(group.outputs.end(), node.outputs.begin(), node.outputs.end());
-    }
-    group.nodes = std::move(nodes);
-    return group;
-  }
-
   const Graph& graph_;
-  const std::unordered_map<const BufferNode*, size_t> maker_;
-  std::vector<int64_t> group_of_;             // -1: none yet
-  std::vector<std::vector<size_t>> readers_;  // of each node
-  std::vector<char> depends_on_input_, is_output_;
+  const GraphUses& uses_;
+  std::vector<int64_t> group_of_;  // -1: none yet
   std::vector<Nodes> groups_;
 };
 
 }  // namespace
 
-std::vector<KernelGroup> PartitionGraph(const Graph& graph) { return Partitioner(graph).Run(); }
+std::vector<KernelGroup> PartitionGraph(const GraphUses& uses) { return Partitioner(uses).Run(); }
+
+std::vector<KernelGroup> PartitionGraph(const Graph& graph) { return PartitionGraph(GraphUses(graph)); }
 
 }  // namespace mycc

@@ -5,18 +5,13 @@
 
 #include <vector>
 
-#include "codegen/graph/graph.h"
+#include "codegen/program/graph_uses.h"
 
 namespace mycc {
 
-struct KernelGroup {
-  std::vector<size_t> nodes;    // numbers of the graph's nodes, ascending
-  std::vector<Buffer> inputs;   // what it reads from outside, in the order of the first read
-  std::vector<Buffer> outputs;  // what is read outside
-};
-
 // In an order of execution. Constants and reshapes are in no group; stages of constants alone are repeated in
 // each group that reads them. A library call is a group of its own.
+std::vector<KernelGroup> PartitionGraph(const GraphUses& uses);
 std::vector<KernelGroup> PartitionGraph(const Graph& graph);
 
 }  // namespace mycc

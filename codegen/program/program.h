@@ -26,6 +26,13 @@ struct KernelLaunch {
   std::vector<std::string> origins;  // the model's nodes
 };
 
+// Other kernels that compute what one kernel of the default cut computes.
+struct Alternative {
+  std::string name;             // "HASH:KIND", with the workload hash of `instead_of`: the same in each build
+  Workload instead_of;          // with the count of the default cut
+  std::vector<Workload> parts;  // distinct ones, in the order of execution; counts are of all the places
+};
+
 struct ModelProgram {
   std::string name;
   std::vector<NamedTensor> inputs, outputs;
@@ -34,9 +41,12 @@ struct ModelProgram {
   std::vector<KernelLaunch> launches;  // in the order of execution
   int64_t arena_bytes = 0;             // the peak
   int64_t tensor_bytes = 0;            // the sum of all tensors in the arena
+  // The same whatever was chosen. Those of the most work come first; they add a third to the tasks at most.
+  std::vector<Alternative> alternatives;
 };
 
-// Cuts a graph into kernels, and plans its memory.
-ModelProgram MakeProgram(const Graph& graph);
+// Cuts a graph into kernels, and plans its memory. `chosen` has names of alternatives, one for a kernel at
+// most; those that are none here change nothing.
+ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen = {});
 
 }  // namespace mycc

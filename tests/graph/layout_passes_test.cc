@@ -53,6 +53,35 @@ TEST(MoveUnitReshapesTest, ReductionsReadTheSource) {
   EXPECT_THAT(PrintGraph(after), Not(HasSubstr("reshape")));
 }
 
+TEST(MoveRowReshapesTest, AProductKeepsWhatFollowsIt) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 6}), other = b.AddInput("other", DType::kF32, {2, 3, 8});
+  const Buffer product = b.AddReshape(Product(&b, x, 8), {2, 3, 8});
+  b.AddOutput("y", Sum(&b, BiasAndRelu(&b, product, 2), other));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Cleaned(MoveRowReshapes, before)),
+            "graph g\n"
+            "  input x = v0: f32[6,6]\n"
+            "  input other = v1: f32[2,3,8]\n"
+            "  v2: f32[6,8] = constant\n"
+            "  v3[a0,a1]: f32[6,8] = sum[r0:6](v0[a0,r0] * v2[r0,a1])\n"
+            "  v5: f32[8] = constant\n"
+            "  v6_r[rows,a2]: f32[6,8] = v3[rows,a2] + v5[a2]\n"
+            "  v7_r[rows,a2]: f32[6,8] = max(v6_r[rows,a2], 0.0)\n"
+            "  v1_rows: f32[6,8] = reshape(v1)\n"
+            "  v8_r[rows,a2]: f32[6,8] = v7_r[rows,a2] + v1_rows[rows,a2]\n"
+            "  v8: f32[2,3,8] = reshape(v8_r)\n"
+            "  output y = v8\n");
+}
+
+TEST(MoveRowReshapesTest, StagesAlongOtherAxesStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 6});
+  b.AddOutput("y", BiasAndRelu(&b, b.AddReshape(Product(&b, x, 8), {2, 3, 8}), 1));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Cleaned(MoveRowReshapes, before)), PrintGraph(before));
+}
+
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});

@@ -88,7 +88,7 @@ HostTensor Tensor(DType dtype, const std::vector<double>& values) {
   HostTensor tensor = *HostTensor::Create(dtype, {static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i)
     StoreScalar(dtype, tensor.data() + i * DTypeBytes(dtype),
-                Scalar{values[i], static_cast<int64_t>(values[i])});
+                IsFloat(dtype) ? Scalar{values[i], 0} : Scalar{0, static_cast<int64_t>(values[i])});
   return tensor;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/job_plan.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -73,6 +74,57 @@ TEST(ModelJobTest, LatencyIsKnownOnceEveryKernelHasATime) {
   v1::JobSpec no_model = ModelSpec(30);
   no_model.set_is_model(false);
   EXPECT_EQ(server.Progress(server.Submit(no_model)).latency_seconds(), 0);
+}
+
+// Reports all that is leased; the third kernel takes `share` of its time.
+void WorkWithThird(FakeServer* server, FakeWorker* worker, const std::string& job, double share) {
+  for (int step = 0; step < 200 && server->Progress(job).state() == v1::JOB_STATE_RUNNING; ++step) {
+    for (const v1::Assignment& assignment : worker->Lease(1)) {
+      std::vector<v1::MeasureResult> results = FakeResults(assignment);
+      const bool is_third = absl::StrContains(assignment.workload(), "512");
+      for (v1::MeasureResult& result : results) {
+        const double seconds = result.timing().seconds() * (is_third ? share : 1);
+        result.mutable_timing()->set_seconds(seconds);
+        result.mutable_timing()->set_samples_seconds(0, seconds);
+      }
+      EXPECT_TRUE(worker->ReportAll(assignment, results).ok());
+    }
+  }
+}
+
+// The third kernel may take the first one's places.
+TEST(ModelJobTest, TheFasterGroupingCountsInTheLatency) {
+  for (const double share : {1e-2, 1e2}) {
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    v1::JobSpec spec = ModelSpec(40);
+    spec.mutable_tasks(2)->set_is_alternative(true);
+    v1::Grouping& grouping = *spec.add_groupings();
+    grouping.set_task(0);
+    grouping.set_count(3);
+    v1::Grouping::Part& part = *grouping.add_parts();
+    part.set_task(2);
+    part.set_count(3);
+    const std::string job = server.Submit(spec);
+    WorkWithThird(&server, &worker, job, share);
+    const v1::JobProgress progress = server.Progress(job);
+    EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+    EXPECT_EQ(progress.tasks(2).count(), 0);
+    EXPECT_GE(progress.tasks(2).trials(), 1);
+    EXPECT_GT(progress.tasks(2).first_seconds(), 0) << "the default schedule";
+    const double first = progress.tasks(0).best_seconds(), third = progress.tasks(2).best_seconds();
+    EXPECT_DOUBLE_EQ(progress.latency_seconds(),
+                     3 * (share < 1 ? third : first) + progress.tasks(1).best_seconds());
+    server.Restart();
+    EXPECT_DOUBLE_EQ(server.Progress(job).latency_seconds(), progress.latency_seconds());
+  }
+}
+
+TEST(ModelJobTest, AGroupingOfNoTaskIsRefused) {
+  v1::JobSpec spec = ModelSpec(30);
+  spec.add_groupings()->set_task(3);
+  EXPECT_THAT(std::string(PlanJob(spec).status().message()),
+              HasSubstr("a grouping of workload 4; expected one of"));
 }
 
 // The third kernel takes a thousandth of the time.

@@ -237,11 +237,17 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "window";
-  part.Decide("lanes", PowersOfTwo(1, lanes), lanes);
+  // A row alone is spread over the multiprocessors in blocks of one warp, if need be in short vectors.
+  constexpr int64_t kFewBlocks = 32;
+  const int64_t most_lanes = lanes;
+  while (rank == 1 && lanes > 2 && extent(1) < kFewBlocks * kWarp * lanes) lanes /= 2;
+  part.Decide("lanes", PowersOfTwo(1, most_lanes), lanes);
   const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7});
-  // A row alone has all of the block's threads.
   const int64_t vectors = CeilDiv(extent(1), lanes);
-  const int64_t along = rank > 1 ? ThreadsAlong(vectors) : std::min<int64_t>(256, PowerAtLeast(vectors));
+  // A row alone has all of the block's threads.
+  const int64_t along = rank > 1 ? ThreadsAlong(vectors)
+                                 : std::clamp(PowerAtLeast(vectors / kFewBlocks),
+                                              std::min(kWarp, PowerAtLeast(vectors)), int64_t{256});
   const int64_t across = rank > 1 ? ThreadsAcross(along) : 1;
   int64_t tile_m = LargestAtMost(ms, window * lanes <= 128 ? 4 : 1);
   while (tile_m > 1 && !FitsRegisters(stage, tile_m, lanes, along * across)) tile_m /= 2;

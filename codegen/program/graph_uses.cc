@@ -1,0 +1,80 @@
+#include "codegen/program/graph_uses.h"
+
+#include <algorithm>
+
+namespace mycc {
+
+GraphUses::GraphUses(const Graph& graph) : graph_(graph) {
+  const std::unordered_map<const BufferNode*, size_t> maker = Definitions(graph);
+  const size_t count = graph.nodes.size();
+  sources_.resize(count);
+  readers_.resize(count);
+  depends_on_input_.resize(count);
+  is_output_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (const Buffer& read : ReadsOf(graph.nodes[i])) {
+      const auto found = maker.find(read.get());
+      depends_on_input_[i] = depends_on_input_[i] || found == maker.end() || depends_on_input_[found->second];
+      if (found == maker.end()) continue;
+      sources_[i].push_back(found->second);
+      readers_[found->second].push_back(i);
+    }
+    if (StageAt(i) == nullptr && !std::holds_alternative<Constant>(graph.nodes[i].made_by)) ForceSources(i);
+  }
+  for (const NamedTensor& output : graph.outputs) {
+    const auto found = maker.find(output.tensor.get());
+    if (found == maker.end()) continue;
+    is_output_[found->second] = true;
+    // So is a model's output that is made of constants alone.
+    ForceStages(found->second);
+  }
+}
+
+// The tensor that a reshape or a library call reads is in memory, also where it is made of constants alone.
+void GraphUses::ForceSources(size_t i) {
+  for (size_t source : sources_[i]) ForceStages(source);
+  depends_on_input_[i] = true;
+}
+
+void GraphUses::ForceStages(size_t i) {
+  if (StageAt(i) != nullptr) depends_on_input_[i] = true;
+}
+
+bool GraphUses::IsReadOutside(size_t i, const std::unordered_set<size_t>& set) const {
+  return IsOutput(i) || std::any_of(readers_[i].begin(), readers_[i].end(),
+                                    [&](size_t reader) { return set.count(reader) == 0; });
+}
+
+// Stages of constants alone belong to each group that reads them.
+void GraphUses::AddConstantStages(std::vector<size_t>* nodes) const {
+  std::unordered_set<size_t> set(nodes->begin(), nodes->end());
+  for (size_t next = 0; next < nodes->size(); ++next) {
+    for (size_t source : sources_[(*nodes)[next]]) {
+      if (DependsOnInput(source) || StageAt(source) == nullptr) continue;
+      if (set.insert(source).second) nodes->push_back(source);
+    }
+  }
+  std::sort(nodes->begin(), nodes->end());
+}
+
+KernelGroup GraphUses::MakeGroup(std::vector<size_t> nodes) const {
+  AddConstantStages(&nodes);
+  KernelGroup group;
+  std::unordered_set<const BufferNode*> made, seen;
+  const std::unordered_set<size_t> set(nodes.begin(), nodes.end());
+  for (size_t i : nodes) {
+    for (const Buffer& output : graph_.nodes[i].outputs) made.insert(output.get());
+  }
+  for (size_t i : nodes) {
+    const Node& node = graph_.nodes[i];
+    for (const Buffer& read : ReadsOf(node)) {
+      if (!made.count(read.get()) && seen.insert(read.get()).second) group.inputs.push_back(read);
+    }
+    if (StageAt(i) == nullptr || (IsReadOutside(i, set) && DependsOnInput(i)))
+      group.outputs.insert(group.outputs.end(), node.outputs.begin(), node.outputs.end());
+  }
+  group.nodes = std::move(nodes);
+  return group;
+}
+
+}  // namespace mycc

@@ -1,0 +1,48 @@
+// How the nodes of a graph use each other, and the kernel that a set of nodes makes. Both the partition and
+// its alternatives are made of it. Thread rule: immutable; REQUIRES: the graph outlives it.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+
+namespace mycc {
+
+struct KernelGroup {
+  std::vector<size_t> nodes;    // numbers of the graph's nodes, ascending
+  std::vector<Buffer> inputs;   // what it reads from outside, in the order of the first read
+  std::vector<Buffer> outputs;  // what is read outside
+};
+
+class GraphUses {
+ public:
+  explicit GraphUses(const Graph& graph);
+
+  const Graph& graph() const { return graph_; }
+  // Null where the node is no stage.
+  const Stage* StageAt(size_t i) const { return std::get_if<Stage>(&graph_.nodes[i].made_by); }
+  // The nodes whose tensors a node reads; inputs have none.
+  const std::vector<size_t>& SourcesOf(size_t i) const { return sources_[i]; }
+  const std::vector<size_t>& ReadersOf(size_t i) const { return readers_[i]; }
+  // Stages that do not are computed with the packing of the weights.
+  bool DependsOnInput(size_t i) const { return depends_on_input_[i] != 0; }
+  bool IsOutput(size_t i) const { return is_output_[i] != 0; }
+  // Whether it is an output, or a node outside of the set reads it.
+  bool IsReadOutside(size_t i, const std::unordered_set<size_t>& set) const;
+
+  // The kernel of these nodes, and of the stages of constants alone that they read.
+  KernelGroup MakeGroup(std::vector<size_t> nodes) const;
+
+ private:
+  void ForceSources(size_t i);
+  void ForceStages(size_t i);
+  void AddConstantStages(std::vector<size_t>* nodes) const;
+
+  const Graph& graph_;
+  std::vector<std::vector<size_t>> sources_, readers_;  // of each node
+  std::vector<char> depends_on_input_, is_output_;
+};
+
+}  // namespace mycc
