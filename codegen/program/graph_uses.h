@@ -27,8 +27,8 @@ class GraphUses {
   const std::vector<size_t>& SourcesOf(size_t i) const { return sources_[i]; }
   const std::vector<size_t>& ReadersOf(size_t i) const { return readers_[i]; }
   // Stages that do not are computed with the packing of the weights.
-  bool DependsOnInput(size_t i) const { return depends_on_input_[i] != 0; }
-  bool IsOutput(size_t i) const { return is_output_[i] != 0; }
+  bool DependsOnInput(size_t i) const { return depends_on_input_[i]; }
+  bool IsOutput(size_t i) const { return is_output_[i]; }
   // Whether it is an output, or a node outside of the set reads it.
   bool IsReadOutside(size_t i, const std::unordered_set<size_t>& set) const;
 
@@ -42,7 +42,7 @@ class GraphUses {
 
   const Graph& graph_;
   std::vector<std::vector<size_t>> sources_, readers_;  // of each node
-  std::vector<char> depends_on_input_, is_output_;
+  std::vector<bool> depends_on_input_, is_output_;
 };
 
 }  // namespace mycc
