@@ -120,7 +120,7 @@ TEST_F(GroupingsTest, ALockKeepsTheChoice) {
   EXPECT_THAT(table, HasSubstr("expected in all: 8.000 ms\n4 launches of 2 kernels"));
 
   const std::string file = folder_->path() + "/net.lock";
-  const std::string text = PrintLock(LockOf(target_, found, &program, chosen).value());
+  const std::string text = PrintLock(LockOf(ModelSource{}, target_, found, &program, chosen).value());
   ASSERT_TRUE(WriteFileAtomically(file, text).ok());
   const LockFile lock = ReadLock(file).value();
   EXPECT_THAT(lock.groupings, ElementsAre(split_.name));
