@@ -20,9 +20,9 @@ namespace {
 // apart.
 size_t LeadingDims(const std::vector<int64_t>& shape, const std::vector<int64_t>& rows) {
   if (rows.empty() || shape.size() <= rows.size()) return 0;
-  const size_t leading = shape.size() - rows.size() + 1;
+  const auto leading = static_cast<int64_t>(shape.size() - rows.size() + 1);
   if (!std::equal(rows.begin() + 1, rows.end(), shape.begin() + leading)) return 0;
-  return ElementsOf({shape.begin(), shape.begin() + leading}) == rows[0] ? leading : 0;
+  return ElementsOf({shape.begin(), shape.begin() + leading}) == rows[0] ? static_cast<size_t>(leading) : 0;
 }
 
 class RowReshapes {
@@ -85,10 +85,11 @@ class RowReshapes {
   }
 
   void TakeRows(Stage* stage, const std::vector<int64_t>& shape, const std::vector<std::string>& origins) {
-    const size_t leading = LeadingDims(stage->output->shape, shape);
+    const auto leading = static_cast<int64_t>(LeadingDims(stage->output->shape, shape));
     std::vector<Var> axes = {MakeVar("rows", shape[0])};
     axes.insert(axes.end(), stage->axes.begin() + leading, stage->axes.end());
     std::vector<Expr> refs;
+    refs.reserve(axes.size());
     for (const Var& axis : axes) refs.push_back(VarRef(axis));
     stage->value = Rewrite(stage->value, [&](const Expr& e) -> Expr {
       if (e->op != Op::kLoad || e->buffer->shape != stage->output->shape) return nullptr;
@@ -116,6 +117,9 @@ class RowReshapes {
 
 }  // namespace
 
-Graph MoveRowReshapes(Graph graph, const Target&) { return RowReshapes(graph).Run(std::move(graph)); }
+Graph MoveRowReshapes(Graph graph, const Target&) {
+  RowReshapes rows(graph);
+  return rows.Run(std::move(graph));
+}
 
 }  // namespace mycc

@@ -124,6 +124,9 @@ class UnitReshapes {
 
 }  // namespace
 
-Graph MoveUnitReshapes(Graph graph, const Target&) { return UnitReshapes(graph).Run(std::move(graph)); }
+Graph MoveUnitReshapes(Graph graph, const Target&) {
+  UnitReshapes units(graph);
+  return units.Run(std::move(graph));
+}
 
 }  // namespace mycc
