@@ -23,6 +23,21 @@ absl::StatusOr<Windows> PoolingWindows(const NodeImport& n, unsigned takes) {
   return windows;
 }
 
+// The windows without the taps that never meet the image: those of a kernel that covers all of an axis and
+// more.
+Windows WithoutIdleTaps(Windows windows) {
+  for (size_t i = 0; i < windows.rank(); ++i) {
+    if (windows.out[i] != 1) continue;
+    if (windows.dilations[i] == 1 && windows.before[i] < windows.kernel[i]) {
+      windows.kernel[i] -= windows.before[i];
+      windows.before[i] = 0;
+    }
+    const int64_t end = windows.before[i] + windows.image[i];
+    windows.kernel[i] = std::min(windows.kernel[i], (end - 1) / windows.dilations[i] + 1);
+  }
+  return windows;
+}
+
 std::vector<int64_t> PooledShape(const Buffer& x, const Windows& windows) {
   std::vector<int64_t> shape = {x->shape[0], x->shape[1]};
   shape.insert(shape.end(), windows.out.begin(), windows.out.end());
@@ -79,7 +94,8 @@ Buffer PositionsOfMaxima(GraphBuilder& g, const Buffer& x, const Buffer& padded,
 }
 
 absl::Status MaxPool(NodeImport& n) {
-  MYCC_ASSIGN_OR_RETURN(const Windows windows, PoolingWindows(n, kTakesNumbers));
+  MYCC_ASSIGN_OR_RETURN(Windows windows, PoolingWindows(n, kTakesNumbers));
+  windows = WithoutIdleTaps(std::move(windows));
   GraphBuilder& g = n.g();
   const Buffer x = n.In(0);
   const Buffer padded = PaddedImage(g, x, windows, ReduceIdentity(ReduceOp::kMax, x->dtype));
@@ -134,8 +150,9 @@ absl::Status AveragePool(NodeImport& n) {
   GraphBuilder& g = n.g();
   const Buffer x = n.In(0);
   const DType dtype = SumType(x->dtype);
-  const Buffer padded = PaddedImage(g, x, windows, FloatConst(0, x->dtype));
-  const Buffer sums = ReduceWindows(g, ReduceOp::kSum, padded, windows,
+  const Windows read = WithoutIdleTaps(windows);
+  const Buffer padded = PaddedImage(g, x, read, FloatConst(0, x->dtype));
+  const Buffer sums = ReduceWindows(g, ReduceOp::kSum, padded, read,
                                     [&](const Expr& element) { return MakeCast(dtype, element); });
   const Buffer counts = WindowCounts(g, windows, n.Int("count_include_pad", 0) != 0, dtype);
   n.Set(0, g.Map(sums->shape, [&](const Axes& a) {
@@ -165,8 +182,9 @@ absl::StatusOr<int64_t> NormOf(const NodeImport& n) {
 }
 
 absl::Status LpPool(NodeImport& n) {
-  MYCC_ASSIGN_OR_RETURN(const Windows windows, PoolingWindows(n, kTakesFloats));
+  MYCC_ASSIGN_OR_RETURN(Windows windows, PoolingWindows(n, kTakesFloats));
   MYCC_ASSIGN_OR_RETURN(const int64_t p, NormOf(n));
+  windows = WithoutIdleTaps(std::move(windows));
   GraphBuilder& g = n.g();
   const Buffer x = n.In(0);
   const DType dtype = SumType(x->dtype);

@@ -22,6 +22,11 @@ absl::Status SetAxis(const NodeImport& n, size_t i, const std::string& auto_pad,
   }
   if (auto_pad == "VALID") w->before[i] = w->after[i] = 0;
   const int64_t padded = w->before[i] + in + w->after[i];
+  // Rounded up, there is one window where it begins in the image, although it ends behind all padding.
+  if (is_ceiled && padded < reach && reach - padded < stride) {
+    w->out[i] = 1;
+    return absl::OkStatus();
+  }
   if (padded < reach) {
     return n.Refuse(absl::StrCat("the kernel reaches over ", reach, " elements of spatial axis ", i,
                                  ", which has ", padded, " with its padding; expected as many"));

@@ -34,6 +34,8 @@ const PoolCase kPoolCases[] = {
      {0, 0, 1, 1},
      {2, 1},
      true},
+    {"one window beyond all padding", {1, 2, 7, 5}, {40, 7}, {40, 3}, {1, 1}, {0, 1, 0, 0}, {1, 1}, true},
+    {"one window with idle taps", {1, 1, 3, 4}, {6, 4}, {1, 2}, {1, 3}, {2, 4, 1, 3}, {1, 1}},
 };
 
 // One window: the elements that are in the image with their places, and the number in the padded image.
