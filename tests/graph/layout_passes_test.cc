@@ -53,6 +53,55 @@ TEST(MoveUnitReshapesTest, ReductionsReadTheSource) {
   EXPECT_THAT(PrintGraph(after), Not(HasSubstr("reshape")));
 }
 
+TEST(MoveRowReshapesTest, WhatOnlyANormReadsStaysWithIt) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {8, 6});
+  const Buffer batch = BiasAndRelu(&b, b.AddReshape(Product(&b, x, 8), {2, 4, 8}), 2);
+  const Buffer squares = b.Map({2, 4, 8}, [&](const Axes& a) { return Load(batch, a) * Load(batch, a); });
+  const Buffer sums = b.Reduce(ReduceOp::kSum, {2, 4}, {8}, [&](const Axes& a, const Axes& r) {
+    return Load(squares, {a[0], a[1], r[0]});
+  });
+  b.AddOutput("y", b.Map({2, 4, 8}, [&](const Axes& a) {
+    return Load(batch, a) * Load(sums, {a[0], a[1]});
+  }));
+  const Graph after = Cleaned(MoveRowReshapes, b.Finish());
+  // The bias and the maximum work on rows, the squares on what the reshape behind them gives.
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v6_r[rows,a2]: f32[8,8] = max(v5_r[rows,a2], 0.0)"));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v7[a0,a1,a2]: f32[2,4,8] = v6[a0,a1,a2] * v6[a0,a1,a2]"));
+}
+
+// x[2,3,4,5] with its leading dimensions joined, its matrices transposed, and the joined ones split into
+// `leading`.
+Graph TransposedMatrices(const std::vector<int64_t>& leading) {
+  GraphBuilder b("g");
+  const Buffer joined = b.AddReshape(b.AddInput("x", DType::kF32, {2, 3, 4, 5}), {6, 4, 5});
+  std::vector<int64_t> shape = leading;
+  shape.insert(shape.end(), {5, 4});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, joined, {0, 2, 1}), shape));
+  return b.Finish();
+}
+
+TEST(SplitBatchTransposesTest, TheReshapesAroundATransposeGo) {
+  EXPECT_EQ(PrintGraph(Cleaned(SplitBatchTransposes, TransposedMatrices({2, 3}))),
+            "graph g\n"
+            "  input x = v0: f32[2,3,4,5]\n"
+            "  v3[a0,a1,a2,a3]: f32[2,3,5,4] = v0[a0,a1,a3,a2]\n"
+            "  output y = v3\n");
+}
+
+TEST(SplitBatchTransposesTest, TheSourceIsSplitLikeTheTarget) {
+  const Graph after = Cleaned(SplitBatchTransposes, TransposedMatrices({3, 2}));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v0_split: f32[3,2,4,5] = reshape(v0)\n"));
+}
+
+TEST(SplitBatchTransposesTest, TransposesOfTheBatchStay) {
+  GraphBuilder b("g");
+  const Buffer joined = b.AddReshape(b.AddInput("x", DType::kF32, {2, 3, 4, 5}), {6, 4, 5});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, joined, {1, 0, 2}), {2, 2, 6, 5}));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Cleaned(SplitBatchTransposes, before)), PrintGraph(before));
+}
+
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});
