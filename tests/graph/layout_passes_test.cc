@@ -81,25 +81,39 @@ Graph TransposedMatrices(const std::vector<int64_t>& leading) {
   return b.Finish();
 }
 
-TEST(SplitBatchTransposesTest, TheReshapesAroundATransposeGo) {
-  EXPECT_EQ(PrintGraph(Cleaned(SplitBatchTransposes, TransposedMatrices({2, 3}))),
+TEST(FindViewsTest, TheReshapesAroundATransposeGo) {
+  EXPECT_EQ(PrintGraph(Cleaned(FindViews, TransposedMatrices({2, 3}))),
             "graph g\n"
             "  input x = v0: f32[2,3,4,5]\n"
             "  v3[a0,a1,a2,a3]: f32[2,3,5,4] = v0[a0,a1,a3,a2]\n"
             "  output y = v3\n");
 }
 
-TEST(SplitBatchTransposesTest, TheSourceIsSplitLikeTheTarget) {
-  const Graph after = Cleaned(SplitBatchTransposes, TransposedMatrices({3, 2}));
-  EXPECT_THAT(PrintGraph(after), HasSubstr("v0_split: f32[3,2,4,5] = reshape(v0)\n"));
+TEST(FindViewsTest, TheSourceIsSplitLikeTheTarget) {
+  const Graph after = Cleaned(FindViews, TransposedMatrices({3, 2}));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v3_split: f32[3,2,4,5] = reshape(v0)\n"));
 }
 
-TEST(SplitBatchTransposesTest, TransposesOfTheBatchStay) {
+TEST(FindViewsTest, HeadsOfAPartOfAProduct) {
   GraphBuilder b("g");
-  const Buffer joined = b.AddReshape(b.AddInput("x", DType::kF32, {2, 3, 4, 5}), {6, 4, 5});
-  b.AddOutput("y", b.AddReshape(Transposed(&b, joined, {1, 0, 2}), {2, 2, 6, 5}));
-  const Graph before = b.Finish();
-  EXPECT_EQ(PrintGraph(Cleaned(SplitBatchTransposes, before)), PrintGraph(before));
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 24});
+  const Buffer part = b.Map({6, 8}, [&](const Axes& a) { return Load(x, {a[0], a[1] + 8}); });
+  const Buffer heads = b.AddReshape(part, {6, 4, 2});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, heads, {1, 0, 2}), {2, 2, 6, 2}));
+  const Graph after = Cleaned(FindViews, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("_split: f32[6,6,2,2] = reshape(v0)\n"));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("[a0,a1,a2,a3]: f32[2,2,6,2] = "));
+  EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
+}
+
+TEST(FindViewsTest, ElementsAtUnevenDistancesStayMoved) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {2, 3, 4});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, x, {0, 2, 1}), {8, 3, 1}));
+  b.AddOutput("z", b.AddReshape(Transposed(&b, x, {1, 0, 2}), {24}));
+  const std::string after = PrintGraph(Cleaned(FindViews, b.Finish()));
+  EXPECT_THAT(after, HasSubstr("v4: f32[24] = reshape(v3)\n"));
+  EXPECT_THAT(after, HasSubstr("v2: f32[8,3,1] = reshape(v1)\n"));
 }
 
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {

@@ -16,8 +16,8 @@ Graph Simplify(Graph graph, const Target& target);
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
-// Transposes between two reshapes of a batch's dimensions become moves without reshapes.
-Graph SplitBatchTransposes(Graph graph, const Target& target);
+// Reshapes of moved elements become moves of what is in front of them.
+Graph FindViews(Graph graph, const Target& target);
 
 // Numbers that multiply an operand of a product multiply its result.
 Graph MoveProductFactors(Graph graph, const Target& target);
