@@ -106,6 +106,19 @@ TEST(FindViewsTest, HeadsOfAPartOfAProduct) {
   EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
 }
 
+TEST(FindViewsTest, DimensionsThatAreJoinedAndSplitAgain) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 2, 3, 8});
+  const Buffer part = b.Map({6, 2, 8}, [&](const Axes& a) {
+    return Load(x, {a[0], a[1], IntConst(1), a[2]});
+  });
+  const Buffer joined = Transposed(&b, b.AddReshape(part, {6, 8, 2}), {1, 0, 2});
+  b.AddOutput("y", b.AddReshape(joined, {2, 4, 6, 2}));
+  const Graph after = Cleaned(FindViews, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("_split: f32[6,2,12,2] = reshape(v0)\n"));
+  EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
+}
+
 TEST(FindViewsTest, ElementsAtUnevenDistancesStayMoved) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {2, 3, 4});
