@@ -119,6 +119,15 @@ TEST(FindViewsTest, DimensionsThatAreJoinedAndSplitAgain) {
   EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
 }
 
+TEST(FindViewsTest, PointsOfAnImageAreStoredWithChannelsLast) {
+  GraphBuilder b("g");
+  const Buffer image = Unary(&b, Op::kExp, b.AddInput("x", DType::kF32, {1, 8, 3, 5}));
+  const Buffer points = Transposed(&b, b.AddReshape(image, {1, 8, 15}), {0, 2, 1});
+  b.AddOutput("y", b.AddReshape(points, {1, 15, 4, 2}));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Cleaned(FindViews, before)), PrintGraph(before));
+}
+
 TEST(FindViewsTest, ElementsAtUnevenDistancesStayMoved) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {2, 3, 4});

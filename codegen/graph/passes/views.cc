@@ -184,9 +184,17 @@ class ViewFinder {
     return view == views.end() ? WholeOf(tensor) : view->second;
   }
 
-  bool IsMadeByStage(const Buffer& tensor) const {
+  // Whether a stage makes the tensor, or an image whose points a reshape joins: such a stage can store its
+  // result transposed itself, as images with channels last are.
+  bool StoresAnyOrder(Buffer tensor) const {
     const auto at = maker_.find(tensor.get());
-    return at != maker_.end() && std::holds_alternative<Stage>(graph_.nodes[at->second].made_by);
+    if (at == maker_.end()) return false;
+    const Node& node = graph_.nodes[at->second];
+    const Reshape* reshape = std::get_if<Reshape>(&node.made_by);
+    if (reshape == nullptr) return std::holds_alternative<Stage>(node.made_by);
+    const std::vector<int64_t>&from = reshape->source->shape, &to = tensor->shape;
+    const bool joins = !from.empty() && !to.empty() && from.back() > 1 && to.back() > from.back();
+    return joins && StoresAnyOrder(reshape->source);
   }
 
   // Notes the view that the tensor is which a node makes.
@@ -199,8 +207,7 @@ class ViewFinder {
     } else if (const Stage* stage = std::get_if<Stage>(&node.made_by)) {
       if (stage->reduce != ReduceOp::kNone || stage->value->op != Op::kLoad) return;
       const Buffer& source = stage->value->buffer;
-      // A stage can store its result transposed itself: images are stored so.
-      if (!PermutationOf(*stage).empty() && IsMadeByStage(source) && !views->count(source.get())) return;
+      if (!PermutationOf(*stage).empty() && StoresAnyOrder(source)) return;
       view = Moved(ViewOf(source, *views), *stage);
     }
     if (view) views->emplace(node.outputs[0].get(), *std::move(view));
