@@ -28,17 +28,20 @@ Graph IfNarrow(Graph graph, const Target&, const GraphOptions& options) {
 
 // The table of contents.
 constexpr GraphPass kPasses[] = {
-    {"graph.inline_constants", Always<InlineConstants>},  // single numbers become literals
-    {"graph.simplify", Always<Simplify>},                 // arithmetic in fewer operations
-    {"graph.remove_copies", Always<RemoveCopies>},        // what moves nothing
-    {"graph.common_nodes", Always<MergeCommonNodes>},     // equal computations become one
-    {"graph.unit_reshapes", Always<MoveUnitReshapes>},    // those of dimensions of one element
-    {"graph.row_reshapes", Always<MoveRowReshapes>},      // those of the rows of a product
-    {"graph.fold_scales", Always<FoldScales>},            // factors of channels go into weights
-    {"graph.channels_last", Always<ChooseChannelsLast>},  // the layout of images
-    {"graph.inline_moves", Always<InlineMoves>},          // transposes, slices, broadcasts
-    {"graph.dead_nodes", Always<DropDeadNodes>},          // what no output needs
-    {"graph.push_transposes", Always<PushTransposes>},    // those that are left
+    {"graph.inline_constants", Always<InlineConstants>},    // single numbers become literals
+    {"graph.simplify", Always<Simplify>},                   // arithmetic in fewer operations
+    {"graph.remove_copies", Always<RemoveCopies>},          // what moves nothing
+    {"graph.common_nodes", Always<MergeCommonNodes>},       // equal computations become one
+    {"graph.product_factors", Always<MoveProductFactors>},  // those of operands
+    {"graph.remove_unscaled", Always<RemoveCopies>},        // what they leave
+    {"graph.views", Always<FindViews>},                     // reshapes of moved elements
+    {"graph.unit_reshapes", Always<MoveUnitReshapes>},      // those of dimensions of one element
+    {"graph.row_reshapes", Always<MoveRowReshapes>},        // those of the rows of a product
+    {"graph.fold_scales", Always<FoldScales>},              // factors of channels go into weights
+    {"graph.channels_last", Always<ChooseChannelsLast>},    // the layout of images
+    {"graph.inline_moves", Always<InlineMoves>},            // transposes, slices, broadcasts
+    {"graph.dead_nodes", Always<DropDeadNodes>},            // what no output needs
+    {"graph.push_transposes", Always<PushTransposes>},      // those that are left
     {"graph.remove_copies_again", Always<RemoveCopies>},
     {"graph.dead_nodes_again", Always<DropDeadNodes>},
     {"graph.mixed_precision", IfNarrow},              // once kernels are known

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -33,6 +34,7 @@ class Partitioner {
       NewGroup(
           Grow({i}, [&](size_t, const Stage& next) { return next.output->shape == stage.output->shape; }));
     });
+    MergeIntoReaders();
     std::vector<KernelGroup> groups;
     for (const std::vector<size_t>& nodes : InOrder()) groups.push_back(uses_.MakeGroup(nodes));
     return groups;
@@ -161,6 +163,86 @@ class Partitioner {
     std::sort(nodes.begin(), nodes.end());
     for (size_t i : nodes) group_of_[i] = static_cast<int64_t>(groups_.size());
     groups_.push_back(std::move(nodes));
+  }
+
+  // Element-wise groups that only one other reads become part of it, where each of their elements is still
+  // computed once: a chain that grows from its first stage lacks the other operands of its later ones. A
+  // negated half of a rotated tensor is one.
+  void MergeIntoReaders() {
+    for (size_t g = groups_.size(); g-- > 0;) {
+      const std::optional<size_t> into = OnlyReaderOf(groups_[g]);
+      if (!into) continue;
+      for (size_t i : groups_[g]) group_of_[i] = static_cast<int64_t>(*into);
+      Nodes& nodes = groups_[*into];
+      nodes.insert(nodes.end(), groups_[g].begin(), groups_[g].end());
+      std::sort(nodes.begin(), nodes.end());
+      groups_[g].clear();
+    }
+    // Empty groups are none.
+    groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Nodes& n) { return n.empty(); }),
+                  groups_.end());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (size_t i : groups_[g]) group_of_[i] = static_cast<int64_t>(g);
+    }
+  }
+
+  // The group that a group can become part of.
+  std::optional<size_t> OnlyReaderOf(const Nodes& nodes) const {
+    if (!IsChain(nodes)) return std::nullopt;
+    const size_t last = nodes.back();
+    if (uses_.IsOutput(last) || uses_.ReadersOf(last).empty()) return std::nullopt;
+    const int64_t into = group_of_[uses_.ReadersOf(last)[0]];
+    const auto& readers = uses_.ReadersOf(last);
+    if (!std::all_of(readers.begin(), readers.end(), [&](size_t i) { return group_of_[i] == into; }))
+      return std::nullopt;
+    if (into < 0 || nodes.size() + groups_[into].size() > kMostStages || !IsChain(groups_[into]))
+      return std::nullopt;
+    if (!IsReadOnce(last)) return std::nullopt;
+    // A reader of more elements computes what it reads as many times more.
+    const int64_t made = StageAt(last)->output->num_elements();
+    const int64_t read = StageAt(readers[0])->output->num_elements();
+    const bool cheap =
+        std::all_of(nodes.begin(), nodes.end(), [&](size_t i) { return IsCheap(*StageAt(i)); });
+    return read <= made || (read <= 2 * made && cheap) ? std::optional<size_t>(into) : std::nullopt;
+  }
+
+  // Whether the stages of a group are element-wise, and read what they make so that each element is computed
+  // once. Only the last one is read outside.
+  bool IsChain(const Nodes& nodes) const {
+    return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](size_t i) {
+      const Stage* stage = StageAt(i);
+      if (stage == nullptr || KindOf(*stage) != StageKind::kInjective) return false;
+      if (i == nodes.back()) return true;
+      const bool is_inside =
+          !uses_.IsOutput(i) && std::all_of(uses_.ReadersOf(i).begin(), uses_.ReadersOf(i).end(),
+                                            [&](size_t reader) { return group_of_[reader] == group_of_[i]; });
+      return is_inside && IsReadOnce(i);
+    });
+  }
+
+  // Whether all readers of a tensor are stages that read it at their own axes, or it is read in one place.
+  bool IsReadOnce(size_t i) const {
+    const Buffer& tensor = StageAt(i)->output;
+    int loads = 0;
+    bool elementwise = true;
+    for (size_t reader : uses_.ReadersOf(i)) {
+      const Stage* stage = StageAt(reader);
+      if (stage == nullptr) return false;
+      elementwise &= ReadsElementwise(*stage, tensor);
+      Visit(stage->value, [&](const ExprNode& e) { loads += e.op == Op::kLoad && e.buffer == tensor; });
+    }
+    return elementwise || loads == 1;
+  }
+
+  // Whether a stage takes a few instructions for an element.
+  static bool IsCheap(const Stage& stage) {
+    bool cheap = true;
+    Visit(stage.value, [&](const ExprNode& e) {
+      cheap &= e.op == Op::kLoad || e.op == Op::kConst || e.op == Op::kVar || e.op == Op::kAdd ||
+               e.op == Op::kSub || e.op == Op::kMul || e.op == Op::kNeg || e.op == Op::kSelect ||
+               e.op == Op::kLt || e.op == Op::kLe;
+    });
+    return cheap;
   }
 
   // The groups that a node's value comes from, through reshapes.

@@ -82,6 +82,91 @@ TEST(MoveRowReshapesTest, StagesAlongOtherAxesStay) {
   EXPECT_EQ(PrintGraph(Cleaned(MoveRowReshapes, before)), PrintGraph(before));
 }
 
+TEST(MoveRowReshapesTest, WhatOnlyANormReadsStaysWithIt) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {8, 6});
+  const Buffer batch = BiasAndRelu(&b, b.AddReshape(Product(&b, x, 8), {2, 4, 8}), 2);
+  const Buffer squares = b.Map({2, 4, 8}, [&](const Axes& a) { return Load(batch, a) * Load(batch, a); });
+  const Buffer sums = b.Reduce(ReduceOp::kSum, {2, 4}, {8}, [&](const Axes& a, const Axes& r) {
+    return Load(squares, {a[0], a[1], r[0]});
+  });
+  b.AddOutput("y", b.Map({2, 4, 8}, [&](const Axes& a) {
+    return Load(batch, a) * Load(sums, {a[0], a[1]});
+  }));
+  const Graph after = Cleaned(MoveRowReshapes, b.Finish());
+  // The bias and the maximum work on rows, the squares on what the reshape behind them gives.
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v6_r[rows,a2]: f32[8,8] = max(v5_r[rows,a2], 0.0)"));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v7[a0,a1,a2]: f32[2,4,8] = v6[a0,a1,a2] * v6[a0,a1,a2]"));
+}
+
+// x[2,3,4,5] with its leading dimensions joined, its matrices transposed, and the joined ones split into
+// `leading`.
+Graph TransposedMatrices(const std::vector<int64_t>& leading) {
+  GraphBuilder b("g");
+  const Buffer joined = b.AddReshape(b.AddInput("x", DType::kF32, {2, 3, 4, 5}), {6, 4, 5});
+  std::vector<int64_t> shape = leading;
+  shape.insert(shape.end(), {5, 4});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, joined, {0, 2, 1}), shape));
+  return b.Finish();
+}
+
+TEST(FindViewsTest, TheReshapesAroundATransposeGo) {
+  EXPECT_EQ(PrintGraph(Cleaned(FindViews, TransposedMatrices({2, 3}))),
+            "graph g\n"
+            "  input x = v0: f32[2,3,4,5]\n"
+            "  v3[a0,a1,a2,a3]: f32[2,3,5,4] = v0[a0,a1,a3,a2]\n"
+            "  output y = v3\n");
+}
+
+TEST(FindViewsTest, TheSourceIsSplitLikeTheTarget) {
+  const Graph after = Cleaned(FindViews, TransposedMatrices({3, 2}));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("v3_split: f32[3,2,4,5] = reshape(v0)\n"));
+}
+
+TEST(FindViewsTest, HeadsOfAPartOfAProduct) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 24});
+  const Buffer part = b.Map({6, 8}, [&](const Axes& a) { return Load(x, {a[0], a[1] + 8}); });
+  const Buffer heads = b.AddReshape(part, {6, 4, 2});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, heads, {1, 0, 2}), {2, 2, 6, 2}));
+  const Graph after = Cleaned(FindViews, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("_split: f32[6,6,2,2] = reshape(v0)\n"));
+  EXPECT_THAT(PrintGraph(after), HasSubstr("[a0,a1,a2,a3]: f32[2,2,6,2] = "));
+  EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
+}
+
+TEST(FindViewsTest, DimensionsThatAreJoinedAndSplitAgain) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 2, 3, 8});
+  const Buffer part = b.Map({6, 2, 8}, [&](const Axes& a) {
+    return Load(x, {a[0], a[1], IntConst(1), a[2]});
+  });
+  const Buffer joined = Transposed(&b, b.AddReshape(part, {6, 8, 2}), {1, 0, 2});
+  b.AddOutput("y", b.AddReshape(joined, {2, 4, 6, 2}));
+  const Graph after = Cleaned(FindViews, b.Finish());
+  EXPECT_THAT(PrintGraph(after), HasSubstr("_split: f32[6,2,12,2] = reshape(v0)\n"));
+  EXPECT_EQ(CountStages(after), 1) << PrintGraph(after);
+}
+
+TEST(FindViewsTest, PointsOfAnImageAreStoredWithChannelsLast) {
+  GraphBuilder b("g");
+  const Buffer image = Unary(&b, Op::kExp, b.AddInput("x", DType::kF32, {1, 8, 3, 5}));
+  const Buffer points = Transposed(&b, b.AddReshape(image, {1, 8, 15}), {0, 2, 1});
+  b.AddOutput("y", b.AddReshape(points, {1, 15, 4, 2}));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Cleaned(FindViews, before)), PrintGraph(before));
+}
+
+TEST(FindViewsTest, ElementsAtUnevenDistancesStayMoved) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {2, 3, 4});
+  b.AddOutput("y", b.AddReshape(Transposed(&b, x, {0, 2, 1}), {8, 3, 1}));
+  b.AddOutput("z", b.AddReshape(Transposed(&b, x, {1, 0, 2}), {24}));
+  const std::string after = PrintGraph(Cleaned(FindViews, b.Finish()));
+  EXPECT_THAT(after, HasSubstr("v4: f32[24] = reshape(v3)\n"));
+  EXPECT_THAT(after, HasSubstr("v2: f32[8,3,1] = reshape(v1)\n"));
+}
+
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});

@@ -1,5 +1,5 @@
 // Each form that arithmetic is simplified to, and those that must stay.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <functional>
 #include <limits>
@@ -123,6 +123,38 @@ TEST(SimplifyTest, NegationsAndSelects) {
       {"other arms", DType::kF32, select(3), "select(v0[a0] < 0.0, v0[a0] + 2.0, v0[a0] + 3.0)"},
   };
   ExpectForms(forms);
+}
+
+Buffer Scaled(GraphBuilder* b, const Buffer& x, double factor) {
+  return b->Map(x->shape, [&](const Axes& a) { return Load(x, a) * Number32(factor); });
+}
+
+Buffer MatrixProduct(GraphBuilder* b, const Buffer& x, const Buffer& y) {
+  return b->Reduce(ReduceOp::kSum, {x->shape[0], y->shape[1]}, {y->shape[0]},
+                   [&](const Axes& a, const Axes& r) {
+                     return Load(x, {a[0], r[0]}) * Load(y, {r[0], a[1]});
+                   });
+}
+
+TEST(MoveProductFactorsTest, FactorsOfBothOperandsMultiplyTheResult) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {4, 6}), y = b.AddInput("y", DType::kF32, {12, 3});
+  b.AddOutput("z", MatrixProduct(&b, Scaled(&b, x, 0.5), b.AddReshape(Scaled(&b, y, 0.25), {6, 6})));
+  const Graph before = b.Finish();
+  const Graph after = DropDeadNodes(RemoveCopies(MoveProductFactors(before, Target()), Target()), Target());
+  ExpectCloseResults(before, after, 1e-6);
+  EXPECT_EQ(CountStages(after), 2) << PrintGraph(after);
+  EXPECT_THAT(PrintGraph(after), testing::HasSubstr(" * 0.125\n"));
+}
+
+TEST(MoveProductFactorsTest, OperandsThatOthersReadAndFarFactorsStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {4, 6}), y = b.AddInput("y", DType::kF32, {6, 3});
+  const Buffer scaled = Scaled(&b, x, 0.5);
+  b.AddOutput("scaled", scaled);
+  b.AddOutput("z", MatrixProduct(&b, scaled, Scaled(&b, y, 1e20)));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(MoveProductFactors(before, Target())), PrintGraph(before));
 }
 
 }  // namespace

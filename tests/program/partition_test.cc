@@ -106,6 +106,29 @@ TEST(PartitionGraphTest, BranchesThatMeetAgainAreOneKernel) {
   EXPECT_EQ(GroupsOf(b.Finish()).size(), 1);
 }
 
+TEST(PartitionGraphTest, OperandsThatOneChainReadsAreInItsKernel) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {4, 6}), y = b.AddInput("y", DType::kF32, {4, 6});
+  // Half of a tensor, negated, which one read of a larger stage takes.
+  const Buffer half = b.Map({4, 3}, [&](const Axes& a) {
+    return MakeUnary(Op::kNeg, Load(y, {a[0], a[1] + 3}));
+  });
+  const Buffer turned = b.Map({4, 6}, [&](const Axes& a) {
+    const Expr first = MakeBinary(Op::kLt, a[1], IntConst(3));
+    return MakeSelect(first, Load(half, a), Load(y, {a[0], a[1] - 3}));
+  });
+  b.AddOutput("z", Sum(&b, Sum(&b, Unary(&b, Op::kExp, x), Unary(&b, Op::kTanh, y)), turned));
+  EXPECT_EQ(GroupsOf(b.Finish()).size(), 1);
+}
+
+TEST(PartitionGraphTest, WhatALargerStageReadsManyTimesIsAKernelOfItsOwn) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6}), y = b.AddInput("y", DType::kF32, {4, 6});
+  const Buffer row = Unary(&b, Op::kExp, x);
+  b.AddOutput("z", b.Map({4, 6}, [&](const Axes& a) { return Load(y, a) + Load(row, {a[1]}); }));
+  EXPECT_EQ(GroupsOf(b.Finish()).size(), 2);
+}
+
 TEST(PartitionGraphTest, NoGroupReadsItselfThroughAnother) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {6, 6});

@@ -16,6 +16,12 @@ Graph Simplify(Graph graph, const Target& target);
 // Nodes that compute the same become one.
 Graph MergeCommonNodes(Graph graph, const Target& target);
 
+// Reshapes of moved elements become moves of what is in front of them.
+Graph FindViews(Graph graph, const Target& target);
+
+// Numbers that multiply an operand of a product multiply its result.
+Graph MoveProductFactors(Graph graph, const Target& target);
+
 // Reshapes that only add or drop dimensions of one element move behind element-wise stages.
 Graph MoveUnitReshapes(Graph graph, const Target& target);
 

@@ -1,6 +1,7 @@
 // Reshapes of rows: a product of a batch of matrices with one matrix is a product of all their rows, which
 // exporters and the importer reshape to the batch's shape. Element-wise stages behind such a reshape work on
-// the rows instead, and the reshape moves behind them, so that the product keeps its epilogue.
+// the rows instead, and the reshape moves behind them, so that the product keeps its epilogue. A stage that
+// only reductions over rows read stays with them: the squares of a norm are no epilogue.
 //
 //   t = reshape(s: [6304,768]) to [32,197,768];  y[b,i,j] = t[b,i,j] + bias[j]
 //   ->  r[i,j] = s[i,j] + bias[j];  y = reshape(r) to [32,197,768]
@@ -29,8 +30,12 @@ class RowReshapes {
  public:
   explicit RowReshapes(const Graph& graph) {
     for (const Node& node : graph.nodes) {
-      if (std::holds_alternative<Stage>(node.made_by)) stages_.insert(node.outputs[0].get());
+      const Stage* stage = std::get_if<Stage>(&node.made_by);
+      if (stage != nullptr) stages_.insert(node.outputs[0].get());
+      if (stage != nullptr && KindOf(*stage) == StageKind::kRows) continue;
+      for (const Buffer& read : ReadsOf(node)) read_by_others_.insert(read.get());
     }
+    for (const NamedTensor& output : graph.outputs) read_by_others_.insert(output.tensor.get());
   }
 
   Graph Run(Graph graph) {
@@ -60,7 +65,7 @@ class RowReshapes {
  private:
   // The rows that an element-wise stage can work on in place of what it reads; null for other stages.
   Buffer RowsFor(const Stage& stage) const {
-    if (stage.reduce != ReduceOp::kNone) return nullptr;
+    if (stage.reduce != ReduceOp::kNone || !read_by_others_.count(stage.output.get())) return nullptr;
     for (const Buffer& read : TensorsIn(stage.value)) {
       const auto rows = rows_.find(read.get());
       if (rows == rows_.end() || read->shape != stage.output->shape) continue;
@@ -112,6 +117,7 @@ class RowReshapes {
   std::unordered_map<const BufferNode*, Buffer>
       rows_;                                      // of reshapes of what stages make, and of their readers
   std::unordered_set<const BufferNode*> stages_;  // tensors that stages make
+  std::unordered_set<const BufferNode*> read_by_others_;  // not only reductions over rows read these
   std::vector<Node> nodes_;
 };
 
