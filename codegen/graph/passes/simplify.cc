@@ -72,10 +72,14 @@ class ExactDivisors {
     return e.op == Op::kCast && !IsFloat(e.dtype) && e.dtype != DType::kBool && IsFloat(e.args[0]->dtype);
   }
 
+  // Quotients of which an integer is computed by arithmetic that is exact where theirs is.
   void Note(const Expr& e) {
     if (e->op == Op::kDiv) divisors_.insert(e->args[1].get());
     if (e->op == Op::kLoad) rounded_.insert(e->buffer.get());
-    if (e->op == Op::kCast) Note(e->args[0]);
+    const bool passes = e->op == Op::kDiv || e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kMin ||
+                        e->op == Op::kMax || e->op == Op::kCast || e->op == Op::kNeg || e->op == Op::kSelect;
+    if (!passes) return;
+    for (const Expr& arg : e->args) Note(arg);
   }
 
   std::unordered_set<const BufferNode*> rounded_;
