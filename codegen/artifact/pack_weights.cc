@@ -21,8 +21,15 @@ constexpr int64_t kPackedAlignment = 64;
 constexpr int64_t kSlack = 64;
 
 // A kernel's constants, by the numbers of the arguments; a launch with the same ones shares their packed
-// form.
+// form. Calls of library kernels are all kernel -1, so the key has the other arguments too, as -1.
 using PackKey = std::pair<int64_t, std::vector<int64_t>>;
+
+PackKey KeyOf(const KernelLaunch& launch) {
+  PackKey key = {launch.kernel, {}};
+  for (const TensorPlace& place : launch.places)
+    key.second.push_back(place.kind == TensorPlace::kConstant ? place.at : -1);
+  return key;
+}
 
 std::vector<int64_t> ConstantsOf(const KernelLaunch& launch) {
   std::vector<int64_t> constants;
@@ -116,8 +123,7 @@ WeightLayout LayOutWeights(const ModelProgram& program, const std::vector<Kernel
   WeightLayout layout;
   std::map<PackKey, std::vector<int64_t>> known;
   for (const KernelLaunch& launch : program.launches) {
-    const PackKey key = {launch.kernel, ConstantsOf(launch)};
-    const auto [at, is_new] = known.try_emplace(key);
+    const auto [at, is_new] = known.try_emplace(KeyOf(launch));
     if (is_new) {
       at->second.assign(launch.places.size(), -1);
       for (size_t i = 0; i < launch.places.size(); ++i) {

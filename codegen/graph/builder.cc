@@ -14,6 +14,8 @@ namespace {
 
 // Stages of more points stay: the compiler computes them when it packs the weights.
 constexpr int64_t kMostFoldedPoints = int64_t{1} << 22;
+// Foldings of no more elements are done in any case: shapes and indices are computed with them.
+constexpr int64_t kSmallFolding = int64_t{1} << 12;
 
 std::vector<Var> AxesOf(const std::vector<int64_t>& shape, const char* prefix) {
   std::vector<Var> axes;
@@ -108,6 +110,14 @@ std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
   return names;
 }
 
+// Whether elements may still be computed or read by foldings, which they are counted for.
+bool GraphBuilder::MayFold(int64_t elements) {
+  if (elements <= kSmallFolding) return true;
+  if (elements > foldable_) return false;
+  foldable_ -= elements;
+  return true;
+}
+
 // Computes the stage now where it reads constants alone and is small; a tensor without elements has no other
 // value than its shape.
 bool GraphBuilder::Fold(const Stage& stage, Buffer* folded) {
@@ -119,13 +129,16 @@ bool GraphBuilder::Fold(const Stage& stage, Buffer* folded) {
   for (const Var& axis : stage.reduce_axes) points *= axis->extent;
   if (points > kMostFoldedPoints) return false;
   Workload workload{"folded", {}, {stage.output}, {stage}};
-  std::vector<NDArray> inputs;
+  int64_t elements = points;
   for (const Buffer& load : TensorsIn(stage.value)) {
     const NDArray* value = ValueOf(load);
     if (value == nullptr || value->num_elements() > 4 * kMostFoldedPoints) return false;
+    elements += value->num_elements();
     workload.inputs.push_back({load, false});
-    inputs.push_back(*value);
   }
+  if (!MayFold(elements)) return false;
+  std::vector<NDArray> inputs;
+  for (const Argument& input : workload.inputs) inputs.push_back(*ValueOf(input.tensor));
   auto outputs = RunReference(workload, inputs);
   if (!outputs.ok()) {
     Fail(outputs.status());
@@ -149,7 +162,7 @@ bool GraphBuilder::FoldCall(const LibraryCall& call, std::vector<Buffer>* output
       if (inputs.back() == nullptr) return false;
       elements += input->num_elements();
     }
-    if (elements > kMostFoldedPoints) return false;
+    if (elements > kMostFoldedPoints || !MayFold(elements)) return false;
     auto run = RunLibraryCall(call, *outputs, inputs);
     if (!run.ok()) {
       Fail(run.status());

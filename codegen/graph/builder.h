@@ -60,6 +60,7 @@ class GraphBuilder {
 
  private:
   Buffer AddStage(Stage stage);
+  bool MayFold(int64_t elements);
   bool Fold(const Stage& stage, Buffer* folded);
   bool FoldCall(const LibraryCall& call, std::vector<Buffer>* outputs);
   std::string FreshName() { return "v" + std::to_string(next_name_++); }
@@ -69,6 +70,7 @@ class GraphBuilder {
   std::unordered_map<const BufferNode*, Buffer> reshaped_;  // the source of each reshape
   std::vector<std::string> origins_;
   int64_t next_name_ = 0;
+  int64_t foldable_ = int64_t{1} << 27;  // elements that foldings may still compute or read: seconds
   absl::Status status_;
 };
 

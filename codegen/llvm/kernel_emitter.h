@@ -259,7 +259,8 @@ class LlvmKernelEmitter {
   Arguments arguments_;
   Builder b_;
   Numbers numbers_;
-  llvm::BasicBlock* entry_;  // has the allocations and pointers of buffers
+  bool exact_quotients_ = false;  // within what is rounded to an integer
+  llvm::BasicBlock* entry_;       // has the allocations and pointers of buffers
   bool in_region_ = false;
   int depth_ = 0;                    // number of enclosing loops
   double runs_ = 1;                  // product of their known numbers of iterations

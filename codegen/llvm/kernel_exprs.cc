@@ -1,5 +1,6 @@
 // Emits expressions as LLVM values: scalars, or vectors when an expression varies along the vector loop.
 #include <algorithm>
+#include <utility>
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/schedule/tree.h"
@@ -121,11 +122,12 @@ Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
   if (IsUnary(expr->op)) {
     // Next to a tie or an integer, the error of a faster form would give another integer.
     const bool gives_integers = expr->op == Op::kRound || expr->op == Op::kFloor || expr->op == Op::kCeil;
-    if (!gives_integers || a->op != Op::kDiv) return numbers_.Unary(expr->op, expr->dtype, Emit(a));
-    const auto [x, y] = EmitOperands(a->args[0], a->args[1]);
-    return numbers_.Unary(expr->op, expr->dtype, numbers_.Binary(Op::kDiv, a->dtype, x, y));
+    const bool before = std::exchange(exact_quotients_, exact_quotients_ || gives_integers);
+    Value* operand = Emit(a);
+    exact_quotients_ = before;
+    return numbers_.Unary(expr->op, expr->dtype, operand);
   }
-  if (expr->op == Op::kDiv && Varies(expr)) {
+  if (expr->op == Op::kDiv && Varies(expr) && !exact_quotients_) {
     if (Value* quotient = EmitQuotient(expr)) return quotient;
   }
   const auto [x, y] = EmitOperands(a, expr->args[1]);

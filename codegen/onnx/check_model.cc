@@ -129,9 +129,8 @@ absl::Status CheckGiven(const DeclaredValue& input, const std::vector<int64_t>& 
 }  // namespace
 
 absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& nodes,
-                                                   const std::vector<std::string>& known) {
+                                                   const std::function<bool(const std::string&)>& is_known) {
   std::unordered_map<std::string, size_t> makers;
-  const std::unordered_set<std::string> defined(known.begin(), known.end());
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const std::string& output : nodes[i].outputs) {
       if (!output.empty() && !makers.emplace(output, i).second)
@@ -162,7 +161,7 @@ absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& 
       const std::string& name = visit.reads[visit.next++];
       const auto maker = makers.find(name);
       if (maker == makers.end()) {
-        if (defined.count(name)) continue;
+        if (is_known(name)) continue;
         return absl::InvalidArgumentError(absl::StrCat("node `", NodeName(nodes[visit.node]), "` (",
                                                        nodes[visit.node].op, "): reads `", name,
                                                        "`, which nothing defines"));

@@ -2,6 +2,7 @@
 // free dimensions. Internal to this folder. Thread rule: pure functions.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,10 +12,10 @@
 
 namespace mycc::onnx {
 
-// An order in which every node stands behind those that it reads. `known`: the names that are defined before
-// the first node. InvalidArgument for a name that is defined twice or nowhere, and for a cycle.
+// An order in which every node stands behind those that it reads. `is_known`: whether a name is defined
+// before the first node. InvalidArgument for a name that is defined twice or nowhere, and for a cycle.
 absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& nodes,
-                                                   const std::vector<std::string>& known);
+                                                   const std::function<bool(const std::string&)>& is_known);
 
 // Unimplemented with all nodes whose operator or opset is not supported, each with its node, operator and
 // opset.

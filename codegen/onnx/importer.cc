@@ -94,11 +94,8 @@ class Importer {
         if (values->tensors.count(output)) return At(node, DefinedTwice(output));
       }
     }
-    std::vector<std::string> scopes;
-    for (const Values* v = values; v != nullptr; v = v->around) {
-      for (const auto& [name, tensor] : v->tensors) scopes.push_back(name);
-    }
-    MYCC_ASSIGN_OR_RETURN(const std::vector<size_t> order, ExecutionOrder(nodes, scopes));
+    const auto is_known = [values](const std::string& name) { return values->Find(name) != nullptr; };
+    MYCC_ASSIGN_OR_RETURN(const std::vector<size_t> order, ExecutionOrder(nodes, is_known));
     for (size_t i : order) {
       if (absl::Status status = OneNode(nodes[i], opsets, values); !status.ok()) return status;
     }

@@ -45,6 +45,7 @@ absl::Status CheckInputs(const Workload& workload, const std::vector<NDArray>& i
 WideTensor Widen(const NDArray& array) {
   WideTensor wide;
   const int64_t count = array.num_elements();
+  IsFloat(array.dtype) ? wide.f.reserve(count) : wide.i.reserve(count);
   for (int64_t i = 0; i < count; ++i) {
     if (IsFloat(array.dtype)) {
       wide.f.push_back(array.Get(i).f);

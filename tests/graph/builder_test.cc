@@ -176,5 +176,22 @@ TEST(GraphBuilderTest, BroadcastReadsAlignAtTheLastAxis) {
   EXPECT_THAT(PrintGraph(b.Finish()), HasSubstr("v1[a0,a1,a2]: f32[2,3,5] = v0[0,a2]\n"));
 }
 
+// A model of many small reads of large constants would otherwise take minutes.
+TEST(GraphBuilderTest, FoldsNoMoreThanTakesSeconds) {
+  constexpr int64_t kElements = int64_t{1} << 22;
+  GraphBuilder b("g");
+  const Buffer large = b.AddConstant(NDArray::Zeros(DType::kU8, {kElements}));
+  const auto element = [&](int64_t i) {
+    return b.Map({1}, [&](const Axes&) { return Load(large, {IntConst(i)}); });
+  };
+  int64_t folded = 0;
+  while (folded < 1000 && b.ValueOf(element(folded)) != nullptr) ++folded;
+  EXPECT_GE(folded, 16);
+  EXPECT_LE(folded, 32);
+  // What shapes need is still computed.
+  const Buffer small = b.Ints({1, 2, 3});
+  EXPECT_NE(b.ValueOf(b.Map({3}, [&](const Axes& a) { return Load(small, a) + IntConst(1); })), nullptr);
+}
+
 }  // namespace
 }  // namespace mycc

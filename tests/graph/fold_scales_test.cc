@@ -1,6 +1,8 @@
 // Factors of channels behind a product go into its weights, where nothing else sees what stands between.
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "codegen/graph/passes/passes.h"
 #include "tests/graph/graph_cases.h"
 
@@ -153,6 +155,72 @@ TEST(FoldScalesTest, FactorsOfOtherDimensionsStay) {
   // The columns' factors go into weights, those of rows stay.
   const Graph after = Folded(before, 5);
   EXPECT_THAT(PrintGraph(after), Not(HasSubstr("_t")));
+}
+
+Buffer InOneStage(GraphBuilder* b, const Buffer& y, DType dtype, double first, double second) {
+  return b->Map(y->shape, [&](const Axes& a) {
+    return MakeCast(dtype, Load(y, a)) * FloatConst(first, dtype) * FloatConst(second, dtype);
+  });
+}
+
+TEST(FoldScalesTest, FactorsThatTheWeightsDoNotHoldStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {3, 6});
+  b.AddOutput("infinite", InOneStage(&b, Product(&b, x, 4), DType::kF32, 1e30, 1e30));
+  b.AddOutput("none", InOneStage(&b, Product(&b, x, 5), DType::kF32, 1e-30, 1e-30));
+  b.AddOutput("shift", b.Map({3, 7}, [&, y = Product(&b, x, 7)](const Axes& a) {
+    return (Load(y, a) + Number32(3e38)) * Number32(10);
+  }));
+  ExpectNotFolded(b.Finish());
+}
+
+TEST(FoldScalesTest, FactorsInAWiderTypeThanTheProductsStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF16, {3, 6}), w = b.Cast(Weights(&b, {6, 4}), DType::kF16);
+  const Buffer y = b.Reduce(ReduceOp::kSum, {3, 4}, {6}, [&](const Axes& a, const Axes& r) {
+    return Load(x, {a[0], r[0]}) * Load(w, {r[0], a[1]});
+  });
+  b.AddOutput("y", InOneStage(&b, y, DType::kF32, 1000, 60));
+  ExpectNotFolded(b.Finish());
+}
+
+TEST(FoldScalesTest, ASquareOfConstantsStays) {
+  GraphBuilder b("g");
+  const Buffer w = Weights(&b, {6, 4});
+  Stage stage;
+  const Var row = MakeVar("r", 6), column = MakeVar("c", 4);
+  const Expr read = Load(w, {VarRef(row), VarRef(column)});
+  b.AddOutput("w", w);
+  Graph before = b.Finish();
+  stage.axes = {column};
+  stage.reduce_axes = {row};
+  stage.reduce = ReduceOp::kSum;
+  stage.value = read * read;
+  stage.output = MakeBuffer("v90", DType::kF32, {4});
+  before.nodes.push_back({{stage.output}, stage, {}});
+  const Var axis = MakeVar("i", 4);
+  Stage last;
+  last.axes = {axis};
+  last.value = Load(stage.output, {VarRef(axis)}) * Number32(3);
+  last.output = MakeBuffer("v91", DType::kF32, {4});
+  before.nodes.push_back({{last.output}, last, {}});
+  before.outputs.push_back({"y", last.output});
+  ExpectNotFolded(before);
+}
+
+// A walk from each stage back to the product would take minutes.
+TEST(FoldScalesTest, ALongChain) {
+  constexpr int kNodes = 20000;
+  GraphBuilder b("g");
+  Buffer y = Product(&b, b.AddInput("x", DType::kF32, {3, 6}), 4);
+  for (int i = 0; i < kNodes; ++i)
+    y = WithNumber(&b, i % 2 == 0 ? Op::kAdd : Op::kMul, y, 1 + 1e-6 * (i % 7));
+  b.AddOutput("y", y);
+  const Graph before = b.Finish();
+  const auto start = std::chrono::steady_clock::now();
+  const Graph after = FoldScales(before, Target());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(CountStages(after), 2);
 }
 
 TEST(FoldScalesTest, WeightsThatAreReadInPartStay) {

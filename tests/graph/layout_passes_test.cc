@@ -1,6 +1,8 @@
 // The passes that change where elements are: reshapes, images with channels last, transposes.
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "codegen/graph/passes/passes.h"
 #include "tests/graph/graph_cases.h"
 
@@ -165,6 +167,30 @@ TEST(FindViewsTest, ElementsAtUnevenDistancesStayMoved) {
   const std::string after = PrintGraph(Cleaned(FindViews, b.Finish()));
   EXPECT_THAT(after, HasSubstr("v4: f32[24] = reshape(v3)\n"));
   EXPECT_THAT(after, HasSubstr("v2: f32[8,3,1] = reshape(v1)\n"));
+}
+
+TEST(MoveRowReshapesTest, AReadOfOneRowOfATensorOfThatShapeStays) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {6, 4}), c = b.AddInput("c", DType::kF32, {2, 3, 8});
+  const Buffer t = b.AddReshape(Product(&b, x, 8), {2, 3, 8});
+  b.AddOutput("y", b.Map({2, 3, 8}, [&](const Axes& a) {
+    return Load(t, a) + Load(c, {IntConst(0), IntConst(1), a[2]});
+  }));
+  EXPECT_THAT(PrintGraph(Cleaned(MoveRowReshapes, b.Finish())), HasSubstr("v1[0,1,a2]"));
+}
+
+// Rounds over all nodes that each reach one more would take minutes.
+TEST(ChooseChannelsLastTest, ALongChainInFrontOfAConvolution) {
+  constexpr int kNodes = 20000;
+  GraphBuilder b("g");
+  Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});
+  for (int i = 0; i < kNodes; ++i) x = Unary(&b, Op::kTanh, x);
+  b.AddOutput("y", Unary(&b, Op::kExp, Conv3x3(&b, x, 2)));
+  const Graph before = b.Finish();
+  const auto start = std::chrono::steady_clock::now();
+  const Graph after = ChooseChannelsLast(before, Target());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_NE(PrintGraph(after), PrintGraph(before));
 }
 
 TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast) {

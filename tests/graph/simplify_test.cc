@@ -65,6 +65,33 @@ TEST(SimplifyTest, NeutralNumbers) {
   ExpectForms(forms);
 }
 
+// 49 * (1 / 49) is less than 1 in f32.
+TEST(SimplifyTest, QuotientsThatAreRoundedStay) {
+  const auto whole = [](const Expr& x) { return MakeUnary(Op::kFloor, Quotient(x, 49)); };
+  ExpectForms({
+      {"floor", DType::kF32, whole, "floor(v0[a0] / 49.0)"},
+      {"round", DType::kF32, [](const Expr& x) { return MakeUnary(Op::kRound, Quotient(x, 0.1)); },
+       "round(v0[a0] / 0.1)"},
+      {"a quotient of a quotient", DType::kF32,
+       [](const Expr& x) { return MakeUnary(Op::kFloor, Quotient(Quotient(x, 3) + Number(x, 1), 0.1)); },
+       "floor((v0[a0] / 3.0 + 1.0) / 0.1)"},
+      {"an integer", DType::kF32,
+       [](const Expr& x) { return MakeCast(DType::kF32, MakeCast(DType::kI32, Quotient(x, 3))); },
+       "f32(i32(v0[a0] / 3.0))"},
+      {"exact", DType::kF32, [](const Expr& x) { return MakeUnary(Op::kCeil, Quotient(x, 8)); },
+       "ceil(v0[a0] * 0.125)"},
+  });
+}
+
+TEST(SimplifyTest, QuotientsThatALaterStageRoundsStay) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {16});
+  const Buffer y = b.Map({16}, [&](const Axes& a) { return Quotient(Load(x, a), 49); });
+  b.AddOutput("y", Unary(&b, Op::kFloor, b.AddReshape(y, {4, 4})));
+  const Graph before = b.Finish();
+  EXPECT_EQ(PrintGraph(Simplify(before, Target())), PrintGraph(before));
+}
+
 TEST(SimplifyTest, QuotientsByNumbers) {
   const std::vector<Form> forms = {
       {"a power of two", DType::kF32, [](const Expr& x) { return Quotient(x, 4); }, "v0[a0] * 0.25"},

@@ -119,6 +119,21 @@ TEST(DivisionTest, QuotientsThatAreRoundedAreExact) {
   }
 }
 
+TEST(DivisionTest, QuotientsOfQuotientsThatAreRoundedAreExact) {
+  const std::string shape = absl::StrCat("f32[", kFunctionElements, "]");
+  const Workload canonical = CanonicalWorkload(absl::StrCat("workload w(x: ", shape, ") -> (y: ", shape,
+                                                            ") {\n  y[i] = floor(x[i] / 3.0 / 0.1)\n}\n"));
+  NDArray x = NDArray::Zeros(DType::kF32, {kFunctionElements});
+  for (int64_t i = 0; i < kFunctionElements; ++i) x.Set(i, {static_cast<float>(0.1 * (i % 1001 - 500)), 0});
+  for (const Target& target : RunnableTargets()) {
+    const NDArray y = Compiled(canonical, 16, target)->Run({x})[0];
+    for (int64_t i = 0; i < kFunctionElements; ++i) {
+      const float third = static_cast<float>(x.Get(i).f) / 3.0f, quotient = third / 0.1f;
+      ASSERT_EQ(y.Get(i).f, std::floor(quotient)) << x.Get(i).f << " on " << target.mcpu;
+    }
+  }
+}
+
 // 1 / sqrt(x) may be rsqrt(x), which is as exact as the two steps.
 TEST(DivisionTest, ByARoot) {
   const std::string shape = absl::StrCat("f32[", kFunctionElements, "]");

@@ -90,6 +90,11 @@ TEST(NormalFormTest, WindowsKeepTheirDimensions) {
       " y[n,i,j,k] = s[n,i,j,k] + r[n,i,j,k] }");
 }
 
+TEST(NormalFormTest, AnIndexIntoOneRowIsStillRead) {
+  CheckedForm("workload f(x: f32[1,8], i: i64[4]) -> (y: f32[4,8]) { y[a,b] = x[clamp(i[a], 0, 0),b] }");
+  CheckedForm("workload f(x: f32[1,8], m: bool[4]) -> (y: f32[4,8]) { y[a,b] = select(m[a], x[0,b], 0.0) }");
+}
+
 TEST(NormalFormTest, GathersKeepTheRowsThatTheyGatherFrom) {
   ExpectForm(
       "workload f(x: f32[9,1,8], i: i64[1,4]) -> (y: f32[1,4,8]) { y[a,b,c] = x[clamp(i[a,b], 0, 8),0,c] }",

@@ -58,9 +58,11 @@ class ChannelsLastChooser {
         }
       }
     }
+    // In both directions, or each round would reach one node of a long chain in front of a convolution.
     for (bool changed = true; changed;) {
       const size_t before = chosen_.size();
       for (const Node& node : graph_.nodes) Spread(node);
+      for (size_t i = graph_.nodes.size(); i-- > 0;) Spread(graph_.nodes[i]);
       changed = chosen_.size() != before;
     }
     return std::move(chosen_);

@@ -6,6 +6,7 @@
 //
 // Numbers are computed in f64 and rounded once.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -38,6 +39,20 @@ struct Affine {
     shift.assign(count, shift[0]);
     return true;
   }
+};
+
+// The number of the factor of each element of the weights.
+class ChannelOf {
+ public:
+  ChannelOf(const NDArray& weights, const Affine& affine, int weight_dim)
+      : count_(affine.dim < 0 ? 1 : weights.shape[weight_dim]) {
+    for (size_t d = weight_dim + 1; d < weights.shape.size(); ++d) inner_ *= weights.shape[d];
+  }
+  size_t operator()(int64_t i) const { return static_cast<size_t>(i / inner_ % count_); }
+
+ private:
+  const int64_t count_;
+  int64_t inner_ = 1;
 };
 
 Expr WithoutCast(const Expr& e) { return e->op == Op::kCast ? e->args[0] : e; }
@@ -130,34 +145,41 @@ class ScaleFolder {
     return affine;
   }
 
-  // A stage as an affine function of a reduction, through stages that nothing else reads.
-  std::optional<Affine> ChainOf(const Stage& stage) const {
+  // A stage as an affine function of a reduction, through stages that nothing else reads. Takes what is known
+  // of its source from `chains_`, so that a long chain is walked once.
+  std::optional<Affine> ChainOf(const Stage& stage) {
     if (stage.reduce != ReduceOp::kNone) return std::nullopt;
     std::optional<Affine> affine = AffineOf(stage, stage.value);
-    while (affine) {
-      const Stage* source = StageOf(affine->source);
-      if (source == nullptr || uses_.at(affine->source.get()) != 1) return std::nullopt;
-      if (source->reduce != ReduceOp::kNone) return affine;
-      std::optional<Affine> inner = AffineOf(*source, source->value);
-      if (!inner || !inner->SpreadOver(affine->dim, affine->scale.size()) ||
-          !affine->SpreadOver(inner->dim, inner->scale.size()))
-        return std::nullopt;
-      for (size_t i = 0; i < affine->scale.size(); ++i) {
-        affine->shift[i] += affine->scale[i] * inner->shift[i];
-        affine->scale[i] *= inner->scale[i];
-      }
-      affine->source = inner->source;
+    if (!affine) return std::nullopt;
+    const Stage* source = StageOf(affine->source);
+    if (source == nullptr || uses_.at(affine->source.get()) != 1) return std::nullopt;
+    if (source->reduce != ReduceOp::kNone) return affine;
+    auto known = chains_.extract(affine->source.get());
+    if (known.empty()) return std::nullopt;
+    Affine inner = std::move(known.mapped());
+    if (!inner.SpreadOver(affine->dim, affine->scale.size()) ||
+        !affine->SpreadOver(inner.dim, inner.scale.size()))
+      return std::nullopt;
+    for (size_t i = 0; i < affine->scale.size(); ++i) {
+      affine->shift[i] += affine->scale[i] * inner.shift[i];
+      affine->scale[i] *= inner.scale[i];
     }
-    return std::nullopt;
+    affine->source = inner.source;
+    return affine;
   }
 
   // The read of the weights in a sum of products, whose dimension `weight_dim` is the product's dimension
   // `dim`.
   const ExprNode* WeightsOf(const Stage& product, int dim, int* weight_dim) const {
     if (product.reduce != ReduceOp::kSum || product.value->op != Op::kMul) return nullptr;
+    const auto is_constant = [&](const Expr& operand) {
+      const Expr& read = WithoutCast(operand);
+      return read->op == Op::kLoad && ConstantOf(read->buffer) != nullptr;
+    };
+    if (is_constant(product.value->args[0]) && is_constant(product.value->args[1])) return nullptr;
     for (const Expr& operand : product.value->args) {
       const Expr& read = WithoutCast(operand);
-      if (read->op != Op::kLoad || ConstantOf(read->buffer) == nullptr) continue;
+      if (!is_constant(operand)) continue;
       if (!IsFloat(read->dtype)) return nullptr;
       for (size_t i = 0; i < read->args.size(); ++i) {
         *weight_dim = static_cast<int>(i);
@@ -169,15 +191,45 @@ class ScaleFolder {
     return nullptr;
   }
 
+  // Whether the type of the weights holds them with their factors, and that of the product the shifts: none
+  // becomes infinite, and the largest of a channel does not become subnormal.
+  static bool Holds(const NDArray& weights, const Affine& affine, int weight_dim) {
+    const auto is_held = [&](double number) {
+      return std::isfinite(RoundFloat(affine.source->dtype, number));
+    };
+    if (!std::all_of(affine.shift.begin(), affine.shift.end(), is_held)) return false;
+    if (!std::all_of(affine.scale.begin(), affine.scale.end(), [](double s) { return std::isfinite(s); }))
+      return false;
+    std::vector<double> largest(affine.scale.size()), largest_scaled(affine.scale.size());
+    const ChannelOf channel(weights, affine, weight_dim);
+    for (int64_t i = 0; i < weights.num_elements(); ++i) {
+      const size_t k = channel(i);
+      const double weight = weights.Get(i).f, scaled = RoundFloat(weights.dtype, weight * affine.scale[k]);
+      if (std::isfinite(weight) && !std::isfinite(scaled)) return false;
+      largest[k] = std::max(largest[k], std::abs(weight));
+      largest_scaled[k] = std::max(largest_scaled[k], std::abs(scaled));
+    }
+    const double least = SmallestNormal(weights.dtype);
+    for (size_t k = 0; k < largest.size(); ++k) {
+      if (affine.scale[k] != 0 && largest[k] >= least && largest_scaled[k] < least) return false;
+    }
+    return true;
+  }
+
   // Notes that the chain which ends at a stage is folded. A chain that ends later takes the place of one that
   // it contains.
   void Plan(size_t i, const Stage& stage) {
     const std::optional<Affine> affine = ChainOf(stage);
     if (!affine) return;
+    chains_[stage.output.get()] = *affine;
+    // A wider type may hold what the type of the product, in which its result is stored, does not.
+    if (DTypeBytes(stage.output->dtype) > DTypeBytes(affine->source->dtype)) return;
     const bool scales =
         std::any_of(affine->scale.begin(), affine->scale.end(), [](double s) { return s != 1; });
     int weight_dim = 0;
-    if (!scales || WeightsOf(*StageOf(affine->source), affine->dim, &weight_dim) == nullptr) return;
+    const ExprNode* weights =
+        scales ? WeightsOf(*StageOf(affine->source), affine->dim, &weight_dim) : nullptr;
+    if (weights == nullptr || !Holds(*ConstantOf(weights->buffer), *affine, weight_dim)) return;
     const size_t product = maker_.at(affine->source.get());
     if (const auto before = products_.find(product); before != products_.end())
       lasts_.erase(before->second.last);
@@ -196,12 +248,9 @@ class ScaleFolder {
     const ExprNode* weights = WeightsOf(stage, planned.affine.dim, &weight_dim);
     const NDArray& old = *ConstantOf(weights->buffer);
     NDArray scaled = old;
-    int64_t inner = 1;
-    for (size_t d = weight_dim + 1; d < old.shape.size(); ++d) inner *= old.shape[d];
-    for (int64_t i = 0; i < old.num_elements(); ++i) {
-      const size_t channel = planned.affine.dim < 0 ? 0 : i / inner % old.shape[weight_dim];
-      scaled.Set(i, Scalar{RoundFloat(old.dtype, old.Get(i).f * planned.affine.scale[channel])});
-    }
+    const ChannelOf channel(old, planned.affine, weight_dim);
+    for (int64_t i = 0; i < old.num_elements(); ++i)
+      scaled.Set(i, Scalar{RoundFloat(old.dtype, old.Get(i).f * planned.affine.scale[channel(i)])});
     const Buffer tensor = MakeBuffer(weights->buffer->name + "_s", old.dtype, old.shape);
     nodes->push_back({{tensor}, std::make_shared<const NDArray>(std::move(scaled)), node.origins});
     stage.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
@@ -238,9 +287,10 @@ class ScaleFolder {
 
   const Graph graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
-  std::unordered_map<const BufferNode*, int> uses_;  // readers, and outputs of the model
-  std::unordered_map<size_t, Planned> products_;     // by their nodes
-  std::unordered_map<size_t, Affine> lasts_;         // by the nodes at the chains' ends
+  std::unordered_map<const BufferNode*, int> uses_;       // readers, and outputs of the model
+  std::unordered_map<size_t, Planned> products_;          // by their nodes
+  std::unordered_map<size_t, Affine> lasts_;              // by the nodes at the chains' ends
+  std::unordered_map<const BufferNode*, Affine> chains_;  // by the tensors at their ends so far
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ class RowReshapes {
     refs.reserve(axes.size());
     for (const Var& axis : axes) refs.push_back(VarRef(axis));
     stage->value = Rewrite(stage->value, [&](const Expr& e) -> Expr {
-      if (e->op != Op::kLoad || e->buffer->shape != stage->output->shape) return nullptr;
+      if (e->op != Op::kLoad || !ReadsElementwise(*stage, e->buffer)) return nullptr;
       return Load(InRows(e->buffer, shape, origins), refs);
     });
     stage->axes = std::move(axes);

@@ -2,6 +2,7 @@
 // 4, pow(x, 2), 1 / sqrt(x), a double negation, a select between equal arms. Each form keeps every value, NaN
 // and infinities included; the sign of a zero may change where 0 is added.
 #include <cmath>
+#include <unordered_set>
 
 #include "codegen/graph/passes/passes.h"
 
@@ -43,10 +44,53 @@ Expr SimplerPower(const Expr& e) {
   return IsNumber(y, -1) ? MakeBinary(Op::kDiv, FloatConst(1, e->dtype), x) : nullptr;
 }
 
-Expr Simpler(const Expr& e) {
+// The divisors of quotients that are rounded to integers. These stay: next to an integer or a tie, the error
+// of a product would give another integer, as in floor(49 / 49).
+class ExactDivisors {
+ public:
+  explicit ExactDivisors(const Graph& graph) {
+    // Readers stand behind what they read, so their demands are known first.
+    for (size_t i = graph.nodes.size(); i-- > 0;) {
+      const Node& node = graph.nodes[i];
+      if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by)) {
+        if (rounded_.count(node.outputs[0].get())) rounded_.insert(reshape->source.get());
+      }
+      if (const Stage* stage = std::get_if<Stage>(&node.made_by)) {
+        if (rounded_.count(stage->output.get())) Note(stage->value);
+        Visit(stage->value, [&](const ExprNode& e) {
+          if (GivesIntegers(e)) Note(e.args[0]);
+        });
+      }
+    }
+  }
+
+  bool Has(const Expr& divisor) const { return divisors_.count(divisor.get()) > 0; }
+
+ private:
+  static bool GivesIntegers(const ExprNode& e) {
+    if (e.op == Op::kRound || e.op == Op::kFloor || e.op == Op::kCeil) return true;
+    return e.op == Op::kCast && !IsFloat(e.dtype) && e.dtype != DType::kBool && IsFloat(e.args[0]->dtype);
+  }
+
+  // Quotients of which an integer is computed by arithmetic that is exact where theirs is.
+  void Note(const Expr& e) {
+    if (e->op == Op::kDiv) divisors_.insert(e->args[1].get());
+    if (e->op == Op::kLoad) rounded_.insert(e->buffer.get());
+    const bool passes = e->op == Op::kDiv || e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kMin ||
+                        e->op == Op::kMax || e->op == Op::kCast || e->op == Op::kNeg || e->op == Op::kSelect;
+    if (!passes) return;
+    for (const Expr& arg : e->args) Note(arg);
+  }
+
+  std::unordered_set<const BufferNode*> rounded_;
+  std::unordered_set<const ExprNode*> divisors_;
+};
+
+Expr Simpler(const Expr& e, const ExactDivisors& exact) {
   switch (e->op) {
     case Op::kMul: return SimplerProduct(e);
-    case Op::kDiv: return SimplerQuotient(e);
+    case Op::kDiv:
+      return exact.Has(e->args[1]) && !IsPowerOfTwo(e->args[1]->value.f) ? nullptr : SimplerQuotient(e);
     case Op::kPow: return SimplerPower(e);
     case Op::kAdd:
       if (IsNumber(e->args[0], 0)) return e->args[1];
@@ -62,8 +106,11 @@ Expr Simpler(const Expr& e) {
 }  // namespace
 
 Graph Simplify(Graph graph, const Target&) {
+  const ExactDivisors exact(graph);
   for (Node& node : graph.nodes) {
-    if (Stage* stage = std::get_if<Stage>(&node.made_by)) stage->value = Rewrite(stage->value, Simpler);
+    Stage* stage = std::get_if<Stage>(&node.made_by);
+    if (stage == nullptr) continue;
+    stage->value = Rewrite(stage->value, [&](const Expr& e) { return Simpler(e, exact); });
   }
   return graph;
 }
