@@ -1,7 +1,6 @@
 // Factors of channels behind a product go into its weights, where nothing else sees what stands between.
 #include <gmock/gmock.h>
 
-#include <chrono>
 
 #include "codegen/graph/passes/passes.h"
 #include "tests/graph/graph_cases.h"
@@ -217,9 +216,7 @@ TEST(FoldScalesTest, ALongChain) {
     y = WithNumber(&b, i % 2 == 0 ? Op::kAdd : Op::kMul, y, 1 + 1e-6 * (i % 7));
   b.AddOutput("y", y);
   const Graph before = b.Finish();
-  const auto start = std::chrono::steady_clock::now();
   const Graph after = FoldScales(before, Target());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_EQ(CountStages(after), 2);
 }
 
