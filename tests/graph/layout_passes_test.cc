@@ -208,6 +208,17 @@ TEST(ChooseChannelsLastTest, TensorsBetweenConvolutionsAreStoredWithChannelsLast
   EXPECT_THAT(text, HasSubstr("[a0,a1,a2,a3]: f32[1,2,4,5] = v9_p[a0,a2,a3,a1] + v6_p[a0,a2,a3,a1]\n"));
 }
 
+TEST(ChooseChannelsLastTest, AConvolutionToFewChannelsReadsAndWritesPlanes) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 20});
+  const Buffer features = BiasAndRelu(&b, Conv3x3(&b, x, 8), 1);
+  b.AddOutput("y", Conv3x3(&b, features, 3));
+  const std::string text = PrintGraph(Cleaned(ChooseChannelsLast, b.Finish()));
+  EXPECT_THAT(text, HasSubstr("f32[1,4,20,8] = max("));
+  EXPECT_THAT(text, HasSubstr("f32[1,8,6,22] = select("));
+  EXPECT_THAT(text, HasSubstr("f32[1,3,4,20] = sum["));
+}
+
 TEST(ChooseChannelsLastTest, AGlobalPoolNeedsNoCopy) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {1, 3, 4, 5});

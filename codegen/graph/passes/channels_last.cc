@@ -12,6 +12,8 @@ namespace mycc {
 namespace {
 
 constexpr size_t kChannels = 1;  // the dimension of ONNX's images
+// A vector of so few channels would be mostly empty: it runs along rows of at least kLongRow instead.
+constexpr int64_t kFewChannels = 4, kLongRow = 16;
 
 std::vector<int> ChannelsLastOf(size_t rank) {
   std::vector<int> permutation = {0};
@@ -33,7 +35,8 @@ bool KeepsChannels(const Stage& stage, const ExprNode& load) {
 
 class ChannelsLastChooser {
  public:
-  explicit ChannelsLastChooser(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
+  ChannelsLastChooser(const Graph& graph, const Target& target) : graph_(graph), maker_(Definitions(graph)) {
+    if (target.kind == TargetKind::kCpu) PinFewChannels();
     for (const NamedTensor& output : graph.outputs) pinned_.insert(output.tensor.get());
     for (const Node& node : graph.nodes) {
       if (const LibraryCall* call = std::get_if<LibraryCall>(&node.made_by)) {
@@ -69,6 +72,39 @@ class ChannelsLastChooser {
   }
 
  private:
+  // Convolutions to few channels, as at the end of models that make images, write planes. They read planes
+  // too, those of a padded image that no other stage reads.
+  void PinFewChannels() {
+    std::unordered_map<const BufferNode*, int> readers;
+    for (const Node& node : graph_.nodes) {
+      const Stage* stage = std::get_if<Stage>(&node.made_by);
+      if (stage == nullptr) continue;
+      for (const Buffer& read : TensorsIn(stage->value)) ++readers[read.get()];
+    }
+    for (const Node& node : graph_.nodes) {
+      const Stage* stage = std::get_if<Stage>(&node.made_by);
+      if (stage == nullptr || !IsConvolution(*stage)) continue;
+      const std::vector<int64_t>& shape = stage->output->shape;
+      if (shape[kChannels] > kFewChannels || shape.back() < kLongRow) continue;
+      for (const Buffer& read : TensorsIn(stage->value)) {
+        if (readers[read.get()] != 1 || !IsPaddedFor(*read, shape)) continue;
+        pinned_.insert(read.get());
+        pinned_.insert(stage->output.get());
+      }
+    }
+  }
+
+  // Whether the tensor is a larger image with more channels, from an element-wise stage, for windows that
+  // move by one element.
+  bool IsPaddedFor(const BufferNode& tensor, const std::vector<int64_t>& result) const {
+    const auto at = maker_.find(&tensor);
+    if (at == maker_.end() || tensor.shape.size() != result.size()) return false;
+    const Stage* stage = std::get_if<Stage>(&graph_.nodes[at->second].made_by);
+    if (stage == nullptr || KindOf(*stage) != StageKind::kInjective) return false;
+    return tensor.shape[kChannels] > result[kChannels] && tensor.shape.back() > result.back() &&
+           tensor.shape.back() < 2 * result.back();
+  }
+
   // A reshape between spatial dimensions alone.
   static bool KeepsImages(const Reshape& reshape, const Buffer& output) {
     const std::vector<int64_t>&from = reshape.source->shape, &to = output->shape;
@@ -133,8 +169,8 @@ class ChannelsLastChooser {
 
 }  // namespace
 
-Graph ChooseChannelsLast(Graph graph, const Target&) {
-  const Permutations chosen = ChannelsLastChooser(graph).Run();
+Graph ChooseChannelsLast(Graph graph, const Target& target) {
+  const Permutations chosen = ChannelsLastChooser(graph, target).Run();
   return PermuteTensors(std::move(graph), chosen);
 }
 
