@@ -219,5 +219,30 @@ TEST(RecurrentKernelTest, EveryActivation) {
   }
 }
 
+// Sigmoid and tanh of f32 keep their bits over their whole range.
+TEST(RecurrentKernelTest, ActivationsOfSmallAndLargeNumbers) {
+  const std::vector<double> numbers = {0,   1e-30, -1e-7, 1e-3, 0.3,  -0.34, 0.35,     -1,        4.5,
+                                       9.1, -20,   60,    -90,  1e30, -1e30, INFINITY, -INFINITY, NAN};
+  for (int64_t activation : {kMyccSigmoid, kMyccTanh}) {
+    RecurrentCase k = MakeCase(DType::kF32, kMyccRnn, 1, numbers.size(), 0, 0, activation);
+    k.weights = NDArray::Zeros(DType::kF32, k.weights.shape);
+    for (int64_t i = 0; i < k.products.num_elements(); ++i)
+      k.products.Set(i, Scalar{numbers[i % numbers.size()]});
+    const int64_t hidden = k.hidden;
+    // The first step: later ones multiply the NaN.
+    const NDArray y =
+        CallKernel("recurrent", k.attributes, {k.products, Panels(k.weights)},
+                   {{DType::kF32, {kSteps, 1, kBatch, hidden}}, {DType::kF32, {1, kBatch, hidden}}})[0];
+    for (int64_t j = 0; j < hidden; ++j) {
+      const double expected = ActivationAt(k, 0, 0, static_cast<float>(numbers[j])), got = y.Get(j).f;
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(got));
+      } else {
+        EXPECT_NEAR(got, expected, 4e-7 * std::abs(expected) + 1e-37) << numbers[j];
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mycc

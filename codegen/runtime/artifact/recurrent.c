@@ -74,6 +74,66 @@ static int64_t LengthOf(const struct Recurrence* r, int64_t sequence) {
   return r->lengths[sequence] < 0 ? 0 : r->lengths[sequence];
 }
 
+// Four numbers at once: the activations of f32 would otherwise take longer than the products.
+typedef float Floats __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t Ints __attribute__((vector_size(16)));
+enum { kFloats = 4 };
+
+// 2^n and exp(r) - 1, where x = n * log(2) + r and r is at most log(2) / 2: a series of which the next term
+// is below the last bit. |x| is at most 87, or x is NaN, and then so is `rest`.
+static void SplitExp(Floats x, Floats* power, Floats* rest) {
+  const float magic = 12582912;  // 1.5 * 2^23: the lowest bits of a sum are those of the rounded number
+  const Floats rounded = x * 1.44269504F + magic, n = rounded - magic;
+  const Floats r = x - n * 0.693145752F - n * 1.42860677e-6F;  // log(2) in two parts, the first of 16 bits
+  *power = (Floats)(((Ints)rounded << 23) + 0x3F800000);
+  *rest =
+      r +
+      r * r * (0.5F + r * (1 / 6.0F + r * (1 / 24.0F + r * (1 / 120.0F + r * (1 / 720.0F + r / 5040.0F)))));
+}
+
+static Floats Within(Floats x, float most) {
+  const Ints above = x > most, below = x < -most;
+  const Ints limited =
+      (above & (Ints)(Floats){most, most, most, most}) | (below & (Ints)(Floats){-most, -most, -most, -most});
+  return (Floats)(limited | (~(above | below) & (Ints)x));
+}
+
+static Floats SigmoidOf(Floats x) {
+  Floats power, rest;
+  SplitExp(Within(-x, 87), &power, &rest);
+  return 1.0F / (1.0F + (power * rest + power));
+}
+
+// e / (e + 2) with e = exp(2 x) - 1, which keeps its bits where x is small. Beyond 9.5 it is 1.
+static Floats TanhOf(Floats x) {
+  Floats power, rest;
+  SplitExp(2.0F * Within(x, 9.5F), &power, &rest);
+  const Floats e = power * rest + (power - 1.0F);
+  return e / (e + 2.0F);
+}
+
+#define MYCC_ALL(name, function)                                                            \
+  static void name(int64_t n, float* x) {                                                   \
+    int64_t j = 0;                                                                          \
+    for (; j + kFloats <= n; j += kFloats) *(Floats*)(x + j) = function(*(Floats*)(x + j)); \
+    if (j == n) return;                                                                     \
+    Floats part = {0};                                                                      \
+    memcpy(&part, x + j, sizeof(float) * (n - j));                                          \
+    part = function(part);                                                                  \
+    memcpy(x + j, &part, sizeof(float) * (n - j));                                          \
+  }
+MYCC_ALL(SigmoidsF32, SigmoidOf)
+MYCC_ALL(TanhsF32, TanhOf)
+#undef MYCC_ALL
+
+static void SigmoidsF64(int64_t n, double* x) {
+  for (int64_t j = 0; j < n; ++j) x[j] = 1 / (1 + exp(-x[j]));
+}
+
+static void TanhsF64(int64_t n, double* x) {
+  for (int64_t j = 0; j < n; ++j) x[j] = tanh(x[j]);
+}
+
 #define Real float
 #define NAMED(name) name##F32
 #define MATH(name) name##f

@@ -35,8 +35,6 @@ struct NAMED(State) {
   void (*product)(const Real* h, const Real* w, int64_t hidden, int64_t panels, Real* to);
 };
 
-static Real NAMED(Sigmoid)(Real x) { return 1 / (1 + MATH(exp)(-x)); }
-
 // x[j] = function(x[j]), clipped before where it is a gate. (ONNX does not say whether an LSTM's cell state
 // is clipped as well; ONNX Runtime leaves it.)
 static void NAMED(Activate)(const struct NAMED(State) * s, int which, Real* x) {
@@ -50,8 +48,8 @@ static void NAMED(Activate)(const struct NAMED(State) * s, int which, Real* x) {
   break
   switch (activation[0]) {
     case kMyccRelu: MYCC_FOR_EACH(x[j] < 0 ? 0 : x[j]);
-    case kMyccTanh: MYCC_FOR_EACH(MATH(tanh)(x[j]));
-    case kMyccSigmoid: MYCC_FOR_EACH(NAMED(Sigmoid)(x[j]));
+    case kMyccTanh: NAMED(Tanhs)(n, x); break;
+    case kMyccSigmoid: NAMED(Sigmoids)(n, x); break;
     case kMyccAffine: MYCC_FOR_EACH(a * x[j] + b);
     case kMyccLeakyRelu: MYCC_FOR_EACH(x[j] < 0 ? a * x[j] : x[j]);
     case kMyccThresholdedRelu: MYCC_FOR_EACH(x[j] < a ? 0 : x[j]);
