@@ -1,4 +1,4 @@
-"""What models_gpu.py does without a GPU: which models it compares, what it runs, and its figures. python3 models_gpu_test.py"""
+"""models_gpu.py as far as it needs no GPU: the models that it compares, the commands that it runs, its figures. python3 models_gpu_test.py"""
 
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ def row(name, peer, untuned=None, tuned=None):
 
 
 def refusal(words):
-    """What the program says of its arguments as it ends."""
+    """The program's status and words as it ends for its arguments."""
     with contextlib.redirect_stderr(io.StringIO()) as said:
         try:
             models_gpu.parse_arguments(words)
