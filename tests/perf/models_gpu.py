@@ -24,12 +24,18 @@ NAME = "m"  # of a compiled module
 TURN_MILLISECONDS = 10.0
 
 
+def batch_sizes(text):
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+        raise argparse.ArgumentTypeError(f"expected sizes such as 1,32; `{text}` is no list of them")
+    return [int(size) for size in text.split(",")]
+
+
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=pathlib.Path, metavar="MODEL.onnx", help="models; the four of export_models.py if none is named")
     parser.add_argument("--bin", type=pathlib.Path, default=harness.ROOT / "build/release/bin", help="the folder of mycc and mycc-tune")
     parser.add_argument("--work", type=pathlib.Path, default=harness.ROOT / "build/models_gpu", help="folder of models, log, libraries and results.json")
-    parser.add_argument("--batches", default="1,32", help="batch sizes of the exported models")
+    parser.add_argument("--batches", type=batch_sizes, default="1,32", help="batch sizes of the exported models")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1x3x48x192", help="an input's shape, in the models that are named; repeatable")
     parser.add_argument("--only", default="", metavar="REGEX", help="only models whose names match, such as resnet50_b1")
     parser.add_argument("--mode", default="max-autotune", choices=["max-autotune", "default", "eager"], help="what PyTorch does: how torch.compile compiles, or none")
@@ -66,9 +72,8 @@ class Row(typing.NamedTuple):
 def cases(arguments):
     if arguments.models:
         return [Case(path.stem, path, models_files.shapes_of(path, arguments.shape), None) for path in arguments.models]
-    batches = [int(batch) for batch in arguments.batches.split(",")]
     return [Case(f"{name}_b{batch}", arguments.work / export_models.file_name(name, batch, True), (), (name, batch))
-            for batch in batches for name in export_models.NAMES]
+            for batch in arguments.batches for name in export_models.NAMES]
 
 
 def peer_of(case):
@@ -251,6 +256,8 @@ def figures(rows):
 
 def body():
     arguments = parse_arguments()
+    if arguments.log and arguments.no_tune and not arguments.log.exists():
+        raise harness.BenchmarkError(f"--log: there is no {arguments.log} to compile with")
     chosen = [case for case in cases(arguments) if re.search(arguments.only, case.name)]
     if not chosen:
         raise harness.BenchmarkError(f"--only {arguments.only}: no model matches")

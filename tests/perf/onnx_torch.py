@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 
 class UnknownOperator(Exception):
-    """The text names the node and its operator."""
+    """The text names the node's operator, or the form of it that is missing."""
 
 
 def attributes_of(node):
@@ -56,9 +56,15 @@ def convolution(x, w, b=None, **attributes):
 
 
 def transposed_convolution(x, w, b=None, **attributes):
+    if "output_shape" in attributes or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+        raise UnknownOperator("ConvTranspose with output_shape or auto_pad has no function of PyTorch here")
     strides, dilations, pads = window(x, attributes, w.shape[2:])
     half = len(pads) // 2
-    return functional.conv_transpose2d(x, w, b, strides, pads[:half], list(attributes.get("output_padding", [0] * half)), attributes.get("group", 1), dilations)
+    common = [min(begin, end) for begin, end in zip(pads[:half], pads[half:])]
+    result = functional.conv_transpose2d(x, w, b, strides, common, list(attributes.get("output_padding", [0] * half)), attributes.get("group", 1), dilations)
+    for axis, (begin, end, both) in enumerate(zip(pads[:half], pads[half:], common), start=2):  # what one side has more
+        result = result.narrow(axis, begin - both, result.shape[axis] - (begin - both) - (end - both))
+    return result
 
 
 def max_pool(x, **attributes):
@@ -70,7 +76,14 @@ def max_pool(x, **attributes):
 def average_pool(x, **attributes):
     kernel = list(attributes["kernel_shape"])
     strides, _, pads = window(x, attributes, kernel)
-    return functional.avg_pool2d(x, kernel, strides, pads[:2], bool(attributes.get("ceil_mode", 0)), bool(attributes.get("count_include_pad", 0)))
+    ceil, with_pads = bool(attributes.get("ceil_mode", 0)), bool(attributes.get("count_include_pad", 0))
+    if pads[:2] == pads[2:]:
+        return functional.avg_pool2d(x, kernel, strides, pads[:2], ceil, with_pads)
+    result = functional.avg_pool2d(padded(x, pads), kernel, strides, 0, ceil)
+    if with_pads:
+        return result
+    shares = functional.avg_pool2d(padded(torch.ones_like(x[:1, :1]), pads), kernel, strides, 0, ceil)  # of elements that are no pads
+    return result / shares
 
 
 def gemm(a, b, c=None, **attributes):
@@ -103,10 +116,16 @@ def normalize_layer(x, scale, bias=None, **attributes):
 
 
 def resize(x, *inputs, **attributes):
-    mode = {"nearest": "nearest", "linear": "bilinear"}[attributes.get("mode", b"nearest").decode()]
+    mode, places, rounding = (attributes.get(name, default).decode() for name, default in (
+        ("mode", b"nearest"), ("coordinate_transformation_mode", b"half_pixel"), ("nearest_mode", b"round_prefer_floor")))
+    forms = {("nearest", "asymmetric", "floor"): {"mode": "nearest"}, ("linear", "half_pixel"): {"mode": "bilinear"},
+             ("linear", "pytorch_half_pixel"): {"mode": "bilinear"}, ("linear", "align_corners"): {"mode": "bilinear", "align_corners": True}}
+    form = (mode, places, rounding) if mode == "nearest" else (mode, places)
+    if form not in forms:
+        raise UnknownOperator(f"Resize of the form {', '.join(form)} has no function of PyTorch here")
     if len(inputs) > 2 and inputs[2] is not None:
-        return functional.interpolate(x, size=ints(inputs[2])[2:], mode=mode)
-    return functional.interpolate(x, scale_factor=[float(one) for one in numpy.asarray(inputs[1])][2:], mode=mode)
+        return functional.interpolate(x, size=ints(inputs[2])[2:], **forms[form])
+    return functional.interpolate(x, scale_factor=[float(one) for one in numpy.asarray(inputs[1])][2:], **forms[form])
 
 
 def cast(x, to, **_):
@@ -122,7 +141,7 @@ def clip(x, low=None, high=None, **attributes):
 
 
 def gather(x, index, axis=0):
-    return torch.index_select(x, axis, index.reshape(-1)).reshape([*x.shape[:axis % x.dim()], *index.shape, *x.shape[axis % x.dim() + 1:]])
+    return x[(slice(None),) * (axis % x.dim()) + (index,)]
 
 
 FUNCTIONS = {
@@ -161,6 +180,7 @@ class OnnxModule(torch.nn.Module):
         values = dict(zip(self.inputs, inputs, strict=True))
         for node in graph.node:
             self.add(node, values, device)
+        self.weights |= {name: torch.from_numpy(numpy.array(self.known[name])).to(device) for name in self.output_names if name in self.known}
 
     def add(self, node, values, device):
         """Computes what is known; other nodes are kept, and run on the example."""
@@ -168,7 +188,8 @@ class OnnxModule(torch.nn.Module):
         if node.op_type == "Constant":
             self.known[node.output[0]] = numpy_helper.to_array(attributes["value"])
         elif node.op_type == "Shape":
-            self.known[node.output[0]] = numpy.array(tuple(self.array_or(values, node.input[0]).shape))
+            shape = tuple(self.array_or(values, node.input[0]).shape)
+            self.known[node.output[0]] = numpy.array(shape[attributes.get("start", 0):attributes.get("end")], numpy.int64)
         elif node.op_type not in FUNCTIONS:
             raise UnknownOperator(f"node `{node.name}`: operator {node.op_type} has no function of PyTorch here")
         elif all(not name or name in self.known for name in node.input):
@@ -201,4 +222,4 @@ class OnnxModule(torch.nn.Module):
         values = dict(zip(self.inputs, given, strict=True))
         for node in self.nodes:
             self.run(node, values)
-        return tuple(values[name] for name in self.output_names)
+        return tuple(self.weights[name] if name in self.weights else values[name] for name in self.output_names)
