@@ -29,9 +29,23 @@ struct Moments {
   Buffer mean, variance;  // with extents of 1 at the axes
 };
 
+// The mean of many elements is taken of their differences from the first of them: rounding in a long sum is a
+// share of the sum, and an image of one colour has no variance.
 Moments MomentsOver(GraphBuilder& g, const std::vector<int64_t>& shape, const std::vector<int64_t>& axes,
                     const ElementValue& value) {
-  const Buffer mean = MeanOver(g, shape, axes, value);
+  constexpr int64_t kMany = 4096;
+  int64_t count = 1;
+  for (int64_t axis : axes) count *= shape[axis];
+  const auto first = [&](Axes at) {
+    for (int64_t axis : axes) at[axis] = IntConst(0);
+    return value(at);
+  };
+  Buffer mean = count <= kMany
+                    ? MeanOver(g, shape, axes, value)
+                    : MeanOver(g, shape, axes, [&](const Axes& at) { return value(at) - first(at); });
+  if (count > kMany)
+    mean = g.Map(mean->shape,
+                 [&, differences = mean](const Axes& at) { return first(at) + Load(differences, at); });
   const Buffer variance = MeanOver(g, shape, axes, [&](const Axes& at) {
     const Expr difference = value(at) - BroadcastLoad(mean, at);
     return difference * difference;

@@ -128,6 +128,17 @@ TEST(GroupNorm, ParametersOfGroupsAndOfChannels) {
   }
 }
 
+// Rounding of a sequential sum of 90 * 90 times 0.7 would be seen behind the division by the root of epsilon.
+TEST(InstanceNorm, AnImageOfOneColourHasNoVariance) {
+  Numbers x = Numbers::Random({1, 2, 90, 90}, 1);
+  for (size_t i = 0; i < x.values.size() / 2; ++i) x.values[i] = 0.7F;
+  OneOperator node("InstanceNormalization", 6);
+  node.Input(kFloat, x).Constant(kFloat, Numbers::Random({2}, 2)).Constant(kFloat, Numbers{{2}, {0.5, 0.25}});
+  const auto results = node.Run(1, DType::kF32);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int64_t i = 0; i < 90 * 90; ++i) ASSERT_NEAR((*results)[0].values[i], 0.5, 1e-4) << i;
+}
+
 TEST(LayerNorm, ScalesThatAreBroadcastAndStatisticsOfTheStashType) {
   const Numbers x = Numbers::Random({2, 3, 4}, 7);
   for (const int64_t axis : {0, 1, 2, -1}) {
