@@ -31,9 +31,11 @@ timed() {
   return "$status"
 }
 
-# Installs the Debian packages, and those of tests/requirements.txt into .venv, which is first in PATH from here on.
+# Installs the Debian packages and those of tests/requirements.txt into .venv, which is first in PATH from here on, and fetches the trained models.
 set_up() {
   bash deploy/packages.sh && bash deploy/python.sh || return
+  # The test of trained models says that it is skipped without them.
+  bash deploy/models.sh || true
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
 }
 
