@@ -255,7 +255,9 @@ class ProgramMaker {
   }
 
   // An input of the launch in whose place its only output can be written; null without one. The launch is the
-  // last to read it, and each element of the output depends on the same element of the input alone.
+  // last to read it, and each element of the output depends on the same element of the input alone. Kernels
+  // take their arguments for apart; the code that they become reads an element before it writes it, once, in
+  // one thread.
   Buffer OverwrittenBy(const KernelLaunch& launch, const Buffer& output, size_t step,
                        const std::unordered_map<const BufferNode*, size_t>& last_steps) const {
     if (launch.kernel < 0 || launch.num_outputs != 1 || launch.tensors.back() != output) return nullptr;
