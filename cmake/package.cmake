@@ -75,6 +75,12 @@ if(benchmark_programs)
   file(GLOB benchmark_scripts ${CMAKE_SOURCE_DIR}/tests/perf/*.py ${CMAKE_SOURCE_DIR}/tests/perf/*.sh)
   list(FILTER benchmark_scripts EXCLUDE REGEX "_test\\.py$|hand_written")
   install(FILES ${benchmark_scripts} DESTINATION tests/perf COMPONENT benchmarks)
+  # models_cpu.sh reads and calls libraries as the tests of models do.
+  set(model_scripts model_library.py ocr_models.py ort_peer.py)
+  list(TRANSFORM model_scripts PREPEND ${CMAKE_SOURCE_DIR}/tests/onnx/)
+  install(FILES ${model_scripts} DESTINATION tests/onnx COMPONENT benchmarks)
+  install(FILES ${CMAKE_SOURCE_DIR}/tests/requirements.txt DESTINATION tests COMPONENT benchmarks)
+  install(FILES ${CMAKE_SOURCE_DIR}/deploy/models.sh DESTINATION deploy COMPONENT benchmarks)
   mycc_install_terms(benchmarks libopenblas0-openmp)
 endif()
 

@@ -5,7 +5,7 @@
 #   deploy/archive.sh [--preset release] [--tests] [--benchmarks] [--nvrtc FOLDER] [--output FOLDER]
 #     --preset P       which build is packed; release if not given
 #     --tests          with the tests that carry the label gpu: `ctest --test-dir mycc-*/tests` runs them where a device is
-#     --benchmarks     with the comparisons with libraries, oneDNN and OpenBLAS: `bash mycc-*/tests/perf/cpu_vs_libraries.sh`
+#     --benchmarks     with the comparisons of tests/perf, oneDNN and OpenBLAS: `bash mycc-*/tests/perf/cpu_vs_libraries.sh`
 #     --nvrtc FOLDER   with CUDA's run-time compiler, for hosts without its toolkit; FOLDER has libnvrtc.so.13
 #     --output FOLDER  where the archive goes; build/PRESET/archive if not given
 set -euo pipefail

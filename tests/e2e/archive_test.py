@@ -107,6 +107,15 @@ class ArchiveTest(unittest.TestCase):
         ran = self.run_program("mycc", "bench", "out/scale.so")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
+    def test_benchmarks_have_all_that_they_import(self):
+        here = {path.stem for path in (self.root / "tests").glob("*/*.py")}
+        known = {path.stem for folder in ("onnx", "perf") for path in (pathlib.Path(__file__).parents[1] / folder).glob("*.py")}
+        for script in (self.root / "tests").glob("*/*.py"):
+            imported = set(re.findall(r"^ *(?:import|from) (\w+)", script.read_text(), re.MULTILINE)) & known
+            with self.subTest(script.name):
+                self.assertEqual(imported - here, set())
+        for path in ("tests/perf/models_cpu.sh", "tests/perf/models_gpu.sh", "tests/requirements.txt", "deploy/models.sh"):
+            self.assertTrue((self.root / path).exists(), path)
 
     def test_compares_with_libraries(self):
         result = subprocess.run(["bash", self.root / "tests/perf/cpu_vs_libraries.sh", "--set", "f32", "--only", "gemm_16x4096|softmax_4x", "--trials", "0",

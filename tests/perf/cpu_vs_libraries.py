@@ -42,11 +42,6 @@ def trial_count(text):
     return int(text)
 
 
-def default_programs():
-    """bin/ of an unpacked archive, where this is in one."""
-    return harness.ROOT / "bin" if (harness.ROOT / "bin/mycc").exists() else harness.ROOT / "build/release/bin"
-
-
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=pathlib.Path, help="the folder of mycc, mycc-tune, peers_cpu, time_artifact and cpu_peaks")
@@ -66,7 +61,7 @@ def parse_arguments(words=None):
     parser.add_argument("--rounds", type=int, default=5, help="how often the programs take turns, up to three times as often where something disturbs them")
     parser.add_argument("--seconds", type=float, default=0.4, help="measuring time of each turn")
     arguments = parser.parse_args(words)
-    arguments.bin = arguments.bin or (arguments.build / "bin" if arguments.build else default_programs())
+    arguments.bin = arguments.bin or (arguments.build / "bin" if arguments.build else harness.default_programs())
     arguments.work = arguments.work or (arguments.build or harness.ROOT / "build") / "cpu_vs_libraries"
     return arguments
 

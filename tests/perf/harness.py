@@ -20,6 +20,11 @@ class BenchmarkError(Exception):
     """Something to tell the user in one line."""
 
 
+def default_programs():
+    """bin/ of an unpacked archive, where this is in one."""
+    return ROOT / "bin" if (ROOT / "bin/mycc").exists() else ROOT / "build/release/bin"
+
+
 def workloads_of(path):
     """Name -> count of the workloads in a .te file, in its order. A comment line `# count N` before a workload is its count."""
     counts, count = {}, 1

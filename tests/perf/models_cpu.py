@@ -26,7 +26,7 @@ LONGEST = 500  # characters of an error that are shown
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=pathlib.Path, metavar="MODEL.onnx", help="models; the six of models_files.py if none is named")
-    parser.add_argument("--bin", type=pathlib.Path, default=harness.ROOT / "build/release/bin", help="the folder of mycc and mycc-tune")
+    parser.add_argument("--bin", type=pathlib.Path, default=harness.default_programs(), help="the folder of mycc and mycc-tune")
     parser.add_argument("--work", type=pathlib.Path, default=harness.ROOT / "build/models_cpu",
                         help="folder of the log, the libraries and results.json")
     parser.add_argument("--target", default="host", help="what is compiled and tuned for")

@@ -7,16 +7,18 @@
 # All options: models_cpu.py --help. Without a model, these are the two of deploy/models.sh, and resnet50, mobilenet_v2, vit_b_16 and bert_base,
 # which are exported into build/models with PyTorch: the one that `python3` of .venv imports, or one that is installed into build/models_venv.
 #
-# Builds the programs first, unless `--bin FOLDER` says where they are. The Python is that of .venv, with the packages of tests/requirements.txt.
+# Builds the programs first, unless `--bin FOLDER` says where they are, or this is in an archive made with `deploy/archive.sh --benchmarks`. The
+# Python is that of .venv, with the packages of tests/requirements.txt; where there is no .venv, it is `python3`.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 python=$root/.venv/bin/python3
+[[ -x $python ]] || python=python3
 if ! "$python" -c 'import ml_dtypes, numpy, onnxruntime' 2>/dev/null; then
-  echo "models_cpu.sh: $python cannot import onnxruntime; install tests/requirements.txt: tests/run.sh does, or" \
+  echo "models_cpu.sh: $python cannot import ml_dtypes, numpy and onnxruntime; install tests/requirements.txt: tests/run.sh does, or" \
     "\`python3 -m venv .venv && .venv/bin/python3 -m pip install -r tests/requirements.txt\`" >&2
   exit 2
 fi
-if [[ " $* " != *" --bin"* && " $* " != *" --help "* ]]; then
+if [[ -e $root/CMakePresets.json && " $* " != *" --bin"* && " $* " != *" --help "* ]]; then
   (cd "$root" && cmake --preset release >/dev/null && cmake --build --preset release --target mycc mycc-tune)
 fi
 exec "$python" -B "$root/tests/perf/models_cpu.py" "$@"

@@ -33,7 +33,7 @@ def batch_sizes(text):
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", type=pathlib.Path, metavar="MODEL.onnx", help="models; the four of export_models.py if none is named")
-    parser.add_argument("--bin", type=pathlib.Path, default=harness.ROOT / "build/release/bin", help="the folder of mycc and mycc-tune")
+    parser.add_argument("--bin", type=pathlib.Path, default=harness.default_programs(), help="the folder of mycc and mycc-tune")
     parser.add_argument("--work", type=pathlib.Path, default=harness.ROOT / "build/models_gpu", help="folder of models, log, libraries and results.json")
     parser.add_argument("--batches", type=batch_sizes, default="1,32", help="batch sizes of the exported models")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1x3x48x192", help="an input's shape, in the models that are named; repeatable")

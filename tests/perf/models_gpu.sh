@@ -7,11 +7,11 @@
 # All options: models_gpu.py --help. Without a model, these are resnet50, mobilenet_v2, vit_b_16 and bert_base of export_models.py. A model that
 # is named runs in PyTorch operator by operator as its file says (onnx_torch.py), compiled in the same way.
 #
-# Builds the programs first, unless `--bin FOLDER` says where they are: on a host with no compiler, the bin/ of an unpacked archive. Python is
-# `python3` with PyTorch, transformers, onnx and onnxscript.
+# Builds the programs first, unless `--bin FOLDER` says where they are, or this is in an archive made with `deploy/archive.sh --benchmarks`. Python
+# is `python3` with PyTorch, transformers, onnx and onnxscript.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-if [[ " $* " != *" --bin"* && " $* " != *" --help "* ]]; then
+if [[ -e $root/CMakePresets.json && " $* " != *" --bin"* && " $* " != *" --help "* ]]; then
   (cd "$root" && cmake --preset release >/dev/null && cmake --build --preset release --target mycc mycc-tune)
 fi
 exec python3 -B "$root/tests/perf/models_gpu.py" "$@"
