@@ -144,15 +144,31 @@ bool SameLinear(const Linear& a, const Expr& b) {
   return difference.terms.empty() && difference.constant == 0;
 }
 
-// The conditions must be exactly the tensor's edges: beyond them the engine reads zeros and writes nothing.
+// Whether elements that fail the condition (those where `condition` is negative) are beyond an edge (where
+// `edge` is negative): edge == k * condition + rest, with rest < k. So is a group of tiles beyond the last
+// one.
+bool IsBeyond(const Linear& condition, const Linear& edge) {
+  if (condition.terms.empty()) return false;
+  const int64_t of_condition = condition.terms.front().second;
+  for (const auto& [atom, coefficient] : edge.terms) {
+    const int64_t k = coefficient / of_condition;
+    if (k < 1 || coefficient % of_condition != 0) continue;
+    const auto rest = RangeOf(Simplify(FromLinear(edge) - FromLinear(condition) * k));
+    if (rest && rest->max < k) return true;
+  }
+  return false;
+}
+
+// The conditions must be the tensor's edges, or hold within them: beyond them the engine reads zeros and
+// writes nothing.
 absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indices, const Buffer& global) {
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
     const std::optional<Linear> linear = AsAtLeastZero(condition);
     bool is_edge = false;
     for (size_t d = 0; linear && d < indices.size(); ++d) {
-      is_edge |=
-          SameLinear(*linear, indices[d]) || SameLinear(*linear, IntConst(global->shape[d] - 1) - indices[d]);
+      for (const Expr& edge : {indices[d], IntConst(global->shape[d] - 1) - indices[d]})
+        is_edge |= SameLinear(*linear, edge) || IsBeyond(*linear, ToLinear(edge));
     }
     if (!is_edge)
       return Refuse(

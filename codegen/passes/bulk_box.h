@@ -21,8 +21,7 @@ struct BulkBox {
 
 // `body` is a Copy's: a nest of loops around one store. FailedPrecondition when the copy engine cannot
 // execute it: irregular steps, a different order of dimensions, rows that are not 16-byte aligned, or a
-// condition other than the tensor's own edge (outside of the tensor the engine reads zeros and writes
-// nothing).
+// condition that fails within the tensor (outside of it the engine reads zeros and writes nothing).
 absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body);
 
 }  // namespace mycc

@@ -66,6 +66,23 @@ TEST(TensorCoreTest, WarpSpecializedRing) {
   CheckCode(kGemm, WarpSpecialized(), Sm90a());
 }
 
+// Tiles of rows in pairs, of which the last has one tile: no tile of the result is stored by one thread.
+TEST(TensorCoreTest, TheCopyEngineStoresTilesOfAPartialGroup) {
+  const std::string workload = absl::StrReplaceAll(kGemm, {{"200", "328"}});
+  const std::string steps = absl::StrReplaceAll(
+      WarpSpecialized(),
+      {{"reorder([t3.a0.0, t3.a1.0,", "split(t3.a0.0, [2])\nreorder([t3.a0.0.0, t3.a1.0, t3.a0.0.1,"},
+       {"fuse([t3.a0.0, t3.a1.0])", "fuse([t3.a0.0.0, t3.a1.0, t3.a0.0.1])"},
+       {"t3.a0.0+a1.0", "t3.a0.0.0+a1.0+a0.0.1"}});
+  CheckMeaning(workload, steps, Sm90a());
+  CheckCode(workload, steps, Sm90a());
+  const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(CanonicalWorkload(workload), steps, Sm90a());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, Sm90a(), "k");
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_THAT(program->source, HasSubstr("bulk_store_2d(map"));
+}
+
 TEST(TensorCoreTest, GroupsTakeTurns) {
   const std::string steps = absl::StrReplaceAll(
       WarpSpecialized(),
