@@ -140,22 +140,6 @@ double Waves(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
   return static_cast<double>(waves);
 }
 
-// Few tiles with long sums: most multiprocessors would be idle, unless several share a tile.
-bool SharesTiles(const Plan& plan, const Values& v) {
-  constexpr int64_t kFewestSteps = 16;
-  return plan.Legal(v) && 2 * plan.GridTiles(v) <= plan.target.sms && plan.Steps(v) >= kFewestSteps;
-}
-
-// The time of a tile that several multiprocessors share, of that by one alone.
-double SharedTime(const Plan& plan, const Values& v) {
-  constexpr double kOfSum = 0.04;
-  const StreamKGroups groups = plan.Groups(v);
-  if (groups.groups == 0) return 1;
-  const double share =
-      static_cast<double>(plan.GridTiles(v)) / static_cast<double>(groups.groups * groups.members);
-  return share + kOfSum / share;
-}
-
 struct TileDefault {
   int64_t bm = 64, bn = 64, warpgroups = 1;
   bool swap = false;
@@ -174,16 +158,13 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
         if (plan.Sums(bm / warpgroups, bn) > 144) continue;
         // Bytes of operands for each product, against what shared memory and L2 bring.
         const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
-        double cost = Waves(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
+        const double cost = Waves(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
         Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
                     {"swap", swap}, {"stages", 3}, {"epilogue", 0},
                     {"persist", 0}, {"group", 1},  {"split", 1},
                     {"panels", 1},  {"groups", 1}, {"repack", repack},
                     {"cluster", 1}};
-        if (!plan.Legal(v)) continue;
-        v["persist"] = kStream;
-        if (SharesTiles(plan, v)) cost *= SharedTime(plan, v);
-        if (best_cost != 0 && cost >= best_cost) continue;
+        if (!plan.Legal(v) || (best_cost != 0 && cost >= best_cost)) continue;
         best = {bm, bn, warpgroups, swap};
         best_cost = cost;
       }
@@ -272,12 +253,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
   part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
   part.Decide("group", groups, default_group);
-  Values shared = v;
-  shared["group"] = default_group;
-  shared["stages"] = MostStages(plan, v);
-  shared["persist"] = kStream;
-  const bool stream = SharesTiles(plan, shared);
-  part.Decide("persist", {0, 1, kStream}, stream ? kStream : persist ? 1 : 0, false);
+  part.Decide("persist", {0, 1, kStream}, persist, false);
   part.Decide("epilogue", bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue, false);
   part.Decide("swap", {0, 1}, tile.swap, false);
   part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(v), coarse, target), 1);
