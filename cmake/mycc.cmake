@@ -45,6 +45,8 @@ target_compile_options(mycc_options INTERFACE -Wall -Wextra -Wno-missing-field-i
   $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-braces>
   # In a batch, GCC takes the file that it includes for a header.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${MYCC_FROM_EMPTY}>>:-Wno-subobject-linkage>
+  # GCC 12 takes LLVM's own operators new and delete for a mismatch.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>
   # GCC 12 sees overlapping and oversized copies in optimised std::string code that are not there (its bugs 105651 and 105329).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 target_include_directories(mycc_options INTERFACE ${CMAKE_SOURCE_DIR})

@@ -66,7 +66,7 @@ TEST(TensorCoreTest, WarpSpecializedRing) {
   CheckCode(kGemm, WarpSpecialized(), Sm90a());
 }
 
-// Tiles of rows in pairs, of which the last has one tile: no tile of the result is stored by one thread.
+// Tiles of rows in pairs; the last pair has one tile: no tile of the result is stored by one thread.
 TEST(TensorCoreTest, TheCopyEngineStoresTilesOfAPartialGroup) {
   const std::string workload = absl::StrReplaceAll(kGemm, {{"200", "328"}});
   const std::string steps = absl::StrReplaceAll(

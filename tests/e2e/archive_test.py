@@ -50,7 +50,7 @@ class ArchiveTest(unittest.TestCase):
 
     def test_holds_programs_libraries_and_words(self):
         self.assertEqual(sorted(path.name for path in self.root.iterdir()),
-                         ["LICENSE", "README.md", "bin", "docs", "examples", "lib", "licenses", "python", "share", "tests"])
+                         ["LICENSE", "README.md", "bin", "deploy", "docs", "examples", "lib", "licenses", "python", "share", "tests"])
         self.assertEqual(sorted(path.name for path in (self.root / "bin").iterdir()), ["cpu_peaks", "mycc", "mycc-tune", "peers_cpu", "time_artifact"])
         for package in ("libgrpc29", "libstdc++6", "libxgboost0", "libdnnl2", "libopenblas0-openmp"):
             self.assertIn("opyright", (self.root / "licenses" / package).read_text())

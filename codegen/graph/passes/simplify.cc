@@ -72,7 +72,7 @@ class ExactDivisors {
     return e.op == Op::kCast && !IsFloat(e.dtype) && e.dtype != DType::kBool && IsFloat(e.args[0]->dtype);
   }
 
-  // Quotients of which an integer is computed by arithmetic that is exact where theirs is.
+  // Notes quotients that become integers by arithmetic which is exact where theirs is.
   void Note(const Expr& e) {
     if (e->op == Op::kDiv) divisors_.insert(e->args[1].get());
     if (e->op == Op::kLoad) rounded_.insert(e->buffer.get());

@@ -1,5 +1,5 @@
 // Reshapes of moved elements: a slice, a transpose or both, and then a reshape, are often one view of the
-// tensor in front of them, whose dimensions are apart by so many elements each. Such a reshape becomes a
+// tensor in front of them: each dimension has a fixed distance between its elements. Such a reshape becomes a
 // stage that reads that tensor in a shape which has the view's dimensions. Products read through it, where a
 // reshape would need the moved elements in memory: exporters of attention write the heads of queries so.
 //

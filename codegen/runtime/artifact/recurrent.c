@@ -79,8 +79,8 @@ typedef float Floats __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(16)));
 enum { kFloats = 4 };
 
-// 2^n and exp(r) - 1, where x = n * log(2) + r and r is at most log(2) / 2: a series of which the next term
-// is below the last bit. |x| is at most 87, or x is NaN, and then so is `rest`.
+// 2^n and exp(r) - 1, where x = n * log(2) + r and r is at most log(2) / 2: a series,
+// whose next term is below the last bit. |x| is at most 87, or x is NaN, and then so is `rest`.
 static void SplitExp(Floats x, Floats* power, Floats* rest) {
   const float magic = 12582912;  // 1.5 * 2^23: the lowest bits of a sum are those of the rounded number
   const Floats rounded = x * 1.44269504F + magic, n = rounded - magic;
