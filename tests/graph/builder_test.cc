@@ -188,7 +188,7 @@ TEST(GraphBuilderTest, FoldsNoMoreThanTakesSeconds) {
   while (folded < 1000 && b.ValueOf(element(folded)) != nullptr) ++folded;
   EXPECT_GE(folded, 16);
   EXPECT_LE(folded, 32);
-  // What shapes need is still computed.
+  // Arithmetic on shapes is still computed.
   const Buffer small = b.Ints({1, 2, 3});
   EXPECT_NE(b.ValueOf(b.Map({3}, [&](const Axes& a) { return Load(small, a) + IntConst(1); })), nullptr);
 }

@@ -1,7 +1,6 @@
 // Factors of channels behind a product go into its weights, where nothing else sees what stands between.
 #include <gmock/gmock.h>
 
-
 #include "codegen/graph/passes/passes.h"
 #include "tests/graph/graph_cases.h"
 

@@ -1,7 +1,6 @@
 // The passes that change where elements are: reshapes, images with channels last, transposes.
 #include <gmock/gmock.h>
 
-
 #include "codegen/graph/passes/passes.h"
 #include "tests/graph/graph_cases.h"
 
