@@ -20,7 +20,7 @@ namespace mycc {
 namespace {
 
 constexpr const char* kModule = "f32";
-constexpr uint64_t kInputsSeed = 0;  // the one of `mycc run`
+constexpr uint64_t kInputsSeed = 0;  // the same as in `mycc run`
 
 // Writes the library of the model without mixed precision, and returns its file.
 absl::StatusOr<std::string> BuildF32(const std::string& folder, const KernelSource& source,

@@ -69,7 +69,7 @@ class JobLedger {
     return state.first_seconds > 0 ? state.best_seconds / state.first_seconds : 0;
   }
 
-  // It is a kernel that hardly adds to its model's latency, as far as that is known.
+  // Whether the task's known time is a negligible share of its model's latency.
   bool is_negligible(uint32_t task) const;
 
   // The time that the log knew for a task that is not searched.

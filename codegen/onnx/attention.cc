@@ -43,8 +43,8 @@ absl::Status CheckHeads(const NodeImport& n, const HeadVectors& q, const HeadVec
                                "one size, and a multiple of the keys' heads"));
 }
 
-// Where a head of keys serves several of queries, these are rows of one product: beside the positions when
-// they lie side by side, else an axis of their own.
+// Query heads that share a head of keys are rows of one product. They join the positions when they lie side
+// by side; else they have an axis of their own.
 Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k, double scale) {
   const int64_t batch = q.batch(), heads = k.heads(), group = q.heads() / heads, queries = q.positions();
   const int64_t keys = k.positions(), size = q.size();

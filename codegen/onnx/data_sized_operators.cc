@@ -112,7 +112,8 @@ SliceValue SliceAt(const NDArray& x, int64_t outer, int64_t extent, int64_t inne
   return slice;
 }
 
-// Where each value occurs first, which of these each slice has, and how often it occurs.
+// `first` and `count` are of each distinct slice: its first place, and how often it occurs. `number` is of
+// each slice: the distinct one that it equals.
 struct UniqueSlices {
   std::vector<int64_t> first, number, count;
 };

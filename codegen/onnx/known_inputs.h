@@ -1,5 +1,5 @@
 // The inputs of a model whose values are known when it is compiled. Internal to this folder. Thread rule:
-// pure functions, as far as the options' values are.
+// pure functions, if the functions in the options' values are pure.
 #pragma once
 
 #include <map>

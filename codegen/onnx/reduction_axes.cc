@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<int64_t>> KnownAxes(const NodeImport& n) {
   return n.AxesOf(std::move(axes), rank);
 }
 
-// As many axes as the input names, in all ways that give the declared shape.
+// All sets of axes, of the number that the input names, that give the declared shape.
 absl::StatusOr<std::vector<ReducedAxes>> Candidates(const NodeImport& n) {
   const std::vector<int64_t>* declared = n.DeclaredShape(0);
   if (declared == nullptr || n.Rank(1) != 1 || !IsInt(n.Type(1))) return n.NotKnown(1);

@@ -11,7 +11,7 @@
 namespace mycc::onnx {
 namespace {
 
-// Where the sums of a type are made: integers whose results are floats, in f64.
+// The type in which sums of a type are computed. Integers with float results are summed in f64.
 DType SumTypeOf(DType dtype, bool is_float_function) {
   if (!IsFloat(dtype)) return is_float_function ? DType::kF64 : dtype;
   return WideTypeOf(dtype);

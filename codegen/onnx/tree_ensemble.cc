@@ -116,7 +116,8 @@ absl::StatusOr<Forest> ReadForest(const NodeImport& n) {
   if (forest.roots.empty()) return n.Refuse("has no trees; expected some");
   MYCC_RETURN_IF_ERROR(ReadMembers(n, &forest));
   if (forest.MostMembers() > kMostTableEntries / forest.places())
-    return n.NotSupported(absl::StrCat("a set of ", forest.MostMembers(), " members among so many nodes"));
+    return n.NotSupported(
+        absl::StrCat("a set of ", forest.MostMembers(), " members with ", forest.places(), " nodes"));
   const auto places = static_cast<size_t>(forest.places());
   forest.features.resize(places);
   forest.tests.resize(places);

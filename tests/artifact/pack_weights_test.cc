@@ -1,4 +1,4 @@
-// Where the constants of a model lie in its library.
+// The places of a model's constants in its library.
 #include "codegen/artifact/pack_weights.h"
 
 #include <gmock/gmock.h>

@@ -40,7 +40,7 @@ class CompletionTest(unittest.TestCase):
             self.assertEqual(self.bash(f"{command} --val"), ["--value"])
         self.assertEqual(self.bash("mycc-tune log list --new"), ["--newest"])
         self.assertEqual(self.bash("mycc-tune log gc --new"), [])
-        self.assertEqual(self.bash("mycc compile --tuning-s"), [], "what is reserved is not offered")
+        self.assertEqual(self.bash("mycc compile --tuning-s"), [], "reserved options are not offered")
         self.assertEqual(self.bash("mycc tasks --col"), ["--color"])
 
     def test_values(self):

@@ -73,7 +73,7 @@ TEST(FoldScalesTest, ADepthwiseConvolution) {
 }
 
 TEST(FoldScalesTest, WeightsWithTheirChannelsInTheMiddle) {
-  // As a transposed convolution has them.
+  // A transposed convolution stores its weights so.
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {2, 3, 8}), weights = Weights(&b, {3, 4, 2});
   const Buffer y = b.Reduce(ReduceOp::kSum, {2, 4, 16}, {3, 2}, [&](const Axes& a, const Axes& r) {

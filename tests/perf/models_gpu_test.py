@@ -1,4 +1,4 @@
-"""models_gpu.py as far as it needs no GPU: the models that it compares, the commands that it runs, its figures. python3 models_gpu_test.py"""
+"""Tests the parts of models_gpu.py that need no GPU: its models, its commands and its figures. python3 models_gpu_test.py"""
 
 import argparse
 import contextlib

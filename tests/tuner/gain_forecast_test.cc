@@ -63,7 +63,7 @@ TEST(GainForecastTest, AMinuteWithoutAnyGainPromisesNone) {
   EXPECT_GT(ForecastMinute({}, {Measured(1, best)}, Every(10, 8), 80)->gain_seconds, 0);
 }
 
-// The other's second generation gained a fifth: so will the one of the task that has had none.
+// One task's second generation gained a fifth. The forecast expects the same of a task without a second one.
 TEST(GainForecastTest, ATaskThatWasMeasuredOnceIsExpectedToBeLikeTheOthers) {
   std::vector<std::optional<double>> stalled(40, 0.8);
   stalled[0] = 1.0;
