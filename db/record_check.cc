@@ -40,8 +40,9 @@ absl::Status CheckTexts(const Message& message, const std::string& prefix) {
 bool IsTime(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
 absl::Status CheckTiming(const v1::Timing& timing) {
-  if (timing.protocol() != v1::TIMING_PROTOCOL_WARM && timing.protocol() != v1::TIMING_PROTOCOL_COLD) {
-    return Bad("result.timing.protocol", "is not set; expected warm or cold");
+  if (timing.protocol() == v1::TIMING_PROTOCOL_UNSPECIFIED ||
+      !v1::TimingProtocol_IsValid(timing.protocol())) {
+    return Bad("result.timing.protocol", "is not set; expected warm, cold or model");
   }
   if (!IsTime(timing.seconds())) {
     return Bad("result.timing.seconds",

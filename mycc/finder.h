@@ -39,9 +39,9 @@ std::string PaintedReason(const std::string& reason);
 class ScheduleFinder {
  public:
   // `log` may be null: everything misses.
-  ScheduleFinder(const TuningLog* log, Target target)
+  ScheduleFinder(const TuningLog* log, Target target, KernelUse use = KernelUse::kAlone)
       : log_(log),
-        protocols_(ProtocolsOf(target, v1::TIMING_PROTOCOL_UNSPECIFIED)),
+        protocols_(ProtocolsOf(target, v1::TIMING_PROTOCOL_UNSPECIFIED, use)),
         target_(std::move(target)) {}
 
   // Errors are those of a damaged log, and of a workload whose default schedule cannot be compiled.

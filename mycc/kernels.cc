@@ -50,6 +50,10 @@ ChooseGroupings Fastest(const ScheduleFinder& finder) {
   return [&finder](const ModelProgram& program) { return FastestGroupings(program, finder); };
 }
 
+KernelUse UseOf(const KernelSource& source) {
+  return IsModel(source.model.file) ? KernelUse::kInModel : KernelUse::kAlone;
+}
+
 // Null without a log.
 absl::StatusOr<std::unique_ptr<TuningLog>> OpenLog(const std::string& file) {
   if (file.empty()) return nullptr;
@@ -93,7 +97,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
-  const ScheduleFinder finder(log.get(), kernels.target);
+  const ScheduleFinder finder(log.get(), kernels.target, UseOf(source));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
                         WorkloadsOf(source, Fastest(finder), &kernels));
   if (!source.trace.empty() && workloads.size() != 1) {
@@ -115,7 +119,7 @@ absl::StatusOr<Kernels> ResolveProgram(const KernelSource& source) {
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
-  const ScheduleFinder finder(log.get(), kernels.target);
+  const ScheduleFinder finder(log.get(), kernels.target, UseOf(source));
   MYCC_RETURN_IF_ERROR(WorkloadsOf(source, Fastest(finder), &kernels).status());
   return kernels;
 }

@@ -52,6 +52,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const Tasks tasks, ReadTasks(options.model, target));
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol asked, ReadProtocol(options.cache));
   MYCC_ASSIGN_OR_RETURN(const Lookup look_up, OpenLookup(options));
+  const KernelUse use = IsModel(options.model.file) ? KernelUse::kInModel : KernelUse::kAlone;
   std::vector<std::string> missing;
   std::vector<StoredRecord> found;
   for (const Workload& workload : tasks.workloads) {
@@ -60,7 +61,7 @@ absl::Status BestCommand(const BestOptions& options, std::ostream& out) {
     request.set_target(PrintTarget(target));
     request.set_top(options.top);
     std::vector<StoredRecord> records;
-    for (const v1::TimingProtocol protocol : ProtocolsOf(target, asked)) {
+    for (const v1::TimingProtocol protocol : ProtocolsOf(target, asked, use)) {
       request.set_protocol(protocol);
       MYCC_ASSIGN_OR_RETURN(records, look_up(request));
       if (!records.empty()) break;

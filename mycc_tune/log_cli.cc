@@ -82,8 +82,8 @@ std::shared_ptr<FilterWords> AddFilter(CLI::App* app, RecordFilter* filter) {
   app->add_option("--worker", filter->worker, "only records measured by this worker");
   app->add_option("--status", words->statuses, "only records with this status; repeatable")
       ->check(OneOf(StatusWords()));
-  app->add_option("--cache", words->cache, "only records timed with warm or with cold caches")
-      ->check(OneOf({"warm", "cold"}));
+  app->add_option("--cache", words->cache, "only records timed with warm or cold caches, or as in a model")
+      ->check(OneOf({"warm", "cold", "model"}));
   return words;
 }
 

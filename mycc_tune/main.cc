@@ -116,8 +116,10 @@ void AddTune(CLI::App* app, Command* command) {
                   "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
       ->type_name("SHARE");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
-  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
-      ->check(OneOf({"warm", "cold"}));
+  sub->add_option("--cache", options->cache,
+                  "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
+                  "model on a CPU, else warm")
+      ->check(OneOf({"warm", "cold", "model"}));
   sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
       ->check(OneOf({"evolutionary", "random", "grid"}))
       ->capture_default_str();
@@ -166,8 +168,10 @@ void AddBest(CLI::App* app, Command* command) {
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "timed with warm or cold caches; cold on a GPU if not given")
-      ->check(OneOf({"warm", "cold"}));
+  sub->add_option(
+         "--cache", options->cache,
+         "timed with warm or cold caches, or as in a model; if not given, the usual ones, the best first")
+      ->check(OneOf({"warm", "cold", "model"}));
   sub->add_option("--top", options->top, "number of schedules for each workload")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -186,8 +190,10 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->add_option("--target", options->target, "host, cuda:0, a preset's name, or `v1 cpu mcpu=...`")
       ->type_name("TARGET")
       ->capture_default_str();
-  sub->add_option("--cache", options->cache, "time with warm or cold caches; cold on a GPU if not given")
-      ->check(OneOf({"warm", "cold"}));
+  sub->add_option("--cache", options->cache,
+                  "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
+                  "model on a CPU, else warm")
+      ->check(OneOf({"warm", "cold", "model"}));
   sub->add_option("--seed", options->seed, "seed of the random inputs")
       ->check(NotWhole)
       ->capture_default_str();

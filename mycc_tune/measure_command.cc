@@ -62,11 +62,13 @@ absl::Status MeasureCommand(const MeasureOptions& options, std::ostream& out) {
     return absl::InvalidArgumentError(absl::StrCat(options.trace, ": ", parsed.message()));
   }
   MYCC_ASSIGN_OR_RETURN(const v1::TimingProtocol protocol, ReadProtocol(options.cache));
+  if (protocol == v1::TIMING_PROTOCOL_MODEL && target.kind != TargetKind::kCpu)
+    return Misuse(absl::StrCat("--cache model: it is for CPUs; the target is ", PrintTarget(target)));
   v1::Assignment assignment;
   assignment.set_workload(PrintWorkload(workloads[0]));
   assignment.set_target(PrintTarget(target));
   assignment.set_trace(trace);
-  assignment.set_protocol(ProtocolFor(target, protocol));
+  assignment.set_protocol(ProtocolFor(target, protocol, KernelUse::kAlone));
   assignment.set_seed(options.seed);
   LocalMeasurer measurer;
   MYCC_ASSIGN_OR_RETURN(const v1::MeasureResult result, measurer.Measure(assignment));

@@ -61,6 +61,7 @@ std::string ProtocolName(v1::TimingProtocol protocol) {
   switch (protocol) {
     case v1::TIMING_PROTOCOL_WARM: return "warm";
     case v1::TIMING_PROTOCOL_COLD: return "cold";
+    case v1::TIMING_PROTOCOL_MODEL: return "model";
     default: return absl::StrCat("protocol_", static_cast<int>(protocol));
   }
 }
@@ -68,8 +69,9 @@ std::string ProtocolName(v1::TimingProtocol protocol) {
 absl::StatusOr<v1::TimingProtocol> ParseProtocolName(const std::string& name) {
   if (name == "warm") return v1::TIMING_PROTOCOL_WARM;
   if (name == "cold") return v1::TIMING_PROTOCOL_COLD;
+  if (name == "model") return v1::TIMING_PROTOCOL_MODEL;
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown timing protocol \"", name, "\"; expected warm or cold"));
+      absl::StrCat("unknown timing protocol \"", name, "\"; expected warm, cold or model"));
 }
 
 bool IsInfrastructureFailure(v1::MeasureStatus status) {

@@ -1,4 +1,4 @@
-// The timing protocols (warm or cold caches) that count for a target. Pure functions.
+// The timing protocols (warm or cold caches, or those of a model) that count for a target. Pure functions.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,15 @@
 
 namespace mycc {
 
+// Where a kernel is used: called by itself, or as one of a model's.
+enum class KernelUse { kAlone, kInModel };
+
 // The protocol that was asked for, or the usual one of the target: cold caches on a GPU, where a kernel's
-// data seldom fit into them, warm ones on a CPU.
-v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked);
+// data seldom fit into them; on a CPU warm ones for a kernel alone, and those of a model in a model.
+v1::TimingProtocol ProtocolFor(const Target& target, v1::TimingProtocol asked, KernelUse use);
 
 // The protocols under which a schedule is looked for, the best first: the one that was asked for alone, or
-// the usual one and then the other, so that a log that was tuned with the other alone still serves.
-std::vector<v1::TimingProtocol> ProtocolsOf(const Target& target, v1::TimingProtocol asked);
+// the usual one and then the others, so that a log that was tuned with those alone still serves.
+std::vector<v1::TimingProtocol> ProtocolsOf(const Target& target, v1::TimingProtocol asked, KernelUse use);
 
 }  // namespace mycc

@@ -24,7 +24,7 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
 absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
   const LogKey key{request.workload_hash(), PrintTarget(target)};
-  const v1::TimingProtocol protocol = ProtocolFor(target, request.protocol());
+  const v1::TimingProtocol protocol = ProtocolFor(target, request.protocol(), KernelUse::kAlone);
   const int top = static_cast<int>(std::clamp(request.top(), 1u, kMostBest));
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log.TopK(key, protocol, top));
   v1::BestResponse response;

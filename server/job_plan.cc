@@ -12,7 +12,6 @@
 #include "codegen/workload/parse.h"
 #include "codegen/workload/print.h"
 #include "proto/names.h"
-#include "proto/timing_protocol.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -55,7 +54,10 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.key.workload_name = workload.name;
   MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job.target() : spec.target()));
   task.key.target = PrintTarget(task.target);
-  task.protocol = ProtocolFor(task.target, job.protocol());
+  task.protocol = ProtocolFor(task.target, job.protocol(), UseOf(job));
+  if (task.protocol == v1::TIMING_PROTOCOL_MODEL && task.target.kind != TargetKind::kCpu)
+    return Expected(absl::StrCat(origin, " is to be timed as in a model on ", task.key.target),
+                    "a CPU, or the protocol cold or warm");
   const int64_t count = spec.count() > 0 ? spec.count() : workload.count;
   task.count = spec.is_alternative() ? 0 : count;
   task.weight = static_cast<double>(count) * (spec.is_alternative() ? kWeightOfAlternative : 1);
@@ -115,6 +117,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
   }
   return plan;
 }
+
+KernelUse UseOf(const v1::JobSpec& spec) { return spec.is_model() ? KernelUse::kInModel : KernelUse::kAlone; }
 
 double WeightOf(const v1::StoredTask& task) {
   return task.weight() > 0 ? task.weight() : static_cast<double>(task.count());

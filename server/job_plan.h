@@ -11,6 +11,7 @@
 #include "codegen/workload/workload.h"
 #include "db/record_table.h"
 #include "proto/job_state.pb.h"
+#include "proto/timing_protocol.h"
 #include "proto/tuning.pb.h"
 
 namespace mycc {
@@ -31,6 +32,9 @@ struct JobPlan {
 
 // InvalidArgument names the fault and what was expected.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+
+// How the workloads of a job are used.
+KernelUse UseOf(const v1::JobSpec& spec);
 
 // The weight of a task in the search.
 double WeightOf(const v1::StoredTask& task);

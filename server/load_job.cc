@@ -8,7 +8,6 @@
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/parse.h"
 #include "proto/names.h"
-#include "proto/timing_protocol.h"
 #include "server/final_round.h"
 
 namespace mycc {
@@ -38,7 +37,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     PlannedTask planned;
     MYCC_ASSIGN_OR_RETURN(planned.workload, ParseWorkload(task.key.workload, "the log"));
     MYCC_ASSIGN_OR_RETURN(planned.target, ParseTarget(task.key.target));
-    planned.protocol = ProtocolFor(planned.target, spec.protocol());
+    planned.protocol = ProtocolFor(planned.target, spec.protocol(), UseOf(spec));
     planned.key = std::move(task.key);
     planned.count = stored.count();
     planned.weight = WeightOf(stored);

@@ -53,7 +53,7 @@ absl::Status KeepLateResult(JobStore* store, FinishedTrial* finished, Expectatio
   const KeyText& key = tasks[id.task].key;
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(key.workload, "the log"));
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(key.target));
-  source.protocol = ProtocolFor(target, stored.spec().protocol());
+  source.protocol = ProtocolFor(target, stored.spec().protocol(), UseOf(stored.spec()));
   source.least_seconds = LeastSeconds(workload, target);
   MYCC_RETURN_IF_ERROR(CheckResult(finished->result, source));
   if (finished->result.status() != v1::MEASURE_STATUS_OK) {

@@ -74,6 +74,18 @@ void KernelCall::PoisonOutputs() {
   }
 }
 
+Chain KernelCall::ChainOf(int threads, int64_t cache_bytes) {
+  std::vector<MemorySpan> inputs_and_outputs, constants;
+  for (int i = 0; i < arguments_.size(); ++i) {
+    const DLTensor& view = *arguments_.call_args()[i];
+    int64_t bytes = (int64_t{view.dtype.bits} * view.dtype.lanes + 7) / 8;
+    for (int dim = 0; dim < view.ndim; ++dim) bytes *= view.shape[dim];
+    const MemorySpan span{static_cast<uint8_t*>(view.data), bytes};
+    (arguments_.arg(i).kind == "const" ? constants : inputs_and_outputs).push_back(span);
+  }
+  return Chain(threads, std::move(inputs_and_outputs), constants, cache_bytes);
+}
+
 std::vector<Repetition::Output> KernelCall::outputs() const {
   std::vector<Repetition::Output> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i) outputs.push_back({output_tensors_[i], outputs_[i].data()});

@@ -12,6 +12,7 @@
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
 #include "codegen/workload/workload.h"
+#include "worker/chain.h"
 #include "worker/repetition.h"
 
 namespace mycc {
@@ -49,6 +50,9 @@ class KernelCall {
   absl::Status Call() { return arguments_.Call(); }
   // Calls without checks, for timing: an earlier call was checked.
   void CallUnchecked() { entry_(arguments_.call_args().data(), arguments_.size(), nullptr); }
+
+  // Its memory as the model protocol treats it.
+  Chain ChainOf(int threads, int64_t cache_bytes);
 
   const uint8_t* output(int index) const { return outputs_[index].data(); }
   std::vector<Repetition::Output> outputs() const;

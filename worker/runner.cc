@@ -2,6 +2,8 @@
 // kernel.
 #include "worker/runner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -16,6 +18,7 @@
 #include "codegen/workload/parse.h"
 #include "proto/proof.h"
 #include "worker/baseline_kernel.h"
+#include "worker/chain.h"
 #include "worker/kernel_call.h"
 #include "worker/repetition.h"
 #include "worker/strain.h"
@@ -143,6 +146,13 @@ v1::RunnerResponse FailureOf(const absl::Status& repeated) {
                  std::string(repeated.message()));
 }
 
+// The bytes of a core's own cache.
+int64_t CoreCacheBytes() {
+  constexpr int64_t kUsual = 1 << 20;
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : kUsual;
+}
+
 // Times the candidates beside the baseline, several of them in turn.
 std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<KernelCall*>& candidates) {
   TimingPlan plan;
@@ -152,17 +162,21 @@ std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<Ke
   std::vector<char> flushed(
       plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
   char fill = 0;
-  const auto flush = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
-  std::vector<std::function<void()>> calls;
-  calls.reserve(candidates.size());
-  for (KernelCall* const candidate : candidates)
-    calls.emplace_back([candidate] { candidate->CallUnchecked(); });
+  std::vector<TimedCall> calls;
+  for (KernelCall* const candidate : candidates) {
+    TimedCall& timed = calls.emplace_back(TimedCall{[candidate] { candidate->CallUnchecked(); }});
+    if (plan.protocol == v1::TIMING_PROTOCOL_COLD)
+      timed.before = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
+    if (plan.protocol != v1::TIMING_PROTOCOL_MODEL) continue;
+    const auto chain = std::make_shared<Chain>(candidate->ChainOf(request.threads(), CoreCacheBytes()));
+    timed.before = [chain] { chain->Place(); };
+  }
   const absl::StatusOr<std::vector<v1::Timing>> timings = TimeUndisturbed(
       kTimingAttempts, request.usual_baseline_seconds(),
       [&request] { return TimeBaseline(request.threads()); },
       [&] {
-        return calls.size() == 1 ? std::vector<v1::Timing>{TimeCalls(plan, calls[0], flush, Now)}
-                                 : TimeCallsInTurn(plan, calls, flush, Now);
+        return calls.size() == 1 ? std::vector<v1::Timing>{TimeCalls(plan, calls[0], Now)}
+                                 : TimeCallsInTurn(plan, calls, Now);
       });
   return *timings;  // neither can fail on a CPU
 }

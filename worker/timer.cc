@@ -47,21 +47,21 @@ MedianInterval MedianOf(std::vector<double> samples) {
 }
 
 int CallsPerSample(v1::TimingProtocol protocol, double call_seconds) {
-  if (protocol == v1::TIMING_PROTOCOL_COLD) return 1;
+  if (protocol != v1::TIMING_PROTOCOL_WARM) return 1;
   const double calls = std::ceil(kSampleSeconds / std::max(call_seconds, 1e-9));
   return std::clamp(static_cast<int>(calls), 1, kMaxCallsPerSample);
 }
 
-v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
-                     const std::function<void()>& flush, const std::function<double()>& now) {
-  const bool cold = plan.protocol == v1::TIMING_PROTOCOL_COLD;
+double SampleOf(const TimedCall& timed, int calls, const std::function<double()>& now) {
+  if (timed.before) timed.before();
+  const double begin = now();
+  for (int i = 0; i < calls; ++i) timed.call();
+  return (now() - begin) / calls;
+}
+
+v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now) {
   const double start = now();
-  const auto sample = [&](int calls) {
-    if (cold) flush();
-    const double begin = now();
-    for (int i = 0; i < calls; ++i) call();
-    return (now() - begin) / calls;
-  };
+  const auto sample = [&](int calls) { return SampleOf(timed, calls, now); };
   // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call
   // takes.
   sample(1);

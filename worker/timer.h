@@ -29,16 +29,24 @@ struct MedianInterval {
 // REQUIRES: samples is not empty.
 MedianInterval MedianOf(std::vector<double> samples);
 
-// The number of calls in a sample, for a kernel that takes about `call_seconds`: one after a flush, else as
-// many as the clock's precision needs.
+// The number of calls in a sample, for a kernel that takes about `call_seconds`: with warm caches as many as
+// the clock's precision needs, else one.
 int CallsPerSample(v1::TimingProtocol protocol, double call_seconds);
 
-// Times `call`. A sample is the mean of its calls; cold: after `flush`. `now` is in seconds.
+// A call to time, and what brings memory into the protocol's state.
+struct TimedCall {
+  std::function<void()> call;
+  std::function<void()> before = nullptr;  // each sample, untimed
+};
+
+// The seconds of one sample: the mean of `calls` calls.
+double SampleOf(const TimedCall& timed, int calls, const std::function<double()>& now);
+
+// Times a call. A sample is the mean of its calls. `now` is in seconds.
 //
 // A candidate that is clearly slower than `best_seconds` is dropped after a probe, with few samples and a
 // wide interval.
-v1::Timing TimeCalls(const TimingPlan& plan, const std::function<void()>& call,
-                     const std::function<void()>& flush, const std::function<double()>& now);
+v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now);
 
 // The same for a device that takes several samples at a time, by `batch`. The first batch warms it up, unless
 // `probe_seconds`, the time of one earlier call, shows that the candidate is far slower.

@@ -71,34 +71,26 @@ absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
   return TimingsOf(plan.protocol, turns);
 }
 
-std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan,
-                                        const std::vector<std::function<void()>>& calls,
-                                        const std::function<void()>& flush,
+std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan, const std::vector<TimedCall>& calls,
                                         const std::function<double()>& now) {
-  const bool cold = plan.protocol == v1::TIMING_PROTOCOL_COLD;
-  const auto sample = [&](const std::function<void()>& call, int repeats) {
-    if (cold) flush();
-    const double begin = now();
-    for (int i = 0; i < repeats; ++i) call();
-    return (now() - begin) / repeats;
-  };
+  const bool warm = plan.protocol == v1::TIMING_PROTOCOL_WARM;
   struct Manner {
     int repeats;
     bool warms_up;
   };
   std::vector<Manner> manners;
-  for (const auto& call : calls) {
-    sample(call, 1);
-    const double probe = sample(call, 1);
-    manners.push_back({CallsPerSample(plan.protocol, probe), !cold && probe < kLongSeconds});
+  for (const TimedCall& call : calls) {
+    SampleOf(call, 1, now);
+    const double probe = SampleOf(call, 1, now);
+    manners.push_back({CallsPerSample(plan.protocol, probe), warm && probe < kLongSeconds});
   }
   const int size = static_cast<int>(calls.size());
   const auto turn = [&]() -> absl::StatusOr<std::vector<Turn>> {
     Turn means(calls.size());
     for (int i = 0; i < 2 * size; ++i) {
       const int candidate = CandidateAt(i, size);
-      if (manners[candidate].warms_up) calls[candidate]();
-      means[candidate] += sample(calls[candidate], manners[candidate].repeats) / 2;
+      if (manners[candidate].warms_up) calls[candidate].call();
+      means[candidate] += SampleOf(calls[candidate], manners[candidate].repeats, now) / 2;
     }
     return std::vector<Turn>{std::move(means)};
   };

@@ -31,9 +31,7 @@ absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
 
 // The same for calls, with samples as in TimeCalls. Warm: an untimed call precedes a sample of short calls,
 // since the other candidates have used the caches meanwhile.
-std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan,
-                                        const std::vector<std::function<void()>>& calls,
-                                        const std::function<void()>& flush,
+std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan, const std::vector<TimedCall>& calls,
                                         const std::function<double()>& now);
 
 }  // namespace mycc

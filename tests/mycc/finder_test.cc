@@ -243,6 +243,18 @@ TEST_F(FinderTest, ALogOfTheOtherProtocolAloneServes) {
   EXPECT_EQ(Find(gemm).kernel.record, warm) << "the usual one of a CPU";
 }
 
+TEST_F(FinderTest, AModelsKernelHasTheRecordThatWasTimedAsInAModel) {
+  const Workload gemm = Gemm(16, 16, 16);
+  const auto in_model = [&] {
+    return ScheduleFinder(log_.get(), target_, KernelUse::kInModel).Find(gemm)->kernel.record;
+  };
+  const int64_t warm = Record(gemm, target_, {}, 1e-3);
+  EXPECT_EQ(in_model(), warm) << "a log of the other protocol alone serves";
+  const int64_t model = Record(gemm, target_, DefaultTrace(gemm), 2e-3, "", v1::TIMING_PROTOCOL_MODEL);
+  EXPECT_EQ(in_model(), model);
+  EXPECT_EQ(Find(gemm).kernel.record, warm) << "a kernel alone";
+}
+
 TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
   // Only the decisions of a near record's trace are read, so that these stand for any that are good here.
   const Trace good = Better(Gemm(256, 256, 256));

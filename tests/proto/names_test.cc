@@ -30,6 +30,7 @@ TEST(NamesTest, EveryStatusHasItsOwnWordAndPinnedNumber) {
   EXPECT_EQ(v1::MEASURE_STATUS_WORKER_UNFIT, 10);
   EXPECT_EQ(v1::TIMING_PROTOCOL_WARM, 1);
   EXPECT_EQ(v1::TIMING_PROTOCOL_COLD, 2);
+  EXPECT_EQ(v1::TIMING_PROTOCOL_MODEL, 3);
 }
 
 TEST(NamesTest, AStatusOfANewerVersionIsPrintedByItsNumber) {
@@ -43,7 +44,8 @@ TEST(NamesTest, UnknownWordsAreRefusedWithTheKnownOnes) {
             std::string::npos);
   EXPECT_FALSE(ParseStatusName("").ok());
   EXPECT_FALSE(ParseProtocolName("hot").ok());
-  EXPECT_EQ(*ParseProtocolName(ProtocolName(v1::TIMING_PROTOCOL_COLD)), v1::TIMING_PROTOCOL_COLD);
+  for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL})
+    EXPECT_EQ(*ParseProtocolName(ProtocolName(protocol)), protocol);
 }
 
 TEST(NamesTest, OnlyLostDevicesAndWorkersAreInfrastructure) {

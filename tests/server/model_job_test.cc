@@ -39,6 +39,22 @@ TEST(ModelJobTest, KernelsShareTheTrials) {
   for (const v1::TaskProgress& task : progress.tasks()) EXPECT_GT(task.trials(), 0) << task.workload_name();
 }
 
+TEST(ModelJobTest, KernelsAreTimedAsInAModel) {
+  FakeServer server;
+  FakeWorker worker(&server, "w");
+  v1::JobSpec spec = ModelSpec(3);
+  server.Submit(spec);
+  EXPECT_EQ(worker.Lease(1)[0].protocol(), v1::TIMING_PROTOCOL_MODEL);
+  spec.set_protocol(v1::TIMING_PROTOCOL_COLD);
+  EXPECT_EQ(PlanJob(spec)->tasks[0].protocol, v1::TIMING_PROTOCOL_COLD);
+  spec.set_protocol(v1::TIMING_PROTOCOL_MODEL);
+  spec.set_target("h100");
+  EXPECT_THAT(std::string(PlanJob(spec).status().message()),
+              HasSubstr("workload 1 is to be timed as in a model on v1 cuda arch=sm_90a"));
+  spec.set_protocol(v1::TIMING_PROTOCOL_UNSPECIFIED);
+  EXPECT_EQ(PlanJob(spec)->tasks[0].protocol, v1::TIMING_PROTOCOL_COLD);
+}
+
 TEST(ModelJobTest, FewTrialsAreOneForEachKernel) {
   FakeServer server;
   FakeWorker worker(&server, "w");

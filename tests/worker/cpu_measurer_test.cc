@@ -71,7 +71,8 @@ class CpuMeasurerTest : public ::testing::Test {
 
 TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
   ASSERT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
-  for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD}) {
+  for (const auto protocol :
+       {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL}) {
     const std::vector<v1::MeasureResult> results = Measure({kPlain, kBlocked, kVectors}, protocol);
     ASSERT_EQ(results.size(), 3u);
     for (const v1::MeasureResult& result : results) {

@@ -39,8 +39,9 @@ class FakeKernel {
  public:
   explicit FakeKernel(std::function<double(int)> seconds) : seconds_(std::move(seconds)) {}
   v1::Timing Time(const TimingPlan& plan) {
-    return TimeCalls(
-        plan, [this] { now_ += seconds_(calls_++); }, [this] { ++flushes_; }, [this] { return now_; });
+    TimedCall timed{[this] { now_ += seconds_(calls_++); }};
+    if (plan.protocol == v1::TIMING_PROTOCOL_COLD) timed.before = [this] { ++flushes_; };
+    return TimeCalls(plan, timed, [this] { return now_; });
   }
   int calls() const { return calls_; }
   int flushes() const { return flushes_; }

@@ -19,22 +19,22 @@ class FakeDevice {
   FakeDevice(std::vector<double> seconds, std::function<double(double)> slowness)
       : seconds_(std::move(seconds)), slowness_(std::move(slowness)), calls_(seconds_.size()) {}
 
-  std::function<void()> CallOf(size_t kernel) {
-    return [this, kernel] {
+  TimedCall CallOf(size_t kernel, const TimingPlan& plan) {
+    TimedCall timed{[this, kernel] {
       order_.push_back(kernel);
       ++calls_[kernel];
       now_ += seconds_[kernel] * slowness_(now_);
-    };
+    }};
+    if (plan.protocol == v1::TIMING_PROTOCOL_COLD) timed.before = [this] { ++flushes_; };
+    return timed;
   }
   std::vector<v1::Timing> TimeInTurn(const TimingPlan& plan) {
-    std::vector<std::function<void()>> calls;
-    for (size_t i = 0; i < seconds_.size(); ++i) calls.push_back(CallOf(i));
-    return TimeCallsInTurn(
-        plan, calls, [this] { ++flushes_; }, [this] { return now_; });
+    std::vector<TimedCall> calls;
+    for (size_t i = 0; i < seconds_.size(); ++i) calls.push_back(CallOf(i, plan));
+    return TimeCallsInTurn(plan, calls, [this] { return now_; });
   }
   v1::Timing TimeAlone(size_t kernel, const TimingPlan& plan) {
-    return TimeCalls(
-        plan, CallOf(kernel), [this] { ++flushes_; }, [this] { return now_; });
+    return TimeCalls(plan, CallOf(kernel, plan), [this] { return now_; });
   }
 
   const std::vector<size_t>& order() const { return order_; }
