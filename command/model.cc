@@ -89,23 +89,19 @@ absl::StatusOr<Tasks> ReadTasks(const ModelSource& source, const Target& target)
     MYCC_ASSIGN_OR_RETURN(std::vector<Workload> workloads, ReadWorkloads(source.file));
     return Tasks{std::move(workloads), {}};
   }
-  MYCC_ASSIGN_OR_RETURN(ModelProgram program, ReadModel(source, target));
+  MYCC_ASSIGN_OR_RETURN(std::vector<LaidOutModel> models, ReadLaidOut(source, target));
+  ModelProgram& program = models[0].program;
   return Tasks{std::move(program.kernels), std::move(program.alternatives)};
 }
 
-absl::StatusOr<Graph> ReadGraph(const ModelSource& source, const Target& target) {
+absl::StatusOr<std::vector<LaidOutModel>> ReadLaidOut(const ModelSource& source, const Target& target) {
   OnnxOptions options;
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
   for (const std::string& value : source.values) MYCC_RETURN_IF_ERROR(AddValue(value, &options));
   MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
-  absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
+  const absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  return OptimizeGraph(*std::move(graph), target, passes);
-}
-
-absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target) {
-  MYCC_ASSIGN_OR_RETURN(const Graph graph, ReadGraph(source, target));
-  return MakeProgram(graph);
+  return LayOut(*graph, target, passes);
 }
 
 }  // namespace mycc

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/graph/graph.h"
 #include "codegen/program/program.h"
 #include "codegen/target/target.h"
+#include "command/layouts.h"
 
 namespace mycc {
 
@@ -35,8 +35,8 @@ struct Tasks {
 };
 absl::StatusOr<Tasks> ReadTasks(const ModelSource& source, const Target& target);
 
-// Errors name the file. Misuse for a shape or a type that cannot be read.
-absl::StatusOr<Graph> ReadGraph(const ModelSource& source, const Target& target);
-absl::StatusOr<ModelProgram> ReadModel(const ModelSource& source, const Target& target);
+// The model in its layouts, the preferred one first. Errors name the file. Misuse for a shape or a type that
+// cannot be read.
+absl::StatusOr<std::vector<LaidOutModel>> ReadLaidOut(const ModelSource& source, const Target& target);
 
 }  // namespace mycc

@@ -96,7 +96,7 @@ class Summary {
     json_["groupings"] = Json::array();
     for (const ChosenGrouping& grouping : groupings) {
       Json row = {{"name", grouping.name},
-                  {"instead_of", grouping.kernel},
+                  {"instead_of", grouping.instead_of},
                   {"functions", grouping.parts},
                   {"expected_seconds", nullptr},
                   {"default_expected_seconds", nullptr}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,8 @@ namespace mycc {
 namespace {
 
 ChosenGrouping GroupingOf(const Alternative& alternative) {
-  ChosenGrouping grouping{alternative.name, alternative.instead_of.name, {}, std::nullopt, std::nullopt};
+  ChosenGrouping grouping{alternative.name, {}, {}, std::nullopt, std::nullopt};
+  for (const Workload& replaced : alternative.instead_of) grouping.instead_of.push_back(replaced.name);
   for (const Workload& part : alternative.parts) grouping.parts.push_back(part.name);
   return grouping;
 }
@@ -48,7 +50,7 @@ absl::StatusOr<ChosenGrouping> Timed(const Alternative& alternative, const Sched
                           SecondsOfAll(alternative.parts, protocol, finder));
     if (!seconds) continue;
     MYCC_ASSIGN_OR_RETURN(const std::optional<double> default_seconds,
-                          SecondsOfAll({alternative.instead_of}, protocol, finder));
+                          SecondsOfAll(alternative.instead_of, protocol, finder));
     if (!default_seconds) continue;
     grouping.seconds = seconds;
     grouping.default_seconds = default_seconds;
@@ -61,14 +63,38 @@ absl::StatusOr<ChosenGrouping> Timed(const Alternative& alternative, const Sched
 // measured alone differ by as much from those in a model.
 constexpr double kLargestShare = 0.97;
 
-// A part that is equal to another kernel of the program has that one's name.
-void RenameParts(const ModelProgram& program, std::vector<ChosenGrouping>* groupings) {
+bool IsFaster(const ChosenGrouping& grouping) {
+  return grouping.seconds && *grouping.seconds < kLargestShare * *grouping.default_seconds;
+}
+
+// Takes the layout, if it is faster than the kernels that it replaces, these as `chosen` cuts them. Their
+// cuts are dropped then.
+void ChooseLayout(ChosenGrouping layout, std::vector<ChosenGrouping>* chosen) {
+  if (!layout.seconds) return;
+  const std::set<std::string> replaced(layout.instead_of.begin(), layout.instead_of.end());
+  const auto is_replaced = [&](const ChosenGrouping& grouping) {
+    return replaced.count(grouping.instead_of[0]) > 0;
+  };
+  for (const ChosenGrouping& grouping : *chosen) {
+    if (is_replaced(grouping)) *layout.default_seconds -= *grouping.default_seconds - *grouping.seconds;
+  }
+  if (!IsFaster(layout)) return;
+  chosen->erase(std::remove_if(chosen->begin(), chosen->end(), is_replaced), chosen->end());
+  chosen->insert(chosen->begin(), std::move(layout));
+}
+
+// A part that is equal to another kernel of the program has that one's name. A cut may have no place in
+// another layout.
+void RenameParts(const ModelProgram& program, const ModelProgram& by_default,
+                 std::vector<ChosenGrouping>* groupings) {
   std::map<std::string, std::string> names;  // by hash
   for (const Workload& kernel : program.kernels) names.emplace(WorkloadHash(kernel), kernel.name);
   for (ChosenGrouping& grouping : *groupings) {
-    const Alternative& alternative = *AlternativeNamed(program, grouping.name);
-    for (size_t i = 0; i < grouping.parts.size(); ++i)
-      grouping.parts[i] = names.at(WorkloadHash(alternative.parts[i]));
+    const Alternative& alternative = *AlternativeNamed(by_default, grouping.name);
+    for (size_t i = 0; i < grouping.parts.size(); ++i) {
+      const auto name = names.find(WorkloadHash(alternative.parts[i]));
+      if (name != names.end()) grouping.parts[i] = name->second;
+    }
   }
 }
 
@@ -80,8 +106,12 @@ absl::StatusOr<std::vector<ChosenGrouping>> FastestGroupings(const ModelProgram&
   std::map<std::string, size_t> places;  // in `chosen`, by the kernel
   for (const Alternative& alternative : program.alternatives) {
     MYCC_ASSIGN_OR_RETURN(ChosenGrouping grouping, Timed(alternative, finder));
-    if (!grouping.seconds || *grouping.seconds >= kLargestShare * *grouping.default_seconds) continue;
-    const auto [place, is_new] = places.emplace(grouping.kernel, chosen.size());
+    if (IsLayoutAlternative(grouping.name)) {
+      ChooseLayout(std::move(grouping), &chosen);
+      continue;
+    }
+    if (!IsFaster(grouping)) continue;
+    const auto [place, is_new] = places.emplace(grouping.instead_of[0], chosen.size());
     if (is_new) {
       chosen.push_back(std::move(grouping));
     } else if (*grouping.seconds < *chosen[place->second].seconds) {
@@ -108,14 +138,18 @@ absl::StatusOr<std::vector<ChosenGrouping>> GroupingsNamed(const ModelProgram& p
 absl::StatusOr<ModelProgram> ReadModelWith(const ModelSource& source, const Target& target,
                                            const ChooseGroupings& choose,
                                            std::vector<ChosenGrouping>* groupings) {
-  MYCC_ASSIGN_OR_RETURN(const Graph graph, ReadGraph(source, target));
-  ModelProgram by_default = MakeProgram(graph);
-  MYCC_ASSIGN_OR_RETURN(*groupings, choose(by_default));
-  if (groupings->empty()) return by_default;
+  MYCC_ASSIGN_OR_RETURN(std::vector<LaidOutModel> models, ReadLaidOut(source, target));
+  LaidOutModel& preferred = models.front();
+  MYCC_ASSIGN_OR_RETURN(*groupings, choose(preferred.program));
+  if (groupings->empty()) return std::move(preferred.program);
   std::vector<std::string> names;
-  for (const ChosenGrouping& grouping : *groupings) names.push_back(grouping.name);
-  ModelProgram program = MakeProgram(graph, names);
-  RenameParts(program, groupings);
+  const LaidOutModel* chosen = &preferred;
+  for (const ChosenGrouping& grouping : *groupings) {
+    names.push_back(grouping.name);
+    if (IsLayoutAlternative(grouping.name)) chosen = &models.back();
+  }
+  ModelProgram program = MakeProgram(chosen->graph, names);
+  RenameParts(program, preferred.program, groupings);
   return program;
 }
 
@@ -124,7 +158,9 @@ std::string GroupingLine(const ChosenGrouping& grouping) {
                               ? absl::StrCat(FormatSeconds(*grouping.seconds), " instead of ",
                                              FormatSeconds(*grouping.default_seconds), " by the log")
                               : "from the lock file";
-  return absl::StrCat(grouping.kernel, ": split into ", absl::StrJoin(grouping.parts, " and "), ", ", why);
+  if (IsLayoutAlternative(grouping.name)) return absl::StrCat("images: ", LayoutOf(grouping.name), ", ", why);
+  return absl::StrCat(grouping.instead_of[0], ": split into ", absl::StrJoin(grouping.parts, " and "), ", ",
+                      why);
 }
 
 }  // namespace mycc

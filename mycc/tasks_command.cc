@@ -48,7 +48,7 @@ std::vector<Task> DistinctTasks(const Tasks& all) {
       const auto [task, is_new] = add(part);
       if (!is_new && task->instead_of.empty()) continue;  // a kernel of the model
       if (!is_new) task->workload.count += part.count;
-      task->instead_of.push_back(alternative.instead_of.name);
+      for (const Workload& replaced : alternative.instead_of) task->instead_of.push_back(replaced.name);
     }
   }
   return tasks;

@@ -59,8 +59,13 @@ void AddTasksFor(const Tasks& tasks, const Target& target, v1::JobSpec* spec) {
   }
   for (const Alternative& alternative : tasks.alternatives) {
     v1::Grouping& grouping = *spec->add_groupings();
-    grouping.set_task(numbers.at(WorkloadHash(alternative.instead_of)));
-    grouping.set_count(alternative.instead_of.count);
+    grouping.set_task(numbers.at(WorkloadHash(alternative.instead_of[0])));
+    grouping.set_count(alternative.instead_of[0].count);
+    for (size_t i = 1; i < alternative.instead_of.size(); ++i) {
+      v1::Grouping::Part& other = *grouping.add_more();
+      other.set_task(numbers.at(WorkloadHash(alternative.instead_of[i])));
+      other.set_count(alternative.instead_of[i].count);
+    }
     for (const Workload& workload : alternative.parts) {
       v1::Grouping::Part& part = *grouping.add_parts();
       const auto [known, is_new] = numbers.emplace(WorkloadHash(workload), spec->tasks_size());
@@ -253,7 +258,7 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
   const auto own = spec_.tasks_size() - of_others;
   const std::string what =
       absl::StrCat(spec_.is_model() ? "kernel" : "workload", own == 1 ? "" : "s",
-                   of_others > 0 ? absl::StrCat(" and ", of_others, " of other groupings") : "");
+                   of_others > 0 ? absl::StrCat(" and ", of_others, " of other groupings or layouts") : "");
   const std::string until =
       HasModelDefaults(options_)
           ? absl::StrCat(", for ", kModelBudget, " at most, and no longer than a minute gains ",

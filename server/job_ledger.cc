@@ -97,25 +97,42 @@ bool JobLedger::is_negligible(uint32_t task) const {
   return plan_.tasks[task].weight * tasks_[task].best_seconds < kMinShareOfModel * latency;
 }
 
-// The faster groupings of the tasks gain this over the tasks themselves.
-double JobLedger::GroupingGain() const {
-  const auto best_of = [&](uint32_t task) {
+// The seconds that a grouping gains over the tasks that it replaces; 0 where one of them has no time.
+double JobLedger::GainOf(const v1::Grouping& grouping) const {
+  double gain = 0;
+  bool is_timed = true;
+  const auto add = [&](uint32_t task, double count) {
     const TaskState& state = tasks_[task];
-    return state.final.default_seconds > 0 ? state.final.best_seconds : state.best_seconds;
+    const double best = state.final.default_seconds > 0 ? state.final.best_seconds : state.best_seconds;
+    is_timed = is_timed && best > 0;
+    gain += count * best;
   };
+  add(grouping.task(), static_cast<double>(grouping.count()));
+  for (const v1::Grouping::Part& part : grouping.more()) add(part.task(), static_cast<double>(part.count()));
+  for (const v1::Grouping::Part& part : grouping.parts())
+    add(part.task(), -static_cast<double>(part.count()));
+  return is_timed ? gain : 0;
+}
+
+// The faster groupings of the tasks gain this over the tasks themselves. One that replaces several tasks is
+// taken instead of the groupings of these.
+double JobLedger::GroupingGain() const {
   std::map<uint32_t, double> gains;  // by task: it has one grouping at most
   for (const v1::Grouping& grouping : stored_.spec().groupings()) {
-    double gain = static_cast<double>(grouping.count()) * best_of(grouping.task());
-    bool is_timed = gain > 0;
-    for (const v1::Grouping::Part& part : grouping.parts()) {
-      is_timed = is_timed && best_of(part.task()) > 0;
-      gain -= static_cast<double>(part.count()) * best_of(part.task());
-    }
-    if (is_timed) gains[grouping.task()] = std::max(gains[grouping.task()], gain);
+    if (grouping.more().empty()) gains[grouping.task()] = std::max(gains[grouping.task()], GainOf(grouping));
   }
   double sum = 0;
   for (const auto& [task, gain] : gains) sum += gain;
-  return sum;
+  double best = sum;
+  for (const v1::Grouping& grouping : stored_.spec().groupings()) {
+    if (grouping.more().empty()) continue;
+    double with = sum + GainOf(grouping);
+    const auto replace = [&](uint32_t task) { with -= gains.count(task) > 0 ? gains.at(task) : 0; };
+    replace(grouping.task());
+    for (const v1::Grouping::Part& part : grouping.more()) replace(part.task());
+    best = std::max(best, with);
+  }
+  return best;
 }
 
 // Times are compared that were taken in the same way: both in a final round, or each by itself.

@@ -84,6 +84,7 @@ class JobLedger {
  private:
   // The sum over a model's kernels, once all have a time.
   void AddLatency(v1::JobProgress* progress) const;
+  double GainOf(const v1::Grouping& grouping) const;
   double GroupingGain() const;
 
   struct Measured {

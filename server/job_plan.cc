@@ -74,9 +74,11 @@ absl::Status RenumberGroupings(const std::vector<size_t>& numbers, v1::JobSpec* 
   for (v1::Grouping& grouping : *spec->mutable_groupings()) {
     MYCC_ASSIGN_OR_RETURN(const uint32_t task, renumber(grouping.task()));
     grouping.set_task(task);
-    for (v1::Grouping::Part& part : *grouping.mutable_parts()) {
-      MYCC_ASSIGN_OR_RETURN(const uint32_t number, renumber(part.task()));
-      part.set_task(number);
+    for (auto* parts : {grouping.mutable_parts(), grouping.mutable_more()}) {
+      for (v1::Grouping::Part& part : *parts) {
+        MYCC_ASSIGN_OR_RETURN(const uint32_t number, renumber(part.task()));
+        part.set_task(number);
+      }
     }
   }
   return absl::OkStatus();

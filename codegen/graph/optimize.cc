@@ -26,6 +26,10 @@ Graph IfNarrow(Graph graph, const Target&, const GraphOptions& options) {
   return options.narrow ? MixPrecision(std::move(graph), *options.narrow) : graph;
 }
 
+Graph IfChannelsLast(Graph graph, const Target& target, const GraphOptions& options) {
+  return options.images == ImageLayout::kChannelsLast ? ChooseChannelsLast(std::move(graph), target) : graph;
+}
+
 // The table of contents.
 constexpr GraphPass kPasses[] = {
     {"graph.inline_constants", Always<InlineConstants>},    // single numbers become literals
@@ -38,7 +42,7 @@ constexpr GraphPass kPasses[] = {
     {"graph.unit_reshapes", Always<MoveUnitReshapes>},      // those of dimensions of one element
     {"graph.row_reshapes", Always<MoveRowReshapes>},        // those of the rows of a product
     {"graph.fold_scales", Always<FoldScales>},              // factors of channels go into weights
-    {"graph.channels_last", Always<ChooseChannelsLast>},    // the layout of images
+    {"graph.channels_last", IfChannelsLast},                // the layout of images
     {"graph.inline_moves", Always<InlineMoves>},            // transposes, slices, broadcasts
     {"graph.dead_nodes", Always<DropDeadNodes>},            // what no output needs
     {"graph.push_transposes", Always<PushTransposes>},      // those that are left

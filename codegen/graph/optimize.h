@@ -3,6 +3,7 @@
 // Thread rule: functions are re-entrant.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,13 @@
 
 namespace mycc {
 
+// How images are stored, which ONNX has as planes of one channel each.
+enum class ImageLayout : uint8_t { kChannelsLast, kPlanes };
+
 struct GraphOptions {
   // bf16 or f16: products take operands of this type, and accumulate in f32. None: all types stay.
   std::optional<DType> narrow = std::nullopt;
+  ImageLayout images = ImageLayout::kChannelsLast;
 };
 
 // Runs all passes that the options ask for. An error is one of the compiler's own: a pass broke the graph.

@@ -22,9 +22,9 @@ double RoughWork(const Workload& workload) {
 
 void AlternativeList::Add(const std::string& name, const Workload& instead_of, std::vector<Workload> parts) {
   const auto [at, is_new] = numbers_.emplace(name, entries_.size());
-  if (is_new) entries_.push_back({{name, instead_of, {}}, {}});
+  if (is_new) entries_.push_back({{name, {instead_of}, {}}, {}});
   Entry& entry = entries_[at->second];
-  if (!is_new) ++entry.alternative.instead_of.count;
+  if (!is_new) ++entry.alternative.instead_of[0].count;
   for (Workload& part : parts) {
     const std::string text = CanonicalText(part);
     const auto known = std::find(entry.texts.begin(), entry.texts.end(), text);
@@ -39,7 +39,7 @@ void AlternativeList::Add(const std::string& name, const Workload& instead_of, s
 
 std::vector<Alternative> AlternativeList::Take(const std::unordered_map<std::string, size_t>& kernels) {
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return RoughWork(a.alternative.instead_of) > RoughWork(b.alternative.instead_of);
+    return RoughWork(a.alternative.instead_of[0]) > RoughWork(b.alternative.instead_of[0]);
   });
   const size_t most = std::max(kLeastTasks, kernels.size() / kKernelsATask);
   std::unordered_set<std::string> added;

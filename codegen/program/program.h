@@ -26,11 +26,13 @@ struct KernelLaunch {
   std::vector<std::string> origins;  // the model's nodes
 };
 
-// Other kernels that compute what one kernel of the default cut computes.
+// Other kernels that compute what kernels of the program compute: one cut in another way, or those of images
+// in another layout.
 struct Alternative {
-  std::string name;             // "HASH:KIND", with the workload hash of `instead_of`: the same in each build
-  Workload instead_of;          // with the count of the default cut
-  std::vector<Workload> parts;  // distinct ones, in the order of execution; counts are of all the places
+  // The same in each build: "HASH:KIND", with the workload hash of the one kernel, or "layout:LAYOUT".
+  std::string name;
+  std::vector<Workload> instead_of;  // distinct ones; a count is of the launches that are replaced
+  std::vector<Workload> parts;       // distinct ones, in the order of execution; counts are of all the places
 };
 
 struct ModelProgram {

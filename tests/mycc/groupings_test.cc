@@ -106,6 +106,31 @@ TEST_F(GroupingsTest, WithoutAllTimesTheDefaultStays) {
   EXPECT_THAT(FastestGroupings(program_, ScheduleFinder(nullptr, target_)).value(), IsEmpty());
 }
 
+// The other layout replaces all launches; the split of the kernel that it replaces counts against it.
+TEST_F(GroupingsTest, ALayoutIsChosenWhereItIsFasterThanTheBestCuts) {
+  ModelProgram program = program_;
+  Workload part = split_.parts[0];
+  part.count = 2;
+  program.alternatives.push_back({"layout:planes", {program_.kernels[0]}, {part}});
+  const auto names = [&] {
+    std::vector<std::string> chosen;
+    const auto groupings = FastestGroupings(program, ScheduleFinder(log_.get(), target_));
+    for (const ChosenGrouping& grouping : *groupings) chosen.push_back(GroupingLine(grouping));
+    return chosen;
+  };
+  Record(program_.kernels[0], 5e-3);
+  Record(split_.parts[0], 3e-3);
+  EXPECT_THAT(names(), ElementsAre("images: planes, 6.000 ms instead of 10.000 ms by the log"));
+  Record(split_.parts[1], 1e-3);
+  EXPECT_THAT(names(), ElementsAre("images: planes, 6.000 ms instead of 8.000 ms by the log"));
+  Record(split_.parts[1], 1e-5);
+  EXPECT_THAT(
+      names(),
+      ElementsAre(
+          "k0_matmul_erf: split into k0a_matmul and k0b_erf, 6.020 ms instead of 10.000 ms by the log"))
+      << "the layout gains less than the margin";
+}
+
 TEST_F(GroupingsTest, ALockKeepsTheChoice) {
   Record(program_.kernels[0], 5e-3);
   Record(split_.parts[0], 3e-3);

@@ -216,7 +216,9 @@ def compare(arguments, case, log):
         reference = reference[0] if isinstance(reference, tuple) else reference
         begin = time.monotonic()
         images = [x.contiguous(memory_format=torch.channels_last) if case.exported and x.dim() == 4 else x for x in inputs]
-        compiled = module if arguments.mode == "eager" else torch.compile(module, mode=None if arguments.mode == "default" else "max-autotune-no-cudagraphs")
+        torch._dynamo.reset()  # or the code of the case before is compiled again for any batch size
+        mode = None if arguments.mode == "default" else "max-autotune-no-cudagraphs"
+        compiled = module if arguments.mode == "eager" else torch.compile(module, mode=mode, dynamic=False)
         compiled(*images)
         peer_seconds = round(time.monotonic() - begin, 1)
         replays = {"peer": captured(lambda: compiled(*images))}

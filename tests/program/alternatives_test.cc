@@ -64,8 +64,8 @@ TEST(AlternativesTest, AConvolutionWithAShortcutHasTwo) {
   ASSERT_THAT(KindsOf(program), ElementsAre("padding"));
   const Alternative& padding = program.alternatives[0];
   EXPECT_EQ(padding.name, WorkloadHash(program.kernels[0]) + ":padding");
-  EXPECT_EQ(padding.instead_of.name, "k0_conv_add");
-  EXPECT_EQ(padding.instead_of.count, 2);
+  EXPECT_EQ(padding.instead_of.at(0).name, "k0_conv_add");
+  EXPECT_EQ(padding.instead_of.at(0).count, 2);
   EXPECT_THAT(NamesOf(padding.parts), ElementsAre("k0a_conv", "k0b_conv_add"));
   EXPECT_EQ(padding.parts[0].count, 2);
 }
@@ -141,7 +141,7 @@ TEST(AlternativesTest, TheyAddAThirdOfTheTasksAtMost) {
   ASSERT_EQ(program.kernels.size(), 9);
   // Three tasks: a product and its tanh.
   ASSERT_THAT(KindsOf(program), ElementsAre("epilogue"));
-  EXPECT_EQ(program.alternatives[0].instead_of.name, program.kernels[1].name) << "of the most work";
+  EXPECT_EQ(program.alternatives[0].instead_of.at(0).name, program.kernels[1].name) << "of the most work";
 }
 
 // Parts read what stands before them, and together have the nodes and the results of the group.

@@ -136,9 +136,37 @@ TEST(ModelJobTest, TheFasterGroupingCountsInTheLatency) {
   }
 }
 
+// The third kernel may take the places of both others, as those of another layout do.
+TEST(ModelJobTest, TheFasterLayoutCountsInTheLatency) {
+  for (const double share : {1e-2, 1e2}) {
+    FakeServer server;
+    FakeWorker worker(&server, "w");
+    v1::JobSpec spec = ModelSpec(40);
+    spec.mutable_tasks(2)->set_is_alternative(true);
+    v1::Grouping& layout = *spec.add_groupings();
+    layout.set_task(0);
+    layout.set_count(3);
+    v1::Grouping::Part &more = *layout.add_more(), &part = *layout.add_parts();
+    more.set_task(1);
+    more.set_count(1);
+    part.set_task(2);
+    part.set_count(2);
+    const std::string job = server.Submit(spec);
+    WorkWithThird(&server, &worker, job, share);
+    const v1::JobProgress progress = server.Progress(job);
+    const double plain = 3 * progress.tasks(0).best_seconds() + progress.tasks(1).best_seconds();
+    const double expected = share < 1 ? 2 * progress.tasks(2).best_seconds() : plain;
+    EXPECT_NEAR(progress.latency_seconds(), expected, 1e-12 * plain);
+  }
+}
+
 TEST(ModelJobTest, AGroupingOfNoTaskIsRefused) {
   v1::JobSpec spec = ModelSpec(30);
-  spec.add_groupings()->set_task(3);
+  spec.add_groupings()->add_more()->set_task(5);
+  EXPECT_THAT(std::string(PlanJob(spec).status().message()),
+              HasSubstr("a grouping of workload 6; expected one of"));
+  spec.mutable_groupings(0)->clear_more();
+  spec.mutable_groupings(0)->set_task(3);
   EXPECT_THAT(std::string(PlanJob(spec).status().message()),
               HasSubstr("a grouping of workload 4; expected one of"));
 }

@@ -1,0 +1,99 @@
+#include "command/layouts.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status.h"
+#include "codegen/workload/canonical.h"
+#include "tuner/cost/analytic.h"
+#include "tuner/space/space.h"
+
+namespace mycc {
+namespace {
+
+constexpr char kPrefix[] = "layout:";
+// Planes are preferred where they are predicted to take a smaller share of the time. On 20 models this share
+// divided those where planes are faster by default schedules from those where they are not.
+constexpr double kClearlyFaster = 0.75;
+
+// The analytic model's time of a workload's default schedule.
+double PredictedSeconds(const Workload& workload, const Target& target) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const SketchWithDefault& generated : GenerateSketchesWithDefaults(Canonicalize(workload), target)) {
+    const absl::StatusOr<double> seconds = EstimateSeconds(generated.function, target);
+    if (seconds.ok()) least = std::min(least, *seconds);
+  }
+  return least;
+}
+
+using Counted = std::map<std::string, Workload>;  // by canonical text
+
+Counted KernelsOf(const ModelProgram& program) {
+  Counted kernels;
+  for (const Workload& kernel : program.kernels) kernels.emplace(CanonicalText(kernel), kernel);
+  return kernels;
+}
+
+// The launches of `program` that `other` lacks.
+std::vector<Workload> Missing(const ModelProgram& program, const Counted& other) {
+  std::vector<Workload> missing;
+  for (const Workload& kernel : program.kernels) {
+    const auto known = other.find(CanonicalText(kernel));
+    Workload left = kernel;
+    if (known != other.end()) left.count -= known->second.count;
+    if (left.count > 0) missing.push_back(std::move(left));
+  }
+  return missing;
+}
+
+double SumOfPredicted(const std::vector<Workload>& kernels, const Target& target) {
+  double sum = 0;
+  for (const Workload& kernel : kernels)
+    sum += static_cast<double>(kernel.count) * PredictedSeconds(kernel, target);
+  return sum;
+}
+
+absl::StatusOr<LaidOutModel> LayOutAs(ImageLayout images, const std::string& layout, const Graph& imported,
+                                      const Target& target, GraphOptions options) {
+  options.images = images;
+  MYCC_ASSIGN_OR_RETURN(Graph graph, OptimizeGraph(imported, target, options));
+  ModelProgram program = MakeProgram(graph);
+  return LaidOutModel{layout, std::move(graph), std::move(program)};
+}
+
+}  // namespace
+
+bool IsLayoutAlternative(const std::string& name) { return absl::StartsWith(name, kPrefix); }
+std::string LayoutOf(const std::string& name) { return std::string(absl::StripPrefix(name, kPrefix)); }
+
+absl::StatusOr<std::vector<LaidOutModel>> LayOut(const Graph& imported, const Target& target,
+                                                 const GraphOptions& options) {
+  std::vector<LaidOutModel> models(1);
+  MYCC_ASSIGN_OR_RETURN(models[0],
+                        LayOutAs(ImageLayout::kChannelsLast, "channels_last", imported, target, options));
+  if (target.kind != TargetKind::kCpu) return models;
+  MYCC_ASSIGN_OR_RETURN(LaidOutModel planes,
+                        LayOutAs(ImageLayout::kPlanes, "planes", imported, target, options));
+  std::vector<Workload> of_last = Missing(models[0].program, KernelsOf(planes.program));
+  std::vector<Workload> of_planes = Missing(planes.program, KernelsOf(models[0].program));
+  if (of_last.empty() || of_planes.empty()) return models;
+  const double last_seconds = SumOfPredicted(of_last, target);
+  const double planes_seconds = SumOfPredicted(of_planes, target);
+  if (planes_seconds >= last_seconds) return models;
+  models.push_back(std::move(planes));
+  if (planes_seconds < kClearlyFaster * last_seconds) {
+    std::swap(models[0], models[1]);
+    std::swap(of_last, of_planes);
+  }
+  for (Workload& part : of_planes) absl::StrAppend(&part.name, "_", models[1].layout);
+  models[0].program.alternatives.push_back(
+      {absl::StrCat(kPrefix, models[1].layout), std::move(of_last), std::move(of_planes)});
+  return models;
+}
+
+}  // namespace mycc
