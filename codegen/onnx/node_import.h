@@ -32,6 +32,8 @@ bool IsEmptyOptional(const TypedTensor& value);
 // "f32[1,64]", "a sequence of 3", for errors.
 std::string TypeText(const TypedTensor& value);
 
+class NodesAround;
+
 class NodeImport {
  public:
   // Imports a graph that is an attribute, with values for its inputs; returns those of its outputs.
@@ -41,6 +43,7 @@ class NodeImport {
   NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTensor> inputs, GraphBuilder* builder,
              ImportSubgraph import_subgraph);
 
+  const OnnxNode& node() const { return node_; }
   const std::string& op() const { return node_.op; }
   int64_t opset() const { return opset_; }
   GraphBuilder& g() { return *builder_; }
@@ -58,7 +61,8 @@ class NodeImport {
   // says that the input is no constant.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
   absl::StatusOr<std::vector<double>> ConstantFloats(size_t i) const;
-  const NDArray* Value(size_t i) const { return Has(i) ? builder_->ValueOf(In(i)) : nullptr; }
+  const NDArray* Value(size_t i) const { return Has(i) ? ValueOf(In(i)) : nullptr; }
+  const NDArray* ValueOf(const Buffer& tensor) const { return builder_->ValueOf(tensor); }
 
   // Attributes, or the operator's default. One of another type makes the builder fail.
   bool HasAttribute(const std::string& name) const { return node_.attributes.count(name) > 0; }
@@ -109,6 +113,10 @@ class NodeImport {
     return import_subgraph_(graph, std::move(inputs));
   }
 
+  // The graph that the node stands in; null where nothing tells it.
+  NodesAround* around() const { return around_; }
+  void StandIn(NodesAround* around) { around_ = around; }
+
   // ONNX's number of a type of the language.
   static int TypeNumber(DType dtype);
 
@@ -122,6 +130,7 @@ class NodeImport {
   std::vector<std::optional<std::vector<int64_t>>> declared_;
   GraphBuilder* const builder_;
   const ImportSubgraph import_subgraph_;
+  NodesAround* around_ = nullptr;
 };
 
 // The shape that shapes are broadcast to. InvalidArgument when they do not fit.
