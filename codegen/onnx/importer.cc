@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/onnx/check_model.h"
+#include "codegen/onnx/container_values.h"
 #include "codegen/onnx/declared_shapes.h"
 #include "codegen/onnx/known_inputs.h"
 #include "codegen/onnx/node_import.h"
@@ -254,7 +255,9 @@ std::vector<const DeclaredValue*> CallersInputs(const OnnxGraph& graph) {
 absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& options,
                                   const std::string& name) {
   MYCC_RETURN_IF_ERROR(CheckOperators(model));
-  const std::vector<const DeclaredValue*> inputs = CallersInputs(model.graph);
+  MYCC_ASSIGN_OR_RETURN(const InputTensors input_tensors,
+                        InputTensors::Of(CallersInputs(model.graph), options));
+  const std::vector<const DeclaredValue*> inputs = input_tensors.tensors();
   MYCC_ASSIGN_OR_RETURN(const auto known, KnownInputs(inputs, options));
   std::map<std::string, std::vector<int64_t>> given = options.shapes;
   for (const auto& [input, value] : known) given[input] = value->shape;
@@ -272,8 +275,10 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
                               : builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]);
     values.push_back({tensor, inputs[i]->type});
   }
+  input_tensors.Join(&graph.inputs, &values);
   Importer importer(model, &builder);
-  MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
+  MYCC_ASSIGN_OR_RETURN(std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
+  MYCC_RETURN_IF_ERROR(TakeApartOutputs(&graph.outputs, &outputs));
   std::set<std::string> names;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = graph.outputs[i].name;
