@@ -111,7 +111,8 @@ absl::Status CheckGiven(const DeclaredValue& input, const std::vector<int64_t>& 
   for (size_t i = 0; fits && input.has_shape && i < given.size(); ++i)
     fits = input.shape[i].extent < 0 || input.shape[i].extent == given[i];
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--shape ", input.name, "=", absl::StrJoin(given, "x"),
+  return absl::InvalidArgumentError(absl::StrCat("--shape ", input.name, "=",
+                                                 given.empty() ? "scalar" : absl::StrJoin(given, "x"),
                                                  " does not fit ", Declaration(input)));
 }
 

@@ -156,7 +156,8 @@ void InputTensors::Join(std::vector<DeclaredValue>* declared, std::vector<TypedT
   *values = std::move(joined);
 }
 
-absl::Status TakeApartOutputs(std::vector<DeclaredValue>* declared, std::vector<TypedTensor>* values) {
+absl::Status TakeApartOutputs(const GraphBuilder& builder, std::vector<DeclaredValue>* declared,
+                              std::vector<TypedTensor>* values) {
   std::vector<DeclaredValue> tensors_declared;
   std::vector<TypedTensor> tensors;
   for (size_t i = 0; i < values->size(); ++i) {
@@ -169,12 +170,14 @@ absl::Status TakeApartOutputs(std::vector<DeclaredValue>* declared, std::vector<
     }
     for (size_t k = 0; k < value.elements->size(); ++k) {
       const std::string name = ElementName(output.name, static_cast<int64_t>(k));
-      if (!(*value.elements)[k].IsThere()) {
-        return absl::UnimplementedError(absl::StrCat(
-            "output `", name, "`, whose shape is not known when the model is compiled, is not supported"));
+      const TypedTensor& element = (*value.elements)[k];
+      if (element.shaped_by != nullptr) {
+        return absl::UnimplementedError(absl::StrCat("output `", name,
+                                                     "`: its shape is not known when the model is compiled",
+                                                     HowToKnow(builder, element.shaped_by)));
       }
       tensors_declared.push_back(TensorOf(output, name));
-      tensors.push_back((*value.elements)[k]);
+      tensors.push_back(element);
     }
   }
   if (tensors.empty() && !values->empty()) {

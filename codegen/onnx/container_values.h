@@ -38,6 +38,7 @@ class InputTensors {
 
 // Puts the tensors in place of outputs that are sequences. An optional without a value is none, as a sequence
 // without elements is. Unimplemented when nothing is left.
-absl::Status TakeApartOutputs(std::vector<DeclaredValue>* declared, std::vector<TypedTensor>* values);
+absl::Status TakeApartOutputs(const GraphBuilder& builder, std::vector<DeclaredValue>* declared,
+                              std::vector<TypedTensor>* values);
 
 }  // namespace mycc::onnx

@@ -278,7 +278,7 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
   input_tensors.Join(&graph.inputs, &values);
   Importer importer(model, &builder);
   MYCC_ASSIGN_OR_RETURN(std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
-  MYCC_RETURN_IF_ERROR(TakeApartOutputs(&graph.outputs, &outputs));
+  MYCC_RETURN_IF_ERROR(TakeApartOutputs(builder, &graph.outputs, &outputs));
   std::set<std::string> names;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = graph.outputs[i].name;

@@ -21,6 +21,7 @@ struct TypedTensor {
   Buffer tensor;  // null: left out, or no tensor
   int type = kUndefined;
   std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
+  Buffer shaped_by = nullptr;  // of an element that is not there: its shape depends on this tensor's value
 
   bool IsThere() const { return tensor != nullptr || elements != nullptr || IsText(); }
   // A constant of strings, which is not kept: no operator takes it.
@@ -102,7 +103,6 @@ class NodeImport {
   }
   // Refuses the node because the value of input `i` is not known, and says how it could be.
   absl::Status NotKnown(size_t i) const;
-  // "; --value axes=... would fix it", with the model's inputs that the tensor depends on; empty for none.
   std::string HowToKnow(const Buffer& tensor) const;
   // Refuses a node with fewer inputs than `least`, or with one of the first `least` left out.
   absl::Status Expect(size_t least) const;
@@ -133,6 +133,8 @@ class NodeImport {
   NodesAround* around_ = nullptr;
 };
 
+// "; --value axes=... would fix it", with the model's inputs that the tensor depends on; empty for none.
+std::string HowToKnow(const GraphBuilder& builder, const Buffer& tensor);
 // The shape that shapes are broadcast to. InvalidArgument when they do not fit.
 absl::StatusOr<std::vector<int64_t>> BroadcastShape(const std::vector<std::vector<int64_t>>& shapes);
 // "f32[1,64]", for errors.
