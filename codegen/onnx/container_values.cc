@@ -168,6 +168,10 @@ absl::Status TakeApartOutputs(const GraphBuilder& builder, std::vector<DeclaredV
       tensors.push_back(value);
       continue;
     }
+    if (output.kind == "tensor") {
+      return absl::InvalidArgumentError(absl::StrCat("output `", output.name, "` is ", TypeText(value),
+                                                     "; expected a tensor, as it is declared"));
+    }
     for (size_t k = 0; k < value.elements->size(); ++k) {
       const std::string name = ElementName(output.name, static_cast<int64_t>(k));
       const TypedTensor& element = (*value.elements)[k];

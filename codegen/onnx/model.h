@@ -67,8 +67,8 @@ struct DeclaredValue {
   int type = kUndefined;
   bool has_shape = false;
   std::vector<Dimension> shape;
-  // Or "sequence", "optional" or "optional sequence", of tensors; "map", "sparse tensor", "nothing", and these
-  // behind "sequence of" and the like.
+  // Or "sequence", "optional" or "optional sequence", of tensors; "map", "sparse tensor", "nothing", and
+  // these behind "sequence of" and the like.
   std::string kind = "tensor";
 };
 

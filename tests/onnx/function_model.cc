@@ -24,7 +24,7 @@ void AddOpset(onnx_file::Model* file, const std::string& domain, int64_t version
   set->set_version(version);
 }
 
-void Declare(onnx_file::Value* value, const std::string& name, const std::vector<int64_t>& shape) {
+void DeclareDouble(onnx_file::Value* value, const std::string& name, const std::vector<int64_t>& shape) {
   value->set_name(name);
   auto* tensor = value->mutable_type()->mutable_tensor_type();
   tensor->set_elem_type(kDouble);
@@ -34,7 +34,7 @@ void Declare(onnx_file::Value* value, const std::string& name, const std::vector
 
 }  // namespace
 
-OnnxAttribute FloatOf(double value) {
+OnnxAttribute NumberOf(double value) {
   OnnxAttribute attribute;
   attribute.type = 1;
   attribute.f = value;
@@ -62,7 +62,7 @@ FunctionModel& FunctionModel::Input(std::vector<int64_t> shape, double least, do
     const double place = 0.13 * static_cast<double>(inputs_.size()) + 0.381966 * static_cast<double>(i);
     value.Set(i, Scalar{least + (most - least) * (place - std::floor(place)), 0});
   }
-  Declare(file_.mutable_graph()->add_input(), name, value.shape);
+  DeclareDouble(file_.mutable_graph()->add_input(), name, value.shape);
   inputs_.push_back(std::move(value));
   names_.push_back(name);
   return *this;

@@ -12,7 +12,7 @@
 
 namespace mycc::onnx {
 
-OnnxAttribute FloatOf(double value);
+OnnxAttribute NumberOf(double value);
 OnnxNode GradientNodeOf(std::vector<std::string> inputs, std::vector<std::string> outputs,
                         const std::vector<std::string>& xs, const std::string& y,
                         const std::vector<std::string>& zs = {});

@@ -28,8 +28,8 @@ TEST(GradientRulesTest, FunctionsOfOneTensor) {
     ExpectGradients(FunctionModel().Input({5}, 0.3, 2).Add(NodeOf(op, {"a"}, {"y"})));
   }
   ExpectGradients(
-      FunctionModel().Input({5}).Add(NodeOf("LeakyRelu", {"a"}, {"y"}, {{"alpha", FloatOf(0.5)}})));
-  ExpectGradients(FunctionModel().Input({5}).Add(NodeOf("Elu", {"a"}, {"y"}, {{"alpha", FloatOf(0.5)}})));
+      FunctionModel().Input({5}).Add(NodeOf("LeakyRelu", {"a"}, {"y"}, {{"alpha", NumberOf(0.5)}})));
+  ExpectGradients(FunctionModel().Input({5}).Add(NodeOf("Elu", {"a"}, {"y"}, {{"alpha", NumberOf(0.5)}})));
 }
 
 TEST(GradientRulesTest, BroadcastingIsUndone) {
@@ -97,7 +97,7 @@ TEST(GradientRulesTest, Gemm) {
   for (const bool a : {false, true}) {
     for (const bool b : {false, true}) {
       const OnnxAttributes attributes = {
-          {"transA", IntOf(a)}, {"transB", IntOf(b)}, {"alpha", FloatOf(0.5)}, {"beta", FloatOf(2)}};
+          {"transA", IntOf(a)}, {"transB", IntOf(b)}, {"alpha", NumberOf(0.5)}, {"beta", NumberOf(2)}};
       ExpectGradients(FunctionModel()
                           .Input(a ? std::vector<int64_t>{3, 2} : std::vector<int64_t>{2, 3})
                           .Input(b ? std::vector<int64_t>{4, 3} : std::vector<int64_t>{3, 4})
