@@ -193,8 +193,11 @@ absl::Status ImportGradient(NodeImport& n) {
   const std::string& name = n.node().name.empty() ? by.y : n.node().name;
   NodeWriter writer(n.around(), absl::StrCat("gradient of ", name, "/"));
   if (!by.IsInPlace()) MYCC_RETURN_IF_ERROR(CopyNodes(n, &by, &between, &writer));
-  if (!IsDifferentiable(writer.Find(by.y)))
-    return n.Refuse(absl::StrCat("y is ", TypeText(*writer.Find(by.y)), "; expected a tensor of floats"));
+  const TypedTensor* value = writer.Find(by.y);
+  if (!IsDifferentiable(value)) {
+    return n.Refuse(absl::StrCat("y is ", value == nullptr ? "left out" : TypeText(*value),
+                                 "; expected a tensor of floats"));
+  }
   const std::unordered_set<std::string> dependent = DependentOn(by.xs, between, writer);
   const Term y = writer.Named(by.y);
   std::unordered_map<std::string, Term> gradients = {{by.y, writer.Filled(1, y.shape(), y)}};
