@@ -39,7 +39,7 @@ int Term::type() const {
 }
 
 const Opsets& NodeWriter::OwnOpsets() {
-  static const auto* const opsets = new Opsets{{"", 14}};
+  static const auto* const opsets = new Opsets{{"", 16}};
   return *opsets;
 }
 
@@ -112,6 +112,13 @@ Term UnaryTerm(const std::string& op, const Term& x) { return x.writer->Add(op, 
 Term Power(const Term& x, const Term& exponent) { return x.writer->Add("Pow", {x, exponent}); }
 Term IsGreater(const Term& a, const Term& b) { return a.writer->Add("Greater", {a, b}); }
 Term ProductOf(const Term& a, const Term& b) { return a.writer->Add("MatMul", {a, b}); }
+
+Term IsEqual(const Term& a, const Term& b) { return a.writer->Add("Equal", {a, b}); }
+
+Term CastTo(const Term& x, int type) {
+  if (x.type() == type) return x;
+  return x.writer->Add("Cast", {x}, {{"to", IntAttribute(type)}});
+}
 
 Term ChoiceOf(const Term& condition, const Term& then, const Term& otherwise) {
   return condition.writer->Add("Where", {condition, then, otherwise});

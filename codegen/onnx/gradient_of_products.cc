@@ -1,5 +1,5 @@
-// The rules of Gradient for products of matrices and convolutions: the gradients are products and
-// convolutions too.
+// The rules of Gradient for products of matrices, convolutions and averages over windows: the gradients are
+// products and convolutions too.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -38,14 +38,15 @@ struct GroupedConv {
     const int64_t groups = n.Int("group", 1);
     return GroupedConv{std::move(windows), n.Shape(0)[0], groups, n.Shape(1)[1], n.Shape(1)[0] / groups};
   }
-
-  std::vector<int64_t> Pads() const {
-    std::vector<int64_t> pads = windows.before;
-    for (size_t i = 0; i < windows.rank(); ++i)
-      pads.push_back(std::max<int64_t>(windows.Padded(i) - windows.image[i] - windows.before[i], 0));
-    return pads;
-  }
 };
+
+// The padding that windows read.
+std::vector<int64_t> PadsOf(const Windows& w) {
+  std::vector<int64_t> pads = w.before;
+  for (size_t i = 0; i < w.rank(); ++i)
+    pads.push_back(std::max<int64_t>(w.Padded(i) - w.image[i] - w.before[i], 0));
+  return pads;
+}
 
 std::vector<int64_t> WithExtents(std::vector<int64_t> first, const std::vector<int64_t>& spatial) {
   first.insert(first.end(), spatial.begin(), spatial.end());
@@ -59,13 +60,12 @@ std::vector<int64_t> WithSpatialAxes(std::vector<int64_t> axes, size_t spatial) 
 }
 
 // Each element of dy goes back to where its window read. Elements that no window reads stay zero.
-Term ImageGradient(GradientNode& d, const GroupedConv& conv) {
-  const Windows& w = conv.windows;
-  std::vector<int64_t> pads = conv.Pads(), unread;
+Term BackToImage(const Term& dy, const Term& weights, const Windows& w, int64_t groups) {
+  std::vector<int64_t> pads = PadsOf(w), unread;
   for (size_t i = 0; i < w.rank(); ++i)
     unread.push_back(w.image[i] + pads[i] + pads[i + w.rank()] - w.Padded(i));
-  return d.writer().Add("ConvTranspose", {d.Gradient(), d.In(1)},
-                        {{"group", IntAttribute(conv.groups)},
+  return dy.writer->Add("ConvTranspose", {dy, weights},
+                        {{"group", IntAttribute(groups)},
                          {"strides", IntsAttribute(w.strides)},
                          {"dilations", IntsAttribute(w.dilations)},
                          {"pads", IntsAttribute(pads)},
@@ -88,7 +88,7 @@ Term WeightGradient(GradientNode& d, const GroupedConv& conv) {
       {{"group", IntAttribute(g)},
        {"strides", IntsAttribute(w.dilations)},
        {"dilations", IntsAttribute(w.strides)},
-       {"pads", IntsAttribute(conv.Pads())}});
+       {"pads", IntsAttribute(PadsOf(w))}});
   const std::vector<int64_t> axes = AxesFrom(2, spatial + 2);
   const Term taps = d.writer().Add("Slice", {product, d.writer().Ints(std::vector<int64_t>(spatial, 0)),
                                              d.writer().Ints(w.kernel), d.writer().Ints(axes)});
@@ -132,13 +132,34 @@ absl::Status GradientOfGemm(GradientNode& d) {
 
 absl::Status GradientOfConv(GradientNode& d) {
   MYCC_ASSIGN_OR_RETURN(const GroupedConv conv, GroupedConv::Of(d.n));
-  if (d.Needs(0)) d.Give(0, ImageGradient(d, conv));
+  if (d.Needs(0)) d.Give(0, BackToImage(d.Gradient(), d.In(1), conv.windows, conv.groups));
   if (d.Needs(1)) d.Give(1, WeightGradient(d, conv));
   if (d.Needs(2)) {
     std::vector<int64_t> axes = AxesFrom(2, d.Out().shape().size());
     axes.insert(axes.begin(), 0);
     d.Give(2, ReshapedTo(SummedOver(d.Gradient(), axes), d.n.Shape(2)));
   }
+  return absl::OkStatus();
+}
+
+// Every channel is an image by itself. The elements of a window share its gradient; those of the padding take
+// their shares too with count_include_pad.
+absl::Status GradientOfAveragePool(GradientNode& d) {
+  MYCC_RETURN_IF_ERROR(d.n.Expect(1));
+  MYCC_ASSIGN_OR_RETURN(const Windows w, WindowsOf(d.n, d.n.Shape(0), d.n.Ints("kernel_shape")));
+  const bool counts_padding = d.n.Int("count_include_pad", 0) != 0;
+  if (counts_padding && d.n.Int("ceil_mode", 0) != 0)
+    return d.n.NotSupported("the gradient of an average with ceil_mode and count_include_pad");
+  const int64_t images = d.n.Shape(0)[0] * d.n.Shape(0)[1];
+  const Term dy = ReshapedTo(d.Gradient(), WithExtents({images, 1}, w.out));
+  const Term ones = d.writer().Filled(1, WithExtents({1, 1}, w.kernel), dy);
+  const Term count =
+      counts_padding ? SummedOver(ones, AxesFrom(0, w.rank() + 2))
+                     : d.writer().Add("Conv", {d.writer().Filled(1, WithExtents({1, 1}, w.image), dy), ones},
+                                      {{"strides", IntsAttribute(w.strides)},
+                                       {"dilations", IntsAttribute(w.dilations)},
+                                       {"pads", IntsAttribute(PadsOf(w))}});
+  d.Give(0, ReshapedTo(BackToImage(dy / count, ones, w, 1), d.n.Shape(0)));
   return absl::OkStatus();
 }
 

@@ -48,9 +48,7 @@ Term OfTanh(const Term& dy, const Term&, const Term& y) { return dy * (1 - y * y
 // The gradient of an operator that only moves or repeats elements.
 Term OfMove(const Term& dy, const Term&, const Term&) { return dy; }
 
-Term OfCast(const Term& dy, const Term& x, const Term&) {
-  return dy.writer->Add("Cast", {dy}, {{"to", IntAttribute(x.type())}});
-}
+Term OfCast(const Term& dy, const Term& x, const Term&) { return CastTo(dy, x.type()); }
 
 // Functions that are constant between jumps.
 absl::Status NoGradient(GradientNode&) { return absl::OkStatus(); }
@@ -86,15 +84,14 @@ absl::Status OfDiv(GradientNode& d) {
 absl::Status OfPow(GradientNode& d) {
   MYCC_RETURN_IF_ERROR(d.n.Expect(2));
   const Term x = d.In(0);
-  const Term p = OfCast(d.In(1), x, x), zero = d.writer().Number(0, x);
+  const Term p = CastTo(d.In(1), x.type()), zero = d.writer().Number(0, x);
   if (d.Needs(0)) {
-    const Term is_constant = d.writer().Add("Equal", {p, zero});
-    d.Give(0, ChoiceOf(is_constant, zero, d.Gradient() * (p * Power(x, p - d.writer().Number(1, x)))));
+    d.Give(0, ChoiceOf(IsEqual(p, zero), zero, d.Gradient() * (p * Power(x, p - d.writer().Number(1, x)))));
   }
   // The logarithm is there for positive x alone; at zero the function of the exponent is constant.
   if (d.Needs(1)) {
     const Term positive = ChoiceOf(IsPositive(x), x, d.writer().Number(1, x));
-    d.Give(1, OfCast(d.Gradient() * d.Out() * LogOf(positive), d.In(1), x));
+    d.Give(1, CastTo(d.Gradient() * d.Out() * LogOf(positive), d.In(1).type()));
   }
   return absl::OkStatus();
 }
@@ -110,6 +107,24 @@ absl::Status OfElu(GradientNode& d) {
   MYCC_RETURN_IF_ERROR(d.n.Expect(1));
   const Term dy = d.Gradient();
   d.Give(0, ChoiceOf(IsPositive(d.In(0)), dy, dy * (d.n.Float("alpha", 1) + d.Out())));
+  return absl::OkStatus();
+}
+
+// An element between the limits is its own result.
+absl::Status OfClip(GradientNode& d) {
+  MYCC_RETURN_IF_ERROR(d.n.Expect(1));
+  if (d.Needs(1) || d.Needs(2)) return d.n.NotSupported("the gradient of a limit");
+  d.Give(0, WhereElseZero(IsEqual(d.In(0), d.Out()), d.Gradient()));
+  return absl::OkStatus();
+}
+
+// The largest or smallest of several tensors. Equal elements share the gradient.
+absl::Status OfExtreme(GradientNode& d) {
+  const Term dy = d.Gradient(), y = d.Out();
+  std::vector<Term> are_extreme;
+  for (size_t i = 0; i < d.n.num_inputs(); ++i) are_extreme.push_back(CastTo(IsEqual(d.In(i), y), y.type()));
+  const Term share = dy / d.writer().Add("Sum", are_extreme);
+  for (size_t i = 0; i < d.n.num_inputs(); ++i) d.Give(i, are_extreme[i] * share);
   return absl::OkStatus();
 }
 
@@ -161,6 +176,15 @@ absl::Status OfReduceMean(GradientNode& d) {
 absl::Status OfReduceSumSquare(GradientNode& d) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxesOf(d.n));
   d.Give(0, SpreadOver(d, 2 * d.Gradient(), axes) * d.In(0));
+  return absl::OkStatus();
+}
+
+// The largest or smallest of the elements along axes.
+absl::Status OfReducedExtreme(GradientNode& d) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxesOf(d.n));
+  const Term y = SpreadOver(d, d.Out(), axes);
+  const Term is_extreme = CastTo(IsEqual(d.In(0), y), y.type());
+  d.Give(0, is_extreme * SpreadOver(d, d.Gradient(), axes) / SummedOver(is_extreme, axes));
   return absl::OkStatus();
 }
 
@@ -233,31 +257,43 @@ const std::map<std::string, GradientRule>& GradientRules() {
   static const auto* const rules = new std::map<std::string, GradientRule>{
       {"Abs", OfOne<OfAbs>},
       {"Add", OfAdd},
+      {"AveragePool", GradientOfAveragePool},
+      {"BatchNormalization", GradientOfBatchNormalization},
       {"Cast", OfOne<OfCast>},
       {"Ceil", NoGradient},
+      {"Clip", OfClip},
       {"Concat", OfConcat},
       {"Conv", GradientOfConv},
       {"Cos", OfOne<OfCos>},
       {"Div", OfDiv},
+      {"Dropout", OfOne<OfMove>},
       {"Elu", OfElu},
       {"Erf", OfOne<OfErf>},
       {"Exp", OfOne<OfExp>},
       {"Expand", OfOne<OfMove>},
       {"Flatten", OfOne<OfReshape>},
       {"Floor", NoGradient},
+      {"Gather", GradientOfGather},
       {"Gemm", GradientOfGemm},
       {"GlobalAveragePool", OfGlobalAveragePool},
       {"Identity", OfOne<OfMove>},
+      {"LayerNormalization", GradientOfLayerNormalization},
       {"LeakyRelu", OfLeakyRelu},
       {"Log", OfOne<OfLog>},
       {"LogSoftmax", OfLogSoftmax},
       {"MatMul", GradientOfMatMul},
+      {"Max", OfExtreme},
+      {"MaxPool", GradientOfMaxPool},
       {"Mean", OfMean},
+      {"Min", OfExtreme},
       {"Mul", OfMul},
       {"Neg", OfOne<OfNeg>},
+      {"NegativeLogLikelihoodLoss", GradientOfLoss},
       {"Pow", OfPow},
       {"Reciprocal", OfOne<OfReciprocal>},
+      {"ReduceMax", OfReducedExtreme},
       {"ReduceMean", OfReduceMean},
+      {"ReduceMin", OfReducedExtreme},
       {"ReduceSum", OfReduceSum},
       {"ReduceSumSquare", OfReduceSumSquare},
       {"Relu", OfOne<OfRelu>},
@@ -266,7 +302,9 @@ const std::map<std::string, GradientRule>& GradientRules() {
       {"Sigmoid", OfOne<OfSigmoid>},
       {"Sign", NoGradient},
       {"Sin", OfOne<OfSin>},
+      {"Slice", GradientOfSlice},
       {"Softmax", OfSoftmax},
+      {"SoftmaxCrossEntropyLoss", GradientOfLoss},
       {"Softplus", OfOne<OfSoftplus>},
       {"Split", OfSplit},
       {"Sqrt", OfOne<OfSqrt>},

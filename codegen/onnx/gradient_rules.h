@@ -29,6 +29,7 @@ class GradientNode {
   size_t num_outputs() const { return node_.outputs.size(); }
   // The gradient of an output: zeros where none reaches it.
   Term Gradient(size_t i = 0);
+  bool Reaches(size_t i) const { return i < node_.outputs.size() && gradients_->count(node_.outputs[i]) > 0; }
   bool Needs(size_t i) const { return i < node_.inputs.size() && needed_.count(node_.inputs[i]) > 0; }
   // Adds to the gradient of an input. The gradient may have the shape that the input is broadcast to.
   void Give(size_t i, const Term& gradient);
@@ -52,5 +53,14 @@ absl::Status ImportGradient(NodeImport& n);
 absl::Status GradientOfMatMul(GradientNode& d);
 absl::Status GradientOfGemm(GradientNode& d);
 absl::Status GradientOfConv(GradientNode& d);
+absl::Status GradientOfAveragePool(GradientNode& d);
+
+// gradient_of_layers.cc.
+absl::Status GradientOfBatchNormalization(GradientNode& d);
+absl::Status GradientOfGather(GradientNode& d);
+absl::Status GradientOfLayerNormalization(GradientNode& d);
+absl::Status GradientOfLoss(GradientNode& d);
+absl::Status GradientOfMaxPool(GradientNode& d);
+absl::Status GradientOfSlice(GradientNode& d);
 
 }  // namespace mycc::onnx

@@ -162,6 +162,113 @@ TEST(GradientRulesTest, Shapes) {
                       .Add(NodeOf("Split", {"a", "parts"}, {"y", "u", "v"})));
 }
 
+TEST(GradientRulesTest, LimitsAndExtremes) {
+  ExpectGradients(FunctionModel(6 + 1).Input({2, 3}).Add(
+      NodeOf("Clip", {"a"}, {"y"}, {{"min", NumberOf(-1)}, {"max", NumberOf(0.75)}})));
+  for (const char* op : {"Max", "Min"}) {
+    SCOPED_TRACE(op);
+    ExpectGradients(
+        FunctionModel().Input({2, 3}).Input({3}).Input({2, 1}).Add(NodeOf(op, {"a", "b", "c"}, {"y"})));
+  }
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    SCOPED_TRACE(op);
+    ExpectGradients(FunctionModel().Input({2, 3}).Add(NodeOf(op, {"a"}, {"y"}, {{"axes", IntsOf({0})}})));
+    ExpectGradients(FunctionModel().Input({2, 3}).Add(NodeOf(op, {"a"}, {"y"}, {{"keepdims", IntOf(0)}})));
+  }
+  // Equal elements share the gradient.
+  FunctionModel equal;
+  equal.Input({2}, 1, 1).Input({2}, 1, 1).Add(NodeOf("Max", {"a", "b"}, {"m"}));
+  equal.Add(NodeOf("ReduceMax", {"m"}, {"y"})).Add(GradientNodeOf({"a", "b"}, {"d"}, {"a", "b"}, "y"));
+  const auto results = equal.Run({"d"});
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (int64_t i = 0; i < 2; ++i) EXPECT_EQ((*results)[0].Get(i).f, 0.25);
+}
+
+TEST(GradientRulesTest, Pooling) {
+  const auto pool = [](const char* op, std::vector<int64_t> x, OnnxAttributes attributes) {
+    SCOPED_TRACE(op);
+    ExpectGradients(FunctionModel().Input(std::move(x)).Add(NodeOf(op, {"a"}, {"y"}, std::move(attributes))));
+  };
+  for (const char* op : {"AveragePool", "MaxPool"}) {
+    pool(op, {2, 2, 5}, {{"kernel_shape", IntsOf({2})}});
+    pool(op, {1, 2, 4, 5},
+         {{"kernel_shape", IntsOf({3, 2})}, {"strides", IntsOf({2, 1})}, {"pads", IntsOf({1, 0, 1, 1})}});
+    pool(op, {1, 1, 6}, {{"kernel_shape", IntsOf({2})}, {"strides", IntsOf({3})}, {"ceil_mode", IntOf(1)}});
+    pool(op, {1, 1, 5},
+         {{"kernel_shape", IntsOf({2})}, {"strides", IntsOf({2})}, {"auto_pad", StringOf("SAME_LOWER")}});
+  }
+  pool("AveragePool", {1, 1, 4, 4},
+       {{"kernel_shape", IntsOf({3, 3})}, {"pads", IntsOf({1, 1, 1, 1})}, {"count_include_pad", IntOf(1)}});
+  pool("MaxPool", {1, 2, 3, 4}, {{"kernel_shape", IntsOf({2, 2})}, {"storage_order", IntOf(1)}});
+}
+
+TEST(GradientRulesTest, Normalizations) {
+  const auto batch = [](const OnnxAttributes& attributes) {
+    ExpectGradients(FunctionModel()
+                        .Input({3, 2, 2})
+                        .Input({2})
+                        .Input({2})
+                        .Input({2})
+                        .Input({2}, 0.5, 2)
+                        .Add(NodeOf("BatchNormalization", {"a", "b", "c", "d", "e"}, {"y"}, attributes)));
+  };
+  batch({});
+  batch({{"training_mode", IntOf(1)}, {"epsilon", NumberOf(0.125)}});
+  ExpectGradients(FunctionModel().Input({2, 3, 2}).Input({2}).Input({2}).Add(
+      NodeOf("LayerNormalization", {"a", "b", "c"}, {"y"}, {{"stash_type", IntOf(kDouble)}})));
+  ExpectGradients(FunctionModel().Input({2, 3, 2}).Input({3, 2}).Add(
+      NodeOf("LayerNormalization", {"a", "b"}, {"y"}, {{"stash_type", IntOf(kDouble)}, {"axis", IntOf(1)}})));
+}
+
+TEST(GradientRulesTest, Losses) {
+  for (const char* op : {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}) {
+    for (const char* reduction : {"none", "sum", "mean"}) {
+      SCOPED_TRACE(absl::StrCat(op, " ", reduction));
+      const OnnxAttributes attributes = {{"reduction", StringOf(reduction)}};
+      ExpectGradients(FunctionModel()
+                          .Input({4, 3})
+                          .Known("labels", {2, 0, 1, 2})
+                          .Add(NodeOf(op, {"a", "labels"}, {"y"}, attributes)));
+      OnnxAttributes ignoring = attributes;
+      ignoring["ignore_index"] = IntOf(-1);
+      ExpectGradients(FunctionModel()
+                          .Input({2, 3, 2})
+                          .Known("flat", {2, -1, 1, 2})
+                          .Known("to", {2, 2})
+                          .Known("weights", {1, 2, 3}, kDouble)
+                          .Add(NodeOf("Reshape", {"flat", "to"}, {"labels"}))
+                          .Add(NodeOf(op, {"a", "labels", "weights"}, {"y"}, ignoring)));
+    }
+  }
+}
+
+TEST(GradientRulesTest, ElementsByTheirPlaces) {
+  const auto gather = [](std::vector<int64_t> shape, int64_t axis) {
+    ExpectGradients(FunctionModel()
+                        .Input(std::move(shape))
+                        .Known("i", {1, -1, 0, 1})
+                        .Add(NodeOf("Gather", {"a", "i"}, {"y"}, {{"axis", IntOf(axis)}})));
+  };
+  gather({3}, 0);
+  gather({2, 3, 4}, 1);
+  gather({2, 3, 2}, -1);
+  ExpectGradients(FunctionModel()
+                      .Input({2, 3, 2})
+                      .Known("flat", {1, 2, -3, 1})
+                      .Known("to", {2, 2})
+                      .Add(NodeOf("Reshape", {"flat", "to"}, {"i"}))
+                      .Add(NodeOf("Gather", {"a", "i"}, {"y"}, {{"axis", IntOf(1)}})));
+  ExpectGradients(FunctionModel()
+                      .Input({4, 5})
+                      .Known("starts", {-3, 1})
+                      .Known("ends", {99, -1})
+                      .Known("axes", {-1, 0})
+                      .Add(NodeOf("Slice", {"a", "starts", "ends", "axes"}, {"y"})));
+  ExpectGradients(FunctionModel(9).Input({4, 5}).Add(
+      NodeOf("Slice", {"a"}, {"y"}, {{"starts", IntsOf({1})}, {"ends", IntsOf({3})}})));
+  ExpectGradients(FunctionModel().Input({3}).Add(NodeOf("Dropout", {"a"}, {"y"})));
+}
+
 TEST(GradientRulesTest, Softmax) {
   for (const char* op : {"Softmax", "LogSoftmax"}) {
     SCOPED_TRACE(op);
