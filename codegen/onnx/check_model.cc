@@ -128,7 +128,8 @@ std::vector<std::string> ReadNames(const OnnxNode& node) {
   }
   // Gradient names the tensor that it is of, which is no input.
   const auto y = node.attributes.find("y");
-  if (node.op == "Gradient" && node.domain == kTrainingDomain && y != node.attributes.end())
+  if (node.op == "Gradient" && node.domain == kTrainingDomain && y != node.attributes.end() &&
+      !y->second.s.empty())
     reads.push_back(y->second.s);
   return reads;
 }

@@ -115,7 +115,7 @@ Term ProductOf(const Term& a, const Term& b) { return a.writer->Add("MatMul", {a
 
 Term IsEqual(const Term& a, const Term& b) { return a.writer->Add("Equal", {a, b}); }
 
-Term CastTo(const Term& x, int type) {
+Term ConvertedTo(const Term& x, int type) {
   if (x.type() == type) return x;
   return x.writer->Add("Cast", {x}, {{"to", IntAttribute(type)}});
 }

@@ -79,7 +79,7 @@ inline Term SignOf(const Term& x) { return UnaryTerm("Sign", x); }
 Term Power(const Term& x, const Term& exponent);
 Term IsGreater(const Term& a, const Term& b);
 Term IsEqual(const Term& a, const Term& b);
-Term CastTo(const Term& x, int type);
+Term ConvertedTo(const Term& x, int type);
 Term ChoiceOf(const Term& condition, const Term& then, const Term& otherwise);
 Term ProductOf(const Term& a, const Term& b);
 Term ReshapedTo(const Term& x, const std::vector<int64_t>& shape);

@@ -18,7 +18,7 @@ absl::Status ExpectFirstOutputAlone(GradientNode& d) {
   return absl::OkStatus();
 }
 
-Term MeanOver(const Term& x, const std::vector<int64_t>& axes) {
+Term AverageOver(const Term& x, const std::vector<int64_t>& axes) {
   return 1 / static_cast<double>(CountOver(x.shape(), axes)) * SummedOver(x, axes);
 }
 
@@ -33,14 +33,14 @@ Normalized NormalizedBy(const Term& x, const Term& mean, const Term& variance, d
 }
 
 Normalized NormalizedOver(const Term& x, const std::vector<int64_t>& axes, double epsilon) {
-  const Term mean = MeanOver(x, axes);
+  const Term mean = AverageOver(x, axes);
   const Term difference = x - mean;
-  return NormalizedBy(x, mean, MeanOver(difference * difference, axes), epsilon);
+  return NormalizedBy(x, mean, AverageOver(difference * difference, axes), epsilon);
 }
 
 // The gradient of x, from that of the normalized x: mean and variance depend on x too.
 Term ThroughStatistics(const Normalized& normalized, const Term& dy, const std::vector<int64_t>& axes) {
-  const Term shared = MeanOver(dy, axes) + normalized.value * MeanOver(dy * normalized.value, axes);
+  const Term shared = AverageOver(dy, axes) + normalized.value * AverageOver(dy * normalized.value, axes);
   return normalized.factor * (dy - shared);
 }
 
@@ -126,7 +126,7 @@ absl::Status GradientOfLoss(GradientNode& d) {
   NodeWriter& writer = d.writer();
   const Term x = d.In(0);
   const int64_t classes = d.n.Shape(0)[1];
-  const Term given = CastTo(d.In(1), kInt64);
+  const Term given = ConvertedTo(d.In(1), kInt64);
   const auto number = [&](int64_t value) { return ReshapedTo(writer.Ints({value}), {}); };
   const Term labels = writer.Add("Min", {writer.Add("Max", {given, number(0)}), number(classes - 1)});
   Term weights = d.n.Has(2) ? writer.Add("Gather", {d.In(2), labels}) : writer.Filled(1, labels.shape(), x);
@@ -154,7 +154,7 @@ absl::Status GradientOfGather(GradientNode& d) {
   if (!d.Needs(0)) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const int64_t axis, d.n.Axis(d.n.Int("axis", 0), d.n.Rank(0)));
   const int64_t rows = d.n.Shape(0)[axis];
-  const Term given = CastTo(d.In(1), kInt64);
+  const Term given = ConvertedTo(d.In(1), kInt64);
   const Term indices =
       ChoiceOf(IsGreater(d.writer().Ints({0}), given), d.writer().Ints({rows}) + given, given);
   // The axes of the indices in dy, which go to the front, and the axis in the result.

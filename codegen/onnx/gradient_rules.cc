@@ -48,7 +48,7 @@ Term OfTanh(const Term& dy, const Term&, const Term& y) { return dy * (1 - y * y
 // The gradient of an operator that only moves or repeats elements.
 Term OfMove(const Term& dy, const Term&, const Term&) { return dy; }
 
-Term OfCast(const Term& dy, const Term& x, const Term&) { return CastTo(dy, x.type()); }
+Term OfCast(const Term& dy, const Term& x, const Term&) { return ConvertedTo(dy, x.type()); }
 
 // Functions that are constant between jumps.
 absl::Status NoGradient(GradientNode&) { return absl::OkStatus(); }
@@ -84,14 +84,14 @@ absl::Status OfDiv(GradientNode& d) {
 absl::Status OfPow(GradientNode& d) {
   MYCC_RETURN_IF_ERROR(d.n.Expect(2));
   const Term x = d.In(0);
-  const Term p = CastTo(d.In(1), x.type()), zero = d.writer().Number(0, x);
+  const Term p = ConvertedTo(d.In(1), x.type()), zero = d.writer().Number(0, x);
   if (d.Needs(0)) {
     d.Give(0, ChoiceOf(IsEqual(p, zero), zero, d.Gradient() * (p * Power(x, p - d.writer().Number(1, x)))));
   }
   // The logarithm is there for positive x alone; at zero the function of the exponent is constant.
   if (d.Needs(1)) {
     const Term positive = ChoiceOf(IsPositive(x), x, d.writer().Number(1, x));
-    d.Give(1, CastTo(d.Gradient() * d.Out() * LogOf(positive), d.In(1).type()));
+    d.Give(1, ConvertedTo(d.Gradient() * d.Out() * LogOf(positive), d.In(1).type()));
   }
   return absl::OkStatus();
 }
@@ -122,7 +122,8 @@ absl::Status OfClip(GradientNode& d) {
 absl::Status OfExtreme(GradientNode& d) {
   const Term dy = d.Gradient(), y = d.Out();
   std::vector<Term> are_extreme;
-  for (size_t i = 0; i < d.n.num_inputs(); ++i) are_extreme.push_back(CastTo(IsEqual(d.In(i), y), y.type()));
+  for (size_t i = 0; i < d.n.num_inputs(); ++i)
+    are_extreme.push_back(ConvertedTo(IsEqual(d.In(i), y), y.type()));
   const Term share = dy / d.writer().Add("Sum", are_extreme);
   for (size_t i = 0; i < d.n.num_inputs(); ++i) d.Give(i, are_extreme[i] * share);
   return absl::OkStatus();
@@ -183,7 +184,7 @@ absl::Status OfReduceSumSquare(GradientNode& d) {
 absl::Status OfReducedExtreme(GradientNode& d) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxesOf(d.n));
   const Term y = SpreadOver(d, d.Out(), axes);
-  const Term is_extreme = CastTo(IsEqual(d.In(0), y), y.type());
+  const Term is_extreme = ConvertedTo(IsEqual(d.In(0), y), y.type());
   d.Give(0, is_extreme * SpreadOver(d, d.Gradient(), axes) / SummedOver(is_extreme, axes));
   return absl::OkStatus();
 }
