@@ -22,17 +22,26 @@ namespace {
 
 absl::Status AddShape(const std::string& text, OnnxOptions* options) {
   const size_t equals = text.rfind('=');
-  const auto bad = [&] { return Misuse(absl::StrCat("--shape: `", text, "`; expected NAME=1x3x48x192")); };
+  const auto bad = [&] {
+    return Misuse(
+        absl::StrCat("--shape: `", text, "`; expected NAME=1x3x48x192, or NAME=scalar, empty or absent"));
+  };
   if (equals == std::string::npos || equals == 0) return bad();
-  std::vector<int64_t> shape;
-  const std::vector<std::string> extents = absl::StrSplit(text.substr(equals + 1), 'x');
+  const std::string name = text.substr(0, equals), word = text.substr(equals + 1);
+  if (options->shapes.count(name) || options->forms.count(name))
+    return Misuse(absl::StrCat("--shape: `", name, "` is given twice"));
+  if (word == "empty" || word == "absent") {
+    options->forms[name] = word == "empty" ? OnnxForm::kEmpty : OnnxForm::kAbsent;
+    return absl::OkStatus();
+  }
+  std::vector<int64_t>& shape = options->shapes[name];
+  if (word == "scalar") return absl::OkStatus();
+  const std::vector<std::string> extents = absl::StrSplit(word, 'x');
   for (const std::string& extent : extents) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(extent, &number) || number < 0) return bad();
     shape.push_back(number);
   }
-  if (!options->shapes.emplace(text.substr(0, equals), std::move(shape)).second)
-    return Misuse(absl::StrCat("--shape: `", text.substr(0, equals), "` is given twice"));
   return absl::OkStatus();
 }
 
@@ -68,7 +77,9 @@ absl::StatusOr<std::map<std::string, std::string>> OptionsOf(const ModelSource& 
   OnnxOptions shapes;
   for (const std::string& text : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(text, &shapes));
   for (const auto& [name, shape] : shapes.shapes)
-    options[absl::StrCat("--shape ", name)] = absl::StrJoin(shape, "x");
+    options[absl::StrCat("--shape ", name)] = shape.empty() ? "scalar" : absl::StrJoin(shape, "x");
+  for (const auto& [name, form] : shapes.forms)
+    options[absl::StrCat("--shape ", name)] = form == OnnxForm::kEmpty ? "empty" : "absent";
   for (const std::string& text : source.values) {
     MYCC_ASSIGN_OR_RETURN(const ModelValue value, ParseModelValue(text));
     std::string& option = options[absl::StrCat("--value ", value.name)];

@@ -5,7 +5,11 @@
 namespace mycc {
 
 void AddModelOptions(CLI::App* app, ModelSource* source) {
-  app->add_option("--shape", source->shapes, "the shape of a model's input, repeatable: NAME=1x3x48x192")
+  app->add_option(
+         "--shape", source->shapes,
+         "the shape of a model's input, repeatable: NAME=1x3x48x192, or NAME=scalar; NAME[0]=... for an "
+         "element "
+         "of a sequence, NAME=empty for a sequence without any, NAME=absent for an optional without a value")
       ->type_name("SHAPE");
   app->add_option(
          "--value", source->values,

@@ -40,17 +40,6 @@ void AddOuterReads(const OnnxGraph& graph, std::vector<std::string>* reads) {
   }
 }
 
-std::vector<std::string> ReadNames(const OnnxNode& node) {
-  std::vector<std::string> reads;
-  for (const std::string& name : node.inputs) {
-    if (!name.empty()) reads.push_back(name);
-  }
-  for (const auto& [name, attribute] : node.attributes) {
-    if (attribute.graph != nullptr) AddOuterReads(*attribute.graph, &reads);
-  }
-  return reads;
-}
-
 // Collects the nodes that are not supported, in all graphs.
 class OperatorCheck {
  public:
@@ -122,11 +111,28 @@ absl::Status CheckGiven(const DeclaredValue& input, const std::vector<int64_t>& 
   for (size_t i = 0; fits && input.has_shape && i < given.size(); ++i)
     fits = input.shape[i].extent < 0 || input.shape[i].extent == given[i];
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--shape ", input.name, "=", absl::StrJoin(given, "x"),
+  return absl::InvalidArgumentError(absl::StrCat("--shape ", input.name, "=",
+                                                 given.empty() ? "scalar" : absl::StrJoin(given, "x"),
                                                  " does not fit ", Declaration(input)));
 }
 
 }  // namespace
+
+std::vector<std::string> ReadNames(const OnnxNode& node) {
+  std::vector<std::string> reads;
+  for (const std::string& name : node.inputs) {
+    if (!name.empty()) reads.push_back(name);
+  }
+  for (const auto& [name, attribute] : node.attributes) {
+    if (attribute.graph != nullptr) AddOuterReads(*attribute.graph, &reads);
+  }
+  // Gradient names the tensor that it is of, which is no input.
+  const auto y = node.attributes.find("y");
+  if (node.op == "Gradient" && node.domain == kTrainingDomain && y != node.attributes.end() &&
+      !y->second.s.empty())
+    reads.push_back(y->second.s);
+  return reads;
+}
 
 absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& nodes,
                                                    const std::function<bool(const std::string&)>& is_known) {

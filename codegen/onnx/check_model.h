@@ -17,6 +17,10 @@ namespace mycc::onnx {
 absl::StatusOr<std::vector<size_t>> ExecutionOrder(const std::vector<OnnxNode>& nodes,
                                                    const std::function<bool(const std::string&)>& is_known);
 
+// The names that a node reads, those of the graphs inside it and of the tensor that a Gradient is of
+// included.
+std::vector<std::string> ReadNames(const OnnxNode& node);
+
 // Unimplemented with all nodes whose operator or opset is not supported, each with its node, operator and
 // opset.
 absl::Status CheckOperators(const OnnxModel& model);

@@ -80,7 +80,7 @@ std::unordered_map<std::string, std::vector<int64_t>> DeclaredShapesOf(const Onn
   std::unordered_map<std::string, std::vector<int64_t>> shapes;
   for (const DeclaredValue& output : graph.outputs) {
     std::vector<int64_t> shape;
-    bool is_fixed = output.has_shape;
+    bool is_fixed = output.kind == "tensor" && output.has_shape;
     for (const Dimension& dimension : output.shape) {
       shape.push_back(dimension.extent);
       is_fixed &= dimension.extent >= 0;

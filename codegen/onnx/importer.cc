@@ -1,6 +1,7 @@
 #include "codegen/onnx/importer.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <set>
 #include <unordered_map>
@@ -9,9 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/onnx/check_model.h"
+#include "codegen/onnx/container_values.h"
 #include "codegen/onnx/declared_shapes.h"
 #include "codegen/onnx/known_inputs.h"
 #include "codegen/onnx/node_import.h"
+#include "codegen/onnx/nodes_around.h"
 #include "codegen/onnx/old_forms.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/workload/check.h"
@@ -27,6 +30,8 @@ constexpr int64_t kMostNodes = int64_t{1} << 18;  // with those of each call of 
 struct Values {
   const Values* around = nullptr;
   std::unordered_map<std::string, TypedTensor> tensors;
+  std::vector<ImportedNode> nodes;  // imported so far
+  std::deque<OnnxNode> added;       // those of them that are in no file
 
   const TypedTensor* Find(const std::string& name) const {
     for (const Values* values = this; values != nullptr; values = values->around) {
@@ -87,8 +92,25 @@ class Importer {
     values->tensors[name] = {known, constant.type};
   }
 
-  absl::Status Nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, int64_t>& opsets,
-                     Values* values) {
+  // A graph as a node sees it that stands in it.
+  class GraphAround : public NodesAround {
+   public:
+    GraphAround(Importer* importer, Values* values) : importer_(importer), values_(values) {}
+    const std::vector<ImportedNode>& nodes() const override { return values_->nodes; }
+    const TypedTensor* Find(const std::string& name) const override { return values_->Find(name); }
+    absl::Status Add(OnnxNode node, const Opsets& opsets) override {
+      return importer_->OneNode(values_->added.emplace_back(std::move(node)), opsets, values_);
+    }
+    void Record(OnnxNode node, const Opsets& opsets) override {
+      values_->nodes.push_back({&values_->added.emplace_back(std::move(node)), &opsets});
+    }
+
+   private:
+    Importer* const importer_;
+    Values* const values_;
+  };
+
+  absl::Status Nodes(const std::vector<OnnxNode>& nodes, const Opsets& opsets, Values* values) {
     for (const OnnxNode& node : nodes) {
       for (const std::string& output : node.outputs) {
         if (values->tensors.count(output)) return At(node, DefinedTwice(output));
@@ -102,7 +124,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  absl::Status OneNode(const OnnxNode& node, const std::map<std::string, int64_t>& opsets, Values* values) {
+  absl::Status OneNode(const OnnxNode& node, const Opsets& opsets, Values* values) {
     if (++num_nodes_ > kMostNodes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "more than ", kMostNodes, " nodes, with those that calls of functions and graphs add"));
@@ -119,18 +141,19 @@ class Importer {
     const auto function = model_.functions.find(absl::StrCat(node.domain, ":", node.op));
     absl::StatusOr<std::vector<TypedTensor>> outputs =
         function != model_.functions.end() ? CallFunction(function->second, node, inputs)
-                                           : CallOperator(node, opsets, std::move(inputs), *values);
+                                           : CallOperator(node, opsets, std::move(inputs), values);
     if (!outputs.ok()) return At(node, outputs.status());
     for (size_t i = 0; i < node.outputs.size() && i < outputs->size(); ++i) {
-      if (!node.outputs[i].empty()) values->tensors[node.outputs[i]] = (*outputs)[i];
+      if (node.outputs[i].empty()) continue;
+      if (!values->tensors.emplace(node.outputs[i], (*outputs)[i]).second)
+        return At(node, DefinedTwice(node.outputs[i]));
     }
+    values->nodes.push_back({&node, &opsets});
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<TypedTensor>> CallOperator(const OnnxNode& node,
-                                                        const std::map<std::string, int64_t>& opsets,
-                                                        std::vector<TypedTensor> inputs,
-                                                        const Values& values) {
+  absl::StatusOr<std::vector<TypedTensor>> CallOperator(const OnnxNode& node, const Opsets& opsets,
+                                                        std::vector<TypedTensor> inputs, Values* values) {
     const auto opset = opsets.find(node.domain);
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
@@ -146,8 +169,10 @@ class Importer {
     MYCC_ASSIGN_OR_RETURN(const auto new_form, InNewForm(node, version, builder_, &inputs));
     NodeImport import(new_form ? *new_form : node, version, std::move(inputs), builder_,
                       [&](const OnnxGraph& graph, const std::vector<TypedTensor>& graph_inputs) {
-                        return Run(graph, graph_inputs, &values);
+                        return Run(graph, graph_inputs, values);
                       });
+    GraphAround around(this, values);
+    import.StandIn(&around);
     if (depth_ == 1) import.Declare(DeclaredShapes(node));
     MYCC_RETURN_IF_ERROR(op->import(import));
     MYCC_RETURN_IF_ERROR(builder_->status());
@@ -230,7 +255,9 @@ std::vector<const DeclaredValue*> CallersInputs(const OnnxGraph& graph) {
 absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& options,
                                   const std::string& name) {
   MYCC_RETURN_IF_ERROR(CheckOperators(model));
-  const std::vector<const DeclaredValue*> inputs = CallersInputs(model.graph);
+  MYCC_ASSIGN_OR_RETURN(const InputTensors input_tensors,
+                        InputTensors::Of(CallersInputs(model.graph), options));
+  const std::vector<const DeclaredValue*> inputs = input_tensors.tensors();
   MYCC_ASSIGN_OR_RETURN(const auto known, KnownInputs(inputs, options));
   std::map<std::string, std::vector<int64_t>> given = options.shapes;
   for (const auto& [input, value] : known) given[input] = value->shape;
@@ -248,8 +275,10 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
                               : builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]);
     values.push_back({tensor, inputs[i]->type});
   }
+  input_tensors.Join(&graph.inputs, &values);
   Importer importer(model, &builder);
-  MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
+  MYCC_ASSIGN_OR_RETURN(std::vector<TypedTensor> outputs, importer.Run(graph, values, nullptr));
+  MYCC_RETURN_IF_ERROR(TakeApartOutputs(builder, &graph.outputs, &outputs));
   std::set<std::string> names;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = graph.outputs[i].name;

@@ -23,9 +23,15 @@ struct OnnxInput {
 // Makes the value of an input, of its type.
 using OnnxValue = std::function<absl::StatusOr<NDArray>(const OnnxInput&)>;
 
+// An input that is no tensor: a sequence without elements, or an optional without a value.
+enum class OnnxForm { kEmpty, kAbsent };
+
+// The elements of an input `x` that is a sequence are inputs `x[0]`, `x[1]` and so on. There are as many as
+// have a shape or a value here.
 struct OnnxOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // of inputs, by name: they fix free dimensions
   std::map<std::string, OnnxValue> values;             // of inputs, by name, which become constants
+  std::map<std::string, OnnxForm> forms;               // of inputs, by name
 };
 
 // InvalidArgument for a shape that does not fit the declared one.

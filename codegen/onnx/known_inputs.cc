@@ -36,9 +36,10 @@ absl::StatusOr<NDArray> ReadValue(const OnnxInput& input, const OnnxValue& value
 absl::Status CheckGivenShape(const OnnxOptions& options, const std::string& name, const NDArray& value) {
   const auto given = options.shapes.find(name);
   if (given == options.shapes.end() || given->second == value.shape) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("has shape ", ShapeText(value.shape), ", but --shape ", name,
-                                                 "=", absl::StrJoin(given->second, "x"),
-                                                 " says another; expected one of the two options"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("has shape ", ShapeText(value.shape), ", but --shape ", name, "=",
+                   given->second.empty() ? "scalar" : absl::StrJoin(given->second, "x"),
+                   " says another; expected one of the two options"));
 }
 
 }  // namespace

@@ -60,13 +60,16 @@ struct Dimension {
   std::string name;
 };
 
-// An input or output of a graph as it is declared.
+// An input or output of a graph as it is declared. The type and the shape of a sequence or an optional are
+// those of the tensors in it.
 struct DeclaredValue {
   std::string name;
   int type = kUndefined;
   bool has_shape = false;
   std::vector<Dimension> shape;
-  std::string kind = "tensor";  // or "sequence", "optional", "map", "sparse tensor", "nothing"
+  // Or "sequence", "optional" or "optional sequence", of tensors; "map", "sparse tensor", "nothing", and
+  // these behind "sequence of" and the like.
+  std::string kind = "tensor";
 };
 
 struct OnnxGraph;

@@ -134,8 +134,10 @@ absl::Status NodeImport::NotKnown(size_t i) const {
       absl::StrCat("input ", i, name, " is not known when the model is compiled", HowToKnow(In(i))));
 }
 
-std::string NodeImport::HowToKnow(const Buffer& tensor) const {
-  const std::vector<std::string> inputs = builder_->InputsOf(tensor);
+std::string NodeImport::HowToKnow(const Buffer& tensor) const { return onnx::HowToKnow(*builder_, tensor); }
+
+std::string HowToKnow(const GraphBuilder& builder, const Buffer& tensor) {
+  const std::vector<std::string> inputs = builder.InputsOf(tensor);
   if (inputs.empty()) return "";
   return absl::StrCat("; ",
                       absl::StrJoin(inputs, " ",

@@ -21,6 +21,7 @@ struct TypedTensor {
   Buffer tensor;  // null: left out, or no tensor
   int type = kUndefined;
   std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
+  Buffer shaped_by = nullptr;  // of an element that is not there: its shape depends on this tensor's value
 
   bool IsThere() const { return tensor != nullptr || elements != nullptr || IsText(); }
   // A constant of strings, which is not kept: no operator takes it.
@@ -32,6 +33,8 @@ bool IsEmptyOptional(const TypedTensor& value);
 // "f32[1,64]", "a sequence of 3", for errors.
 std::string TypeText(const TypedTensor& value);
 
+class NodesAround;
+
 class NodeImport {
  public:
   // Imports a graph that is an attribute, with values for its inputs; returns those of its outputs.
@@ -41,6 +44,7 @@ class NodeImport {
   NodeImport(const OnnxNode& node, int64_t opset, std::vector<TypedTensor> inputs, GraphBuilder* builder,
              ImportSubgraph import_subgraph);
 
+  const OnnxNode& node() const { return node_; }
   const std::string& op() const { return node_.op; }
   int64_t opset() const { return opset_; }
   GraphBuilder& g() { return *builder_; }
@@ -58,7 +62,8 @@ class NodeImport {
   // says that the input is no constant.
   absl::StatusOr<std::vector<int64_t>> ConstantInts(size_t i) const;
   absl::StatusOr<std::vector<double>> ConstantFloats(size_t i) const;
-  const NDArray* Value(size_t i) const { return Has(i) ? builder_->ValueOf(In(i)) : nullptr; }
+  const NDArray* Value(size_t i) const { return Has(i) ? ValueOf(In(i)) : nullptr; }
+  const NDArray* ValueOf(const Buffer& tensor) const { return builder_->ValueOf(tensor); }
 
   // Attributes, or the operator's default. One of another type makes the builder fail.
   bool HasAttribute(const std::string& name) const { return node_.attributes.count(name) > 0; }
@@ -98,7 +103,6 @@ class NodeImport {
   }
   // Refuses the node because the value of input `i` is not known, and says how it could be.
   absl::Status NotKnown(size_t i) const;
-  // "; --value axes=... would fix it", with the model's inputs that the tensor depends on; empty for none.
   std::string HowToKnow(const Buffer& tensor) const;
   // Refuses a node with fewer inputs than `least`, or with one of the first `least` left out.
   absl::Status Expect(size_t least) const;
@@ -108,6 +112,10 @@ class NodeImport {
   absl::StatusOr<std::vector<TypedTensor>> Import(const OnnxGraph& graph, std::vector<TypedTensor> inputs) {
     return import_subgraph_(graph, std::move(inputs));
   }
+
+  // The graph that the node stands in; null where nothing tells it.
+  NodesAround* around() const { return around_; }
+  void StandIn(NodesAround* around) { around_ = around; }
 
   // ONNX's number of a type of the language.
   static int TypeNumber(DType dtype);
@@ -122,8 +130,11 @@ class NodeImport {
   std::vector<std::optional<std::vector<int64_t>>> declared_;
   GraphBuilder* const builder_;
   const ImportSubgraph import_subgraph_;
+  NodesAround* around_ = nullptr;
 };
 
+// "; --value axes=... would fix it", with the model's inputs that the tensor depends on; empty for none.
+std::string HowToKnow(const GraphBuilder& builder, const Buffer& tensor);
 // The shape that shapes are broadcast to. InvalidArgument when they do not fit.
 absl::StatusOr<std::vector<int64_t>> BroadcastShape(const std::vector<std::vector<int64_t>>& shapes);
 // "f32[1,64]", for errors.

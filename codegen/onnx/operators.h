@@ -53,6 +53,9 @@ std::span<const Operator> SignalOperators();
 std::span<const Operator> SliceOperators();
 std::span<const Operator> SoftmaxOperators();
 
+// The domain of Gradient and of the steps of training.
+inline constexpr char kTrainingDomain[] = "ai.onnx.preview.training";
+
 // The operator of a node; null without one.
 const Operator* FindOperator(const std::string& domain, const std::string& name);
 

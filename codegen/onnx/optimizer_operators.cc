@@ -1,14 +1,13 @@
-// Steps of training: new values of tensors from their gradients. The inputs are the learning rate, the number
-// of steps so far, and then in order all tensors, all gradients and all states.
+// Operators of training. Steps give new values of tensors from their gradients: the inputs are the learning
+// rate, the number of steps so far, and then in order all tensors, all gradients and all states.
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
+#include "codegen/onnx/gradient_rules.h"
 #include "codegen/onnx/operators.h"
 
 namespace mycc::onnx {
 namespace {
-
-constexpr char kTraining[] = "ai.onnx.preview.training";
 
 // A tensor that is trained.
 struct Trained {
@@ -164,9 +163,10 @@ absl::Status Momentum(NodeImport& n) {
 }
 
 constexpr Operator kOptimizerTable[] = {
-    {"Adagrad", Adagrad, 1, kTraining},
-    {"Adam", Adam, 1, kTraining},
-    {"Momentum", Momentum, 1, kTraining},
+    {"Adagrad", Adagrad, 1, kTrainingDomain},
+    {"Adam", Adam, 1, kTrainingDomain},
+    {"Gradient", ImportGradient, 1, kTrainingDomain},
+    {"Momentum", Momentum, 1, kTrainingDomain},
 };
 
 }  // namespace

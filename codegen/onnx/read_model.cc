@@ -59,18 +59,32 @@ class Reader {
   static std::string Domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
  private:
+  // The type of the tensors in a sequence or an optional, and what it is in words.
+  static const onnx_file::Type& TensorIn(const onnx_file::Type& type, std::string* kind) {
+    switch (type.value_case()) {
+      case onnx_file::Type::kTensorType: *kind = "tensor"; return type;
+      case onnx_file::Type::kMapType: *kind = "map"; return type;
+      case onnx_file::Type::kSparseTensorType: *kind = "sparse tensor"; return type;
+      case onnx_file::Type::VALUE_NOT_SET: *kind = "nothing"; return type;
+      case onnx_file::Type::kSequenceType: {
+        const onnx_file::Type& element = TensorIn(type.sequence_type().elem_type(), kind);
+        *kind = *kind == "tensor" ? "sequence" : absl::StrCat("sequence of ", *kind);
+        return element;
+      }
+      case onnx_file::Type::kOptionalType: break;
+    }
+    const onnx_file::Type& element = TensorIn(type.optional_type().elem_type(), kind);
+    *kind = *kind == "tensor"     ? "optional"
+            : *kind == "sequence" ? "optional sequence"
+                                  : absl::StrCat("optional of ", *kind);
+    return element;
+  }
+
   static DeclaredValue Declared(const onnx_file::Value& value) {
     DeclaredValue declared;
     declared.name = value.name();
-    const onnx_file::Type& type = value.type();
-    switch (type.value_case()) {
-      case onnx_file::Type::kTensorType: break;
-      case onnx_file::Type::kSequenceType: declared.kind = "sequence"; return declared;
-      case onnx_file::Type::kMapType: declared.kind = "map"; return declared;
-      case onnx_file::Type::kSparseTensorType: declared.kind = "sparse tensor"; return declared;
-      case onnx_file::Type::kOptionalType: declared.kind = "optional"; return declared;
-      case onnx_file::Type::VALUE_NOT_SET: declared.kind = "nothing"; return declared;
-    }
+    const onnx_file::Type& type = TensorIn(value.type(), &declared.kind);
+    if (!type.has_tensor_type()) return declared;
     declared.type = type.tensor_type().elem_type();
     declared.has_shape = type.tensor_type().has_shape();
     for (const onnx_file::Shape::Dimension& dim : type.tensor_type().shape().dim()) {

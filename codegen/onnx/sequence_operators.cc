@@ -26,7 +26,9 @@ absl::StatusOr<const Elements*> SequenceIn(const NodeImport& n, size_t i) {
 absl::Status ExpectKnownShapes(const NodeImport& n, const Elements& elements) {
   for (const TypedTensor& element : elements) {
     if (!element.IsThere())
-      return n.NotSupported("an element of a sequence whose shape is not known when the model is compiled");
+      return absl::UnimplementedError(
+          absl::StrCat("an element of a sequence whose shape is not known when the model is compiled",
+                       n.HowToKnow(element.shaped_by)));
   }
   return absl::OkStatus();
 }
@@ -58,6 +60,7 @@ absl::StatusOr<int64_t> PositionIn(const NodeImport& n, size_t i, int64_t otherw
 
 absl::StatusOr<int64_t> ElementPosition(const NodeImport& n, size_t i, int64_t count) {
   MYCC_ASSIGN_OR_RETURN(const int64_t position, PositionIn(n, i, -1));
+  if (count == 0) return n.Refuse("names an element of an empty sequence");
   if (position < -count || position >= count)
     return n.Refuse(absl::StrCat("position ", position, " of a sequence of ", count, "; expected -", count,
                                  " to ", count - 1));
@@ -154,7 +157,8 @@ absl::Status SplitToSequence(NodeImport& n) {
   MYCC_ASSIGN_OR_RETURN(const int64_t axis, n.Axis(n.Int("axis", 0), n.Rank(0)));
   if (n.Has(1) && n.Value(1) == nullptr && n.Rank(1) == 1) {
     const int64_t count = std::min(n.Shape(1)[0], kMostElementsOfSequence + 1);
-    return SetSequence(n, 0, Elements(count), n.Typed(0).type);
+    const TypedTensor unknown = {nullptr, n.Typed(0).type, nullptr, n.In(1)};
+    return SetSequence(n, 0, Elements(count, unknown), n.Typed(0).type);
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, PartsOf(n, n.Shape(0)[axis]));
   const bool drops_axis = n.Int("keepdims", 1) == 0 && !n.Has(1);

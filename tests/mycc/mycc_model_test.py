@@ -154,11 +154,11 @@ class GraphTest(ModelCase):
         self.refused("node `root` (Sqrt): input 0 is of type INT32; expected floats")
         self.save([relu("x", "y")], inputs=[value("x", kind=onnx.TensorProto.STRING)])
         self.refused("input `x`: elements of type STRING are not supported")
-        self.save([relu("x", "y")], inputs=[helper.make_tensor_sequence_value_info("x", FLOAT, [2])])
-        self.refused("input `x` of type sequence is not supported; expected a tensor")
-        sequence = helper.make_tensor_sequence_value_info("y", FLOAT, [2, 3])
-        self.save([relu("x", "y", op="SequenceConstruct")], outputs=[sequence])
-        self.refused("output `y` of type sequence is not supported; expected a tensor")
+        map_type = helper.make_map_type_proto(onnx.TensorProto.INT64, value("x").type)
+        self.save([relu("x", "y")], inputs=[helper.make_value_info("x", map_type)])
+        self.refused("input `x` of type map is not supported; expected a tensor")
+        self.save([relu("x", "y", op="SequenceConstruct")])
+        self.refused("output `y` is a sequence of 1; expected a tensor, as it is declared")
         self.save([relu("x", "s", op="SequenceConstruct"), relu("s", "y", "all")])
         self.refused("node `all` (Relu): input 0 is a sequence of 1; expected a tensor")
 
@@ -275,6 +275,25 @@ class OptionTest(ModelCase):
             self.refused(f"--shape: `{text}`; expected NAME=1x3x48x192", "--shape", text, status=2)
         self.refused("--shape: `x` is given twice", "--shape", "x=2x3", "--shape", "x=2x3", status=2)
         self.refused("unknown target", "--target", "nonsense", status=2)
+
+    def test_sequences_and_optionals_are_their_tensors(self):
+        tensor = helper.make_tensor_type_proto(FLOAT, (None, 3))
+        inputs = [helper.make_value_info("s", helper.make_sequence_type_proto(tensor)),
+                  helper.make_value_info("o", helper.make_optional_type_proto(tensor))]
+        outputs = [helper.make_value_info("y", inputs[0].type), helper.make_value_info("p", inputs[1].type)]
+        self.save([helper.make_node("Identity", ["s"], ["y"]), helper.make_node("Identity", ["o"], ["p"])], inputs=inputs, outputs=outputs)
+        self.refused("1 input is a sequence of an unknown number of tensors; expected --shape NAME[0]=2x3", lines=["`s`: a sequence"])
+        elements = ("--shape", "s[0]=2x3", "--shape", "s[1]=1x3")
+        self.refused("1 input has free dimensions", *elements, lines=["`o`: [?,3]"])
+        self.refused("--shape s=absent: the input is of type sequence; expected an optional", "--shape", "s=absent")
+        self.refused("--shape s[0]=scalar does not fit `s[0]`: [?,3]", "--shape", "s[0]=scalar")
+        self.refused("--shape: `o` is given twice", "--shape", "o=2x3", "--shape", "o=absent", status=2)
+        self.compiles(*elements, "--shape", "o=absent", "--write-lock", self.folder / "lock")
+        self.assertRegex((self.out / "m.h").read_text(), r"args\[0\]  s\[0\]: f32\[2, 3\]  input\n(.*\n){2}.*args\[3\]  y\[1\]: f32\[1, 3\]  output\n \*/")
+        self.compiles(*elements, "--shape", "o=absent", "--lock", self.folder / "lock")
+        self.fails(1, "--shape o", "compile", self.model, "-o", self.out, *elements, "--shape", "o=2x3", "--lock", self.folder / "lock")
+        self.compiles("--shape", "s=empty", "--shape", "o=4x3")
+        self.assertIn("p: f32[4,3]", self.succeeds("run", self.out / "m.so"))
 
     def test_options_for_workloads_or_models_alone(self):
         self.fails(2, "--shape is for models", "compile", self.te, "--shape", "x=2", "-o", self.out)

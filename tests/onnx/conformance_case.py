@@ -56,7 +56,7 @@ def compile_model(mycc, case, shapes, values, folder):
     """The path of the library. `values` are the files of inputs that are known."""
     words = [mycc, "compile", case.model_file, "--target", "host", "-o", folder, "--name", NAME, "--quiet"]
     for name, shape in shapes.items():
-        words += ["--shape", f"{name}={'x'.join(map(str, shape))}"]
+        words += ["--shape", f"{name}={shape}"]
     for name, file in values.items():
         words += ["--value", f"{name}={file}"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace", check=False)
@@ -71,7 +71,7 @@ def compile_model(mycc, case, shapes, values, folder):
 def compile_asked(mycc, case, model, data, folder, known):
     """The path of the library. Adds to `known` the inputs whose values it is compiled with: those of the data set that refusals ask for."""
     given, values = stored_cases.given_arrays(model, data), {}
-    shapes = stored_cases.free_shapes(model, given.values())
+    shapes = stored_cases.free_shapes(model, data)
     folder.mkdir()
     while True:
         try:
@@ -124,12 +124,12 @@ def arguments_of(library, model, arrays):
 
 
 def run_data_set(library, case, model, data):
-    given, expected = stored_cases.given_arrays(model, data), stored_cases.read_tensors(data, "output")
-    names = [value.name for value in model.graph.output]
+    given, expected = stored_cases.given_arrays(model, data), stored_cases.expected_arrays(model, data)
+    names = list(expected)
     if [argument.name for argument in library.outputs] != names:
         raise Verdict(FAILED, f"the library's outputs are {[argument.name for argument in library.outputs]}; expected {names}")
     outputs, same = call(library, arguments_of(library, model, given))
-    for argument, output, reference in zip(library.outputs, outputs, expected, strict=True):
+    for argument, output, reference in zip(library.outputs, outputs, expected.values(), strict=True):
         returned = model_library.returned_as(output, reference.dtype, argument)
         if reason := comparison.difference(returned, reference, comparison.tolerance_of(case.name)):
             if RANDOM.match(case.name) and returned.shape == reference.shape:

@@ -85,6 +85,70 @@ TEST(ImportOnnxTest, ASmallModel) {
             "  output y = v3\n");
 }
 
+// y = the sequence of the last element of s, and of x where this is there.
+onnx_file::Model SequenceModel() {
+  onnx_file::Model model;
+  model.add_opset_import()->set_version(18);
+  onnx_file::Graph* graph = model.mutable_graph();
+  onnx_file::Value* s = graph->add_input();
+  s->set_name("s");
+  s->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
+  onnx_file::Value* x = graph->add_input();
+  x->set_name("x");
+  auto* sequence = x->mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_sequence_type();
+  auto* tensor = sequence->mutable_elem_type()->mutable_tensor_type();
+  tensor->set_elem_type(kFloatType);
+  tensor->mutable_shape()->add_dim()->set_dim_value(3);
+  onnx_file::Tensor* last = graph->add_initializer();
+  last->set_name("last");
+  last->set_data_type(7);
+  last->add_int64_data(-1);
+  AddNode(graph, "SequenceAt", {"s", "last"}, "at");
+  AddNode(graph, "SequenceConstruct", {"at"}, "y");
+  AddNode(graph, "OptionalHasElement", {"x"}, "has");
+  *graph->add_output() = *s;
+  graph->mutable_output(0)->set_name("y");
+  graph->add_output()->set_name("x");
+  graph->add_output()->set_name("has");
+  return model;
+}
+
+TEST(ImportOnnxTest, SequencesAreTheirTensors) {
+  OnnxOptions options;
+  options.shapes = {{"s[0]", {2}}, {"s[1]", {2, 2}}, {"x[0]", {3}}};
+  auto graph = Import(SequenceModel(), options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(PrintGraph(*graph),
+            "graph small\n"
+            "  input s[0] = v0: f32[2]\n"
+            "  input s[1] = v1: f32[2,2]\n"
+            "  input x[0] = v2: f32[3]\n"
+            "  v4: bool[] = constant  # OptionalHasElement has\n"
+            "  output y[0] = v1\n"
+            "  output x[0] = v2\n"
+            "  output has = v4\n");
+  options.shapes.erase("x[0]");
+  options.forms["x"] = OnnxForm::kAbsent;
+  graph = Import(SequenceModel(), options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->inputs.size(), 2);
+  EXPECT_EQ(graph->outputs.size(), 2);
+  options.forms.clear();
+  options.shapes["x[0]"] = {4};
+  EXPECT_EQ(Import(SequenceModel(), options).status().message(),
+            "folder/small.onnx: --shape x[0]=4 does not fit `x[0]`: [3]");
+}
+
+// Maps, and sequences of other things than tensors.
+TEST(ImportOnnxTest, ContainersThatAreRefused) {
+  onnx_file::Model model = SmallModel();
+  onnx_file::Type* type = model.mutable_graph()->mutable_input(0)->mutable_type();
+  type->mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
+  EXPECT_THAT(Import(model).status().message(), HasSubstr("input `x` of type sequence of map is not"));
+  type->mutable_optional_type()->mutable_elem_type()->mutable_sequence_type();
+  EXPECT_THAT(Import(model).status().message(), HasSubstr("of type optional of sequence of nothing is not"));
+}
+
 TEST(ImportOnnxTest, NoModels) {
   const std::string good = SmallModel().SerializeAsString();
   for (size_t length = 0; length < good.size(); ++length) {

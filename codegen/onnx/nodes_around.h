@@ -1,0 +1,36 @@
+// The graph that a node stands in while it is imported, for an operator that reads its other nodes and adds
+// some: Gradient. Internal to this folder. Thread rule: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "codegen/onnx/model.h"
+#include "codegen/onnx/node_import.h"
+
+namespace mycc::onnx {
+
+using Opsets = std::map<std::string, int64_t>;  // by domain
+
+struct ImportedNode {
+  const OnnxNode* node;
+  const Opsets* opsets;
+};
+
+class NodesAround {
+ public:
+  virtual ~NodesAround() = default;
+  // Those that were imported so far, in that order, with those that were added.
+  virtual const std::vector<ImportedNode>& nodes() const = 0;
+  // The value of a name; null without one.
+  virtual const TypedTensor* Find(const std::string& name) const = 0;
+  // Imports one more node. The opsets have to live as long as the graph.
+  virtual absl::Status Add(OnnxNode node, const Opsets& opsets) = 0;
+  // Lists a node that makes what the node which is being imported returns.
+  virtual void Record(OnnxNode node, const Opsets& opsets) = 0;
+};
+
+}  // namespace mycc::onnx
