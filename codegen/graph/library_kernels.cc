@@ -27,12 +27,17 @@ struct LibraryKernel {
 };
 
 constexpr LibraryKernel kKernels[] = {
+    {"concat_texts", "MyccConcatTexts", MyccConcatTexts, nullptr},
     {"copy", "MyccCopy", MyccCopy, nullptr},
     {"det", "MyccDet", MyccDet, MyccDetWorkspace},
     {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
+    {"equal_texts", "MyccEqualTexts", MyccEqualTexts, nullptr},
+    {"find_texts", "MyccFindTexts", MyccFindTexts, nullptr},
+    {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr},
     {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
+    {"texts", "MyccTexts", MyccTexts, nullptr},
     {"top_k", "MyccTopK", MyccTopK, MyccTopKWorkspace},
 };
 
@@ -80,6 +85,8 @@ absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
     tensors.push_back(Describe(result.dtype, result.shape, result.bytes.data()));
   std::vector<uint64_t> workspace(LibraryWorkspaceBytes(call, outputs) / 8 + 1);
   kernel->run(call.attributes.data(), tensors.data(), reinterpret_cast<uint8_t*>(workspace.data()));
+  if (const char* problem = MyccTakeProblem())
+    return absl::InvalidArgumentError(absl::StrCat(call.function, ": ", problem));
   return results;
 }
 

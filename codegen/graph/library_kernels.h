@@ -19,7 +19,8 @@ std::string LibraryKernelSymbol(const std::string& function);
 // Bytes of workspace that a call needs.
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs);
 
-// Runs one call. `outputs` gives the types and shapes of the results.
+// Runs one call. `outputs` gives the types and shapes of the results. Handles of texts that it makes are good
+// until the thread forgets its texts.
 absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
                                                     const std::vector<Buffer>& outputs,
                                                     const std::vector<const NDArray*>& inputs);

@@ -14,6 +14,7 @@
 #include "codegen/onnx/node_import.h"
 #include "codegen/onnx/old_forms.h"
 #include "codegen/onnx/operators.h"
+#include "codegen/onnx/texts.h"
 #include "codegen/workload/check.h"
 
 namespace mycc {
@@ -70,6 +71,10 @@ class Importer {
       const TypedTensor* value = values.Find(output.name);
       if (value == nullptr || !value->IsThere())
         return absl::InvalidArgumentError(absl::StrCat("nothing defines the output `", output.name, "`"));
+      if (around != nullptr && (value->IsText() || value->size != nullptr))
+        return absl::UnimplementedError(
+            absl::StrCat("output `", output.name, "` of a graph inside the model: ",
+                         value->IsText() ? "strings are" : "a size that data decide is", " not supported"));
       outputs.push_back(*value);
     }
     --depth_;
@@ -78,8 +83,8 @@ class Importer {
 
  private:
   void Define(Values* values, const std::string& name, const TypedConstant& constant) {
-    if (constant.value == nullptr) {
-      values->tensors[name] = {nullptr, constant.type};
+    if (constant.texts != nullptr) {
+      values->tensors[name] = ConstantTexts(*builder_, *constant.texts);
       return;
     }
     Buffer& known = constants_[constant.value.get()];
@@ -135,9 +140,15 @@ class Importer {
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].IsText())
+      if (inputs[i].IsText() && !op->takes_texts)
         return absl::UnimplementedError(
-            absl::StrCat("input ", i, " is a tensor of strings, which are not supported"));
+            absl::StrCat("input ", i, " is a tensor of strings, which are not supported here"));
+      if (inputs[i].size != nullptr && !op->takes_data_size)
+        return absl::UnimplementedError(
+            absl::StrCat("input ", i,
+                         " has a size that data decide, which is not supported but for outputs of "
+                         "the model; ",
+                         inputs[i].size->why));
       if (inputs[i].elements != nullptr && !op->takes_sequences)
         return absl::InvalidArgumentError(
             absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
@@ -243,9 +254,12 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
   for (size_t i = 0; i < inputs.size(); ++i) {
     graph.inputs.push_back(*inputs[i]);
     const auto value = known.find(inputs[i]->name);
-    const Buffer tensor = value != known.end()
-                              ? builder.AddConstant(value->second)
-                              : builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]);
+    const bool is_text = inputs[i]->type == kString;
+    const Buffer tensor =
+        value != known.end()
+            ? builder.AddConstant(value->second)
+            : builder.AddInput(inputs[i]->name, is_text ? DType::kU64 : *StorageOf(inputs[i]->type),
+                               shapes[i], is_text);
     values.push_back({tensor, inputs[i]->type});
   }
   Importer importer(model, &builder);
@@ -255,14 +269,19 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
     const std::string& name = graph.outputs[i].name;
     if (!names.insert(name).second)
       return absl::InvalidArgumentError(absl::StrCat("output `", name, "` is declared twice"));
-    if (outputs[i].IsText())
-      return absl::UnimplementedError(
-          absl::StrCat("output `", name, "`: elements of type STRING are not supported"));
     if (outputs[i].tensor == nullptr) {
       return absl::UnimplementedError(absl::StrCat("output `", name, "` of type ", graph.outputs[i].kind,
                                                    " is not supported; expected a tensor"));
     }
-    builder.AddOutput(name, outputs[i].tensor);
+    NamedTensor output{name, outputs[i].tensor, outputs[i].IsText()};
+    if (outputs[i].size != nullptr) {
+      for (const auto& [axis, extent] : outputs[i].size->extents) output.bounded.push_back(axis);
+    }
+    builder.AddOutput(std::move(output));
+  }
+  for (const TypedTensor& output : outputs) {
+    if (output.size == nullptr) continue;
+    for (const auto& [axis, extent] : output.size->extents) builder.AddOutput({"", extent, false, {}, true});
   }
   MYCC_RETURN_IF_ERROR(builder.status());
   return builder.Finish();

@@ -15,6 +15,8 @@ struct Operator {
   int64_t first_opset = 1;  // of the operator's domain
   const char* domain = "";  // ONNX's own
   bool takes_sequences = false;
+  bool takes_texts = false;      // tensors of strings
+  bool takes_data_size = false;  // tensors with a DataSize
 };
 
 // The families, one file each: NAME_operators.cc.
@@ -52,6 +54,7 @@ std::span<const Operator> ShapeOperators();
 std::span<const Operator> SignalOperators();
 std::span<const Operator> SliceOperators();
 std::span<const Operator> SoftmaxOperators();
+std::span<const Operator> TextOperators();
 
 // The operator of a node; null without one.
 const Operator* FindOperator(const std::string& domain, const std::string& name);

@@ -13,11 +13,16 @@ void memcmp(void) {}
 void memcpy(void) {}
 void memmove(void) {}
 void memset(void) {}
+void pthread_key_create(void) {}
+void pthread_key_delete(void) {}
 void pthread_mutex_lock(void) {}
 void pthread_mutex_unlock(void) {}
+void pthread_setspecific(void) {}
 void sem_init(void) {}
 void sem_post(void) {}
 void sem_trywait(void) {}
 void snprintf(void) {}
+void strcmp(void) {}
+void strlen(void) {}
 void syscall(void) {}
 void vsnprintf(void) {}
