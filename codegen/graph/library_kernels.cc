@@ -27,18 +27,25 @@ struct LibraryKernel {
 };
 
 constexpr LibraryKernel kKernels[] = {
+    {"compress", "MyccCompress", MyccCompress, nullptr},
     {"concat_texts", "MyccConcatTexts", MyccConcatTexts, nullptr},
     {"copy", "MyccCopy", MyccCopy, nullptr},
     {"det", "MyccDet", MyccDet, MyccDetWorkspace},
     {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
     {"equal_texts", "MyccEqualTexts", MyccEqualTexts, nullptr},
     {"find_texts", "MyccFindTexts", MyccFindTexts, nullptr},
+    {"non_max_suppression", "MyccNonMaxSuppression", MyccNonMaxSuppression, MyccNonMaxSuppressionWorkspace},
+    {"non_zero", "MyccNonZero", MyccNonZero, nullptr},
     {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr},
+    {"print_numbers", "MyccPrintNumbers", MyccPrintNumbers, nullptr},
+    {"read_numbers", "MyccReadNumbers", MyccReadNumbers, nullptr},
     {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
+    {"split_texts", "MyccSplitTexts", MyccSplitTexts, nullptr},
     {"texts", "MyccTexts", MyccTexts, nullptr},
     {"top_k", "MyccTopK", MyccTopK, MyccTopKWorkspace},
+    {"unique", "MyccUnique", MyccUnique, MyccUniqueWorkspace},
 };
 
 const LibraryKernel* Find(const std::string& function) {

@@ -140,7 +140,8 @@ class Importer {
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].IsText() && !op->takes_texts)
+      if (inputs[i].IsText() &&
+          (i >= 32 ? op->text_inputs != kTextAnywhere : (op->text_inputs >> i & 1) == 0))
         return absl::UnimplementedError(
             absl::StrCat("input ", i, " is a tensor of strings, which are not supported here"));
       if (inputs[i].size != nullptr && !op->takes_data_size)

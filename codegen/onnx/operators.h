@@ -9,13 +9,15 @@
 
 namespace mycc::onnx {
 
+inline constexpr unsigned kTextFirst = 1, kTextPair = 3, kTextAnywhere = ~0U;  // Operator::text_inputs
+
 struct Operator {
   const char* name;
   absl::Status (*import)(NodeImport& n);
   int64_t first_opset = 1;  // of the operator's domain
   const char* domain = "";  // ONNX's own
   bool takes_sequences = false;
-  bool takes_texts = false;      // tensors of strings
+  unsigned text_inputs = 0;      // a bit for each input that may be a tensor of strings
   bool takes_data_size = false;  // tensors with a DataSize
 };
 

@@ -131,6 +131,33 @@ enum { kMyccKeepCase, kMyccToLowerCase, kMyccToUpperCase };
 enum { kMyccNormalizeCase, kMyccNormalizeSensitive, kMyccNormalizeStops };
 MyccLibraryKernel MyccNormalizeTexts;
 
+// The parts of texts x[...] between a delimiter, or between white space where it is empty; after `most`
+// splits the rest is one part, unless it is negative. Inputs: x, delimiter[1]. Outputs: parts[...,n], empty
+// where a text has fewer; their numbers (i64), as x; n (i64), for which the tensor has room.
+MyccLibraryKernel MyccSplitTexts;  // attribute: most
+
+// Texts of numbers of f32, f64, integers and bools, and numbers of texts. Every number is written so that it
+// is read as the same.
+MyccLibraryKernel MyccPrintNumbers;
+MyccLibraryKernel MyccReadNumbers;
+
+// Results of a size that data decide. The output is compact in its actual shape, and zero behind it; the last
+// outputs are i64: how many there are.
+// The indices[rank,n] of the elements of x[...] other than zero, i64.
+MyccLibraryKernel MyccNonZero;
+// The slices of x along an axis for which a condition (bool), which may be shorter, holds.
+MyccLibraryKernel MyccCompress;  // attribute: axis
+// The distinct slices of x along an axis, in their order or that of their first places. NaN equals NaN.
+// Outputs: slices, their first places, the number of each slice of x, their counts (i64); the number of the
+// slices, three times.
+enum { kMyccUniqueAxis, kMyccUniqueSorted };
+MyccLibraryKernel MyccUnique;
+MyccWorkspaceFunction MyccUniqueWorkspace;
+// Inputs: boxes[b,n,4], scores[b,c,n]; the most boxes of a class (i64), the overlap above which the worse of
+// two boxes is dropped, the score above which a box counts; f32. Output: rows[...,3] of batch, class and box.
+MyccLibraryKernel MyccNonMaxSuppression;  // attribute: boxes are given by their centers
+MyccWorkspaceFunction MyccNonMaxSuppressionWorkspace;
+
 #ifdef __cplusplus
 }
 #endif

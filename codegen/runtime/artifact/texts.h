@@ -4,9 +4,7 @@
 // Thread rule: the texts that kernels make are each thread's own.
 #pragma once
 
-#include <string.h>
-
-#include "codegen/runtime/artifact/library_kernels.h"
+#include "codegen/runtime/artifact/elements.h"
 
 static inline const char* MyccTextAt(const struct MyccTensor* tensor, int64_t place) {
   const char* text;
@@ -16,16 +14,6 @@ static inline const char* MyccTextAt(const struct MyccTensor* tensor, int64_t pl
 
 static inline void MyccSetText(const struct MyccTensor* tensor, int64_t place, const char* text) {
   memcpy((uint8_t*)tensor->data + place * 8, &text, 8);
-}
-
-static inline void MyccSetInt64(const struct MyccTensor* tensor, int64_t place, int64_t value) {
-  memcpy((uint8_t*)tensor->data + place * 8, &value, 8);
-}
-
-static inline int64_t MyccElements(const struct MyccTensor* tensor) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < tensor->ndim; ++i) count *= tensor->shape[i];
-  return count;
 }
 
 // The element of a tensor that stands at a place of the shape that it is broadcast to.

@@ -24,5 +24,7 @@ void sem_trywait(void) {}
 void snprintf(void) {}
 void strcmp(void) {}
 void strlen(void) {}
+void strtod(void) {}
+void strtof(void) {}
 void syscall(void) {}
 void vsnprintf(void) {}
