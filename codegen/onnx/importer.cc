@@ -53,6 +53,29 @@ absl::Status DefinedTwice(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("`", name, "` is defined twice"));
 }
 
+// The end of a refusal to compute on with a size that data decide.
+std::string SizeProblem(const TypedTensor& tensor) {
+  return absl::StrCat("has a size that ", tensor.size->maker,
+                      " takes from its data; to compute on with such a size is not supported; there ",
+                      tensor.size->why);
+}
+
+// Refuses inputs of kinds that the operator does not take.
+absl::Status CheckInputs(const Operator& op, const std::vector<TypedTensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool takes_text = op.text_inputs == kTextAnywhere || (i < 32 && (op.text_inputs >> i & 1) != 0);
+    if (inputs[i].IsText() && !takes_text)
+      return absl::UnimplementedError(
+          absl::StrCat("input ", i, " is a tensor of strings, which are not supported here"));
+    if (inputs[i].size != nullptr && !op.takes_data_size)
+      return absl::UnimplementedError(absl::StrCat("input ", i, " ", SizeProblem(inputs[i])));
+    if (inputs[i].elements != nullptr && !op.takes_sequences)
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
+  }
+  return absl::OkStatus();
+}
+
 class Importer {
  public:
   Importer(const OnnxModel& model, GraphBuilder* builder) : model_(model), builder_(builder) {}
@@ -71,10 +94,12 @@ class Importer {
       const TypedTensor* value = values.Find(output.name);
       if (value == nullptr || !value->IsThere())
         return absl::InvalidArgumentError(absl::StrCat("nothing defines the output `", output.name, "`"));
-      if (around != nullptr && (value->IsText() || value->size != nullptr))
+      if (around != nullptr && value->IsText())
+        return absl::UnimplementedError(absl::StrCat(
+            "output `", output.name, "` of a graph inside the model: strings are not supported here"));
+      if (around != nullptr && value->size != nullptr)
         return absl::UnimplementedError(
-            absl::StrCat("output `", output.name, "` of a graph inside the model: ",
-                         value->IsText() ? "strings are" : "a size that data decide is", " not supported"));
+            absl::StrCat("output `", output.name, "` of a graph inside the model ", SizeProblem(*value)));
       outputs.push_back(*value);
     }
     --depth_;
@@ -139,21 +164,7 @@ class Importer {
     const auto opset = opsets.find(node.domain);
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].IsText() &&
-          (i >= 32 ? op->text_inputs != kTextAnywhere : (op->text_inputs >> i & 1) == 0))
-        return absl::UnimplementedError(
-            absl::StrCat("input ", i, " is a tensor of strings, which are not supported here"));
-      if (inputs[i].size != nullptr && !op->takes_data_size)
-        return absl::UnimplementedError(
-            absl::StrCat("input ", i,
-                         " has a size that data decide, which is not supported but for outputs of "
-                         "the model; ",
-                         inputs[i].size->why));
-      if (inputs[i].elements != nullptr && !op->takes_sequences)
-        return absl::InvalidArgumentError(
-            absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
-    }
+    MYCC_RETURN_IF_ERROR(CheckInputs(*op, inputs));
     const int64_t version = opset == opsets.end() ? 1 : opset->second;
     MYCC_ASSIGN_OR_RETURN(const auto new_form, InNewForm(node, version, builder_, &inputs));
     NodeImport import(new_form ? *new_form : node, version, std::move(inputs), builder_,

@@ -112,9 +112,10 @@ void NodeImport::Set(size_t i, const TypedTensor& value) {
 
 void NodeImport::SetSized(size_t i, const Buffer& tensor, int type,
                           std::vector<std::pair<int, Buffer>> extents, size_t deciding) {
-  Set(i, TypedTensor{tensor, type, nullptr, nullptr,
-                     std::make_shared<const DataSize>(
-                         DataSize{std::move(extents), std::string(NotKnown(deciding).message())})});
+  const std::string& name = node_.name.empty() ? node_.outputs[0] : node_.name;
+  DataSize size{std::move(extents), absl::StrCat("node `", name, "` (", node_.op, ")"),
+                std::string(NotKnown(deciding).message())};
+  Set(i, TypedTensor{tensor, type, nullptr, nullptr, std::make_shared<const DataSize>(std::move(size))});
 }
 
 absl::StatusOr<int64_t> NodeImport::Axis(int64_t axis, int64_t rank) const {

@@ -18,7 +18,8 @@ namespace mycc::onnx {
 // A size that data decide: the axes that are bounded (NamedTensor), and their extents.
 struct DataSize {
   std::vector<std::pair<int, Buffer>> extents;
-  std::string why;  // "node `nz` (NonZero): input 0 is not known when the model is compiled"
+  std::string maker;  // "node `nz` (NonZero)"
+  std::string why;    // "input 0 (`x`) is not known when the model is compiled"
 };
 
 // A tensor of the graph and its ONNX element type, which tells types of one storage apart. Or a sequence,
