@@ -116,9 +116,7 @@ absl::StatusOr<Buffer> PlaceOfKey(NodeImport& n, const Labels& keys) {
 Buffer LabelsAt(GraphBuilder& g, const Buffer& places, const Buffer& labels) {
   const int64_t last = labels->shape[0] - 1;
   return g.Map(places->shape, [&](const Axes& axes) {
-    const Expr at = Load(places, axes);
-    const Expr place = MakeSelect(LessThan(at, IntConst(0)), IntConst(last), at);
-    return Load(labels, {ClampTo(place, IntConst(0), IntConst(last))});
+    return Load(labels, {Mod(ClampTo(Load(places, axes), IntConst(-1), IntConst(last)), last + 1)});
   });
 }
 
