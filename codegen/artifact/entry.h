@@ -19,7 +19,7 @@ struct EntryArg {
   bool is_output = false;
   std::string header;             // kPackedHeaderBytes bytes; empty for a plain tensor
   bool is_text = false;           // handles of texts, held as u64
-  std::vector<int> bounded = {};  // of an output: axes whose extents are at most those of the shape
+  std::vector<int> bounded = {};  // axes of an output whose extents are at most those of the shape
 
   int64_t bytes() const;
 };

@@ -22,7 +22,7 @@ struct NamedTensor {
   std::string name;
   Buffer tensor;
   bool is_text = false;  // its elements, of type u64, are handles of texts (library_kernels.h)
-  // Of an output: the axes whose extents are known when it is computed. The tensor's shape has the most that
+  // The axes of an output whose extents are known when it is computed. The tensor's shape has the most that
   // they can be. The first elements are those of the smaller tensor, compact.
   std::vector<int> bounded = {};
   // The extent of a bounded axis, an i64 of rank 0. These outputs are behind all others, in the order of the

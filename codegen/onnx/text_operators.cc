@@ -106,7 +106,12 @@ absl::Status StringSplit(NodeImport& n) {
   return absl::OkStatus();
 }
 
+absl::Status RegexFullMatch(NodeImport& n) {
+  return n.NotSupported("matching regular expressions, for which a library would need a matcher,");
+}
+
 constexpr Operator kTextTable[] = {
+    {"RegexFullMatch", RegexFullMatch, 20, "", false, kTextFirst},
     {"StringConcat", StringConcat, 20, "", false, kTextPair},
     {"StringNormalizer", StringNormalizer, 10, "", false, kTextFirst},
     {"StringSplit", StringSplit, 20, "", false, kTextFirst},

@@ -16,7 +16,7 @@ struct ArtifactArg {
   std::string name, kind, dtype;  // kind: input, const, output; dtype: f32, or string
   std::vector<int64_t> shape;
   int64_t packed_bytes = 0;  // const alone
-  // Of an output: the axes whose extents a call tells, in the caller's shape; `shape` has the most.
+  // The axes of an output whose extents a call tells, in the caller's shape; `shape` has the most.
   std::vector<int> bounded = {};
 
   bool is_text() const { return dtype == "string"; }

@@ -34,7 +34,7 @@ class TextCase(mycc_case.MyccCase):
         return self.folder / "out" / "m.so"
 
     def run_library(self, library, **inputs):
-        """What `mycc run` prints, and the arrays that it writes."""
+        """The text that `mycc run` prints, and the arrays that it writes."""
         words = []
         for name, array in inputs.items():
             numpy.save(self.folder / f"{name}.npy", array)
