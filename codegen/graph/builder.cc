@@ -106,7 +106,9 @@ std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
   }
   std::vector<std::string> names;
   for (const NamedTensor& input : graph_.inputs) {
-    if (needed.count(input.tensor.get()) > 0) names.push_back(input.name);
+    if (needed.count(input.tensor.get()) == 0) continue;
+    if (input.is_text) return {};
+    names.push_back(input.name);
   }
   return names;
 }
@@ -157,7 +159,7 @@ bool GraphBuilder::FoldCall(const LibraryCall& call, std::vector<Buffer>* output
   if (elements == 0) {
     for (const Buffer& output : *outputs) results.push_back(NDArray::Zeros(output->dtype, output->shape));
   } else {
-    if (call.function == "texts") return false;
+    if (MakesTexts(call.function)) return false;
     std::vector<const NDArray*> inputs;
     for (const Buffer& input : call.inputs) {
       inputs.push_back(ValueOf(input));

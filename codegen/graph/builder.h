@@ -49,7 +49,8 @@ class GraphBuilder {
 
   // The value of a constant, or null.
   const NDArray* ValueOf(const Buffer& tensor) const;
-  // The names of the graph's inputs that the tensor depends on, in the graph's order.
+  // The names of the graph's inputs that the tensor depends on, in the graph's order; none where one of them
+  // has texts, whose values are never given.
   std::vector<std::string> InputsOf(const Buffer& tensor) const;
 
   // The origin of the nodes that are added from here on.

@@ -24,11 +24,12 @@ struct LibraryKernel {
   const char* symbol;
   MyccLibraryKernel* run;
   MyccWorkspaceFunction* workspace_bytes;  // null: none
+  bool makes_texts = false;
 };
 
 constexpr LibraryKernel kKernels[] = {
     {"compress", "MyccCompress", MyccCompress, nullptr},
-    {"concat_texts", "MyccConcatTexts", MyccConcatTexts, nullptr},
+    {"concat_texts", "MyccConcatTexts", MyccConcatTexts, nullptr, true},
     {"copy", "MyccCopy", MyccCopy, nullptr},
     {"det", "MyccDet", MyccDet, MyccDetWorkspace},
     {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
@@ -36,14 +37,14 @@ constexpr LibraryKernel kKernels[] = {
     {"find_texts", "MyccFindTexts", MyccFindTexts, nullptr},
     {"non_max_suppression", "MyccNonMaxSuppression", MyccNonMaxSuppression, MyccNonMaxSuppressionWorkspace},
     {"non_zero", "MyccNonZero", MyccNonZero, nullptr},
-    {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr},
-    {"print_numbers", "MyccPrintNumbers", MyccPrintNumbers, nullptr},
+    {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr, true},
+    {"print_numbers", "MyccPrintNumbers", MyccPrintNumbers, nullptr, true},
     {"read_numbers", "MyccReadNumbers", MyccReadNumbers, nullptr},
     {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
-    {"split_texts", "MyccSplitTexts", MyccSplitTexts, nullptr},
-    {"texts", "MyccTexts", MyccTexts, nullptr},
+    {"split_texts", "MyccSplitTexts", MyccSplitTexts, nullptr, true},
+    {"texts", "MyccTexts", MyccTexts, nullptr, true},
     {"top_k", "MyccTopK", MyccTopK, MyccTopKWorkspace},
     {"unique", "MyccUnique", MyccUnique, MyccUniqueWorkspace},
 };
@@ -64,6 +65,11 @@ MyccTensor Describe(DType dtype, const std::vector<int64_t>& shape, void* data) 
 std::string LibraryKernelSymbol(const std::string& function) {
   const LibraryKernel* kernel = Find(function);
   return kernel == nullptr ? "" : kernel->symbol;
+}
+
+bool MakesTexts(const std::string& function) {
+  const LibraryKernel* kernel = Find(function);
+  return kernel != nullptr && kernel->makes_texts;
 }
 
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs) {

@@ -16,6 +16,8 @@ namespace mycc {
 
 // The C function behind a library call, `MyccTopK`; "" for an unknown one.
 std::string LibraryKernelSymbol(const std::string& function);
+// Whether a function makes handles of texts. They are addresses of this process, and so never constants.
+bool MakesTexts(const std::string& function);
 // Bytes of workspace that a call needs.
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs);
 
