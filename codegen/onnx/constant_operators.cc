@@ -120,8 +120,11 @@ absl::Status EyeLike(NodeImport& n) {
 }
 
 constexpr Operator kConstantTable[] = {
-    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9},         {"Dropout", Dropout},
-    {"EyeLike", EyeLike, 9},      {"Identity", Identity, 1, "", true, kTextFirst, true},
+    {"Constant", ImportConstant},
+    {"ConstantOfShape", ConstantOfShape, 9},
+    {"Dropout", Dropout},
+    {"EyeLike", EyeLike, 9},
+    {"Identity", Identity, 1, "", true, kTextFirst, true},
 };
 
 }  // namespace

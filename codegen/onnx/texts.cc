@@ -12,6 +12,9 @@
 namespace mycc::onnx {
 namespace {
 
+// Larger results are computed when the model runs.
+constexpr int64_t kMostKnownElements = int64_t{1} << 22;
+
 DType TypeInGraph(int type) { return type == kString ? DType::kU64 : *StorageOf(type); }
 
 // A known tensor as a kernel takes it, or nothing. Handles are good as long as the texts are.
@@ -46,12 +49,12 @@ TypedTensor ConstantTexts(GraphBuilder& g, Texts texts) {
   return {tensor, kString, nullptr, std::make_shared<const Texts>(std::move(texts))};
 }
 
-absl::StatusOr<TypedTensor> TextsOf(const NodeImport& n, std::vector<std::string> elements,
+absl::StatusOr<TypedTensor> TextsOf(NodeImport& n, std::vector<std::string> elements,
                                     std::vector<int64_t> shape) {
   for (const std::string& element : elements) {
     if (element.find('\0') != std::string::npos) return n.NotSupported("a string with a NUL");
   }
-  return ConstantTexts(const_cast<NodeImport&>(n).g(), {std::move(shape), std::move(elements)});
+  return ConstantTexts(n.g(), {std::move(shape), std::move(elements)});
 }
 
 absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
@@ -66,8 +69,10 @@ absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
   }
   std::vector<std::pair<DType, std::vector<int64_t>>> types;
   for (const auto& [type, shape] : outputs) types.emplace_back(TypeInGraph(type), shape);
+  int64_t elements = 0;
+  for (const auto& [type, shape] : outputs) elements += ElementsOf(shape);
   std::vector<TypedTensor> results;
-  if (known.size() < inputs.size()) {
+  if (known.size() < inputs.size() || elements > kMostKnownElements) {
     const std::vector<Buffer> tensors = g.Call(function, call.attributes, call.inputs, types);
     for (size_t i = 0; i < outputs.size(); ++i) results.push_back({tensors[i], outputs[i].first});
     return results;

@@ -14,11 +14,11 @@ namespace mycc::onnx {
 
 TypedTensor ConstantTexts(GraphBuilder& g, Texts texts);
 // The same of strings of the node's attributes, which must have no NUL.
-absl::StatusOr<TypedTensor> TextsOf(const NodeImport& n, std::vector<std::string> elements,
+absl::StatusOr<TypedTensor> TextsOf(NodeImport& n, std::vector<std::string> elements,
                                     std::vector<int64_t> shape);
 
-// Calls a library kernel, now where all inputs are known. The outputs are strings or the numbers that their
-// ONNX types say.
+// Calls a library kernel, now where all inputs are known and the outputs are not large. The outputs are
+// strings or the numbers that their ONNX types say.
 absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
     GraphBuilder& g, const std::string& function, std::vector<int64_t> attributes,
     const std::vector<TypedTensor>& inputs, const std::vector<std::pair<int, std::vector<int64_t>>>& outputs);

@@ -130,7 +130,7 @@ void ExpectSameWhenKnown(const std::function<OneOperator(bool is_known)>& op, si
   for (size_t i = 0; i < outputs; ++i) ExpectNumbers(other, i, (*known)[i], 0);
 }
 
-void Add(OneOperator* op, bool is_known, ElementType type, const Numbers& x) {
+void AddInput(OneOperator* op, bool is_known, ElementType type, const Numbers& x) {
   is_known ? op->Constant(type, x) : op->Input(type, x);
 }
 
@@ -143,7 +143,7 @@ TEST(DataSizedOperatorTest, DataGiveWhatConstantsGive) {
     ExpectSameWhenKnown(
         [&](bool is_known) {
           OneOperator op("NonZero", 13);
-          Add(&op, is_known, type, x);
+          AddInput(&op, is_known, type, x);
           return op;
         },
         1);
@@ -151,7 +151,7 @@ TEST(DataSizedOperatorTest, DataGiveWhatConstantsGive) {
       ExpectSameWhenKnown(
           [&](bool is_known) {
             OneOperator op("Unique", 11);
-            Add(&op, is_known, type, x);
+            AddInput(&op, is_known, type, x);
             op.Int("sorted", static_cast<int64_t>(seed % 3 != 0));
             return axis < 0 ? op : op.Int("axis", axis);
           },
@@ -160,7 +160,7 @@ TEST(DataSizedOperatorTest, DataGiveWhatConstantsGive) {
           [&](bool is_known) {
             OneOperator op("Compress", 11);
             op.Input(type, x);
-            Add(&op, is_known, kBool, Vector({seed % 2 == 0 ? 1.0 : 0.0, 1}));
+            AddInput(&op, is_known, kBool, Vector({seed % 2 == 0 ? 1.0 : 0.0, 1}));
             return axis < 0 ? op : op.Int("axis", axis);
           },
           1);
@@ -174,11 +174,11 @@ TEST(DataSizedOperatorTest, BoxesOfDataAreThoseOfConstants) {
     ExpectSameWhenKnown(
         [&](bool is_known) {
           OneOperator op("NonMaxSuppression", 11);
-          Add(&op, is_known, kFloat, boxes);
-          Add(&op, is_known, kFloat, scores);
-          Add(&op, is_known || seed % 2 == 0, kInt64, Vector({4}));
-          Add(&op, is_known, kFloat, Vector({0.125 * static_cast<double>(seed)}));
-          if (seed > 2) Add(&op, is_known, kFloat, Vector({0.25}));
+          AddInput(&op, is_known, kFloat, boxes);
+          AddInput(&op, is_known, kFloat, scores);
+          AddInput(&op, is_known || seed % 2 == 0, kInt64, Vector({4}));
+          AddInput(&op, is_known, kFloat, Vector({0.125 * static_cast<double>(seed)}));
+          if (seed > 2) AddInput(&op, is_known, kFloat, Vector({0.25}));
           return op.Int("center_point_box", static_cast<int64_t>(seed % 2));
         },
         1);
