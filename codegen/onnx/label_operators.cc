@@ -1,5 +1,6 @@
 // Operators of ai.onnx.ml, and of text: labels for numbers and strings, and counts of rows of numbers.
 #include <algorithm>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -156,13 +157,23 @@ struct Grams {
   int64_t length() const { return numbers.shape[1]; }
 };
 
+// The pool's numbers. Strings are numbered as find_texts does: by the last one in the pool that is equal.
+std::vector<int64_t> PoolOf(const NodeImport& n) {
+  if (!n.HasAttribute("pool_strings")) return n.Ints("pool_int64s");
+  const std::vector<std::string> texts = n.Strings("pool_strings");
+  std::unordered_map<std::string, int64_t> numbers;
+  for (const std::string& text : texts) numbers[text] = static_cast<int64_t>(&text - texts.data());
+  std::vector<int64_t> pool;
+  for (const std::string& text : texts) pool.push_back(numbers.at(text));
+  return pool;
+}
+
 absl::StatusOr<std::vector<Grams>> GramsOf(const NodeImport& n) {
   const std::vector<int64_t> starts = n.Ints("ngram_counts"), columns = n.Ints("ngram_indexes");
-  const std::vector<int64_t> pool = n.Ints("pool_int64s");
+  const std::vector<int64_t> pool = PoolOf(n);
   const int64_t least = n.Int("min_gram_length", 1), most = n.Int("max_gram_length", 1);
   if (most > kMostGramLength && starts.size() > static_cast<size_t>(kMostGramLength))
     return n.NotSupported(absl::StrCat("a gram of more than ", kMostGramLength, " numbers"));
-  if (n.HasAttribute("pool_strings")) return n.NotSupported("a pool of strings");
   std::vector<Grams> grams;
   size_t next = 0;
   for (size_t i = 0; i < starts.size() && i < static_cast<size_t>(kMostGramLength); ++i) {
@@ -243,16 +254,32 @@ absl::StatusOr<GramColumns> GramColumnsOf(const NodeImport& n, const std::vector
   return columns;
 }
 
+// Input 0 as numbers of the pool's kind.
+absl::StatusOr<Buffer> NumbersOfGrams(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(n.Expect(1));
+  if (n.Typed(0).IsText() != n.HasAttribute("pool_strings"))
+    return n.Refuse(absl::StrCat("input 0 is ", TypeText(n.Typed(0)), "; expected the type of the pool"));
+  if (!n.Typed(0).IsText()) {
+    MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
+    return n.In(0);
+  }
+  const std::vector<std::string> pool = n.Strings("pool_strings");
+  MYCC_ASSIGN_OR_RETURN(const TypedTensor texts, TextsOf(n, pool, {static_cast<int64_t>(pool.size())}));
+  MYCC_ASSIGN_OR_RETURN(const auto found,
+                        CallOnTexts(n.g(), "find_texts", {}, {n.Typed(0), texts}, {{kInt64, n.Shape(0)}}));
+  return found[0].tensor;
+}
+
 // The count of each column's gram, and its weight in the modes that have weights.
 absl::Status TfIdfVectorizer(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
+  MYCC_ASSIGN_OR_RETURN(const Buffer numbers, NumbersOfGrams(n));
   MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 0, 2));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Grams> grams, GramsOf(n));
   MYCC_ASSIGN_OR_RETURN(const GramColumns columns, GramColumnsOf(n, grams));
   const int64_t skips = n.Int("max_skip_count", 0);
   if (skips < 0) return n.Refuse(absl::StrCat("max_skip_count is ", skips, "; expected 0 or more"));
   GraphBuilder& g = n.g();
-  const Buffer x = n.Rank(0) == 2 ? n.In(0) : g.AddReshape(n.In(0), {1, n.In(0)->num_elements()});
+  const Buffer x = n.Rank(0) == 2 ? numbers : g.AddReshape(numbers, {1, numbers->num_elements()});
   const std::vector<int64_t> shape = {x->shape[0], columns.width};
   std::vector<Buffer> parts;
   for (size_t i = 0; i < grams.size() && x->shape[1] > 0; ++i)
@@ -278,7 +305,7 @@ absl::Status TfIdfVectorizer(NodeImport& n) {
 constexpr Operator kLabelTable[] = {
     {"Binarizer", Binarizer, 1, kMlDomain},
     {"LabelEncoder", LabelEncoder, 2, kMlDomain, false, kTextFirst},
-    {"TfIdfVectorizer", TfIdfVectorizer, 9},
+    {"TfIdfVectorizer", TfIdfVectorizer, 9, "", false, kTextFirst},
     {"TreeEnsemble", TreeEnsemble, 5, kMlDomain},
 };
 

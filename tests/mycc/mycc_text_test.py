@@ -75,6 +75,14 @@ class RunTest(TextCase):
         numpy.testing.assert_array_equal(results["s"], [3, 4])
         numpy.testing.assert_array_equal(results["l"], [["A", "_Unused", "A", "_Unused"], ["_Unused", "F", "_Unused", "F"]])
 
+    def test_grams_of_strings_are_counted(self):
+        library = self.compile(
+            [helper.make_node("TfIdfVectorizer", ["x"], ["y"], mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0, ngram_counts=[0, 2],
+                              ngram_indexes=[0, 1, 3, 2], pool_strings=["a", "b", "a", "b", "b", "c"])],
+            [("x", STRING, [2, 4])], [("y", FLOAT, [2, 4])])
+        _, results = self.run_library(library, x=numpy.array([["a", "b", "c", "a"], ["x", "a", "x", "b"]]))
+        numpy.testing.assert_array_equal(results["y"], [[2, 1, 1, 1], [1, 1, 0, 0]])
+
     def test_constants_are_computed_when_a_model_is_compiled(self):
         library = self.compile(
             [helper.make_node("Constant", [], ["t"], value_strings=["a b", "c"]), helper.make_node("StringSplit", ["t"], ["y", "n"]),
