@@ -105,10 +105,12 @@ class HeaderReader {
   std::string_view text_;
 };
 
-// The bytes of one element by the digits after a type's name; 0 where they are no size.
+// The bytes of one element by the digits after a type's name, which count characters of 4 bytes in texts; 0
+// where they are no size.
 int64_t ElementBytes(const std::string& descr) {
   const auto digits = std::string_view(descr).substr(std::min<size_t>(2, descr.size()));
-  return CountDigits(digits) == digits.size() && digits.size() < kMostDigits ? NumberOf(digits) : 0;
+  const int64_t bytes = descr.size() > 1 && descr[1] == 'U' ? 4 : 1;
+  return CountDigits(digits) == digits.size() && digits.size() < kMostDigits ? bytes * NumberOf(digits) : 0;
 }
 
 absl::Status Refuse(const std::string& path, const std::string& why) {

@@ -9,20 +9,29 @@
 #include "base/status.h"
 #include "command/misuse.h"
 #include "command/npy.h"
+#include "command/npy_texts.h"
 
 namespace mycc {
 namespace {
 
 absl::Status LoadInput(const std::string& path, const ArtifactArg& arg, HostTensor* tensor) {
+  const std::vector<std::string> descrs =
+      tensor->is_text() ? std::vector<std::string>{"<U"} : NpyDescrs(tensor->dtype());
   const NpyJudge judge = [&](const NpyArray& array) {
-    const std::vector<std::string> descrs = NpyDescrs(tensor->dtype());
-    const bool is_type = std::find(descrs.begin(), descrs.end(), array.descr) != descrs.end();
+    const bool is_type = tensor->is_text()
+                             ? IsNpyText(array.descr)
+                             : std::find(descrs.begin(), descrs.end(), array.descr) != descrs.end();
     if (is_type && array.shape == tensor->shape()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "`", path, "` holds ", array.descr, " [", absl::StrJoin(array.shape, ","), "]; argument `", arg.name,
         "` expects ", descrs[0], " (", arg.dtype, ") [", absl::StrJoin(tensor->shape(), ","), "]"));
   };
   MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path, judge));
+  if (tensor->is_text()) {
+    MYCC_ASSIGN_OR_RETURN(std::vector<std::string> texts, TextsOfNpy(array, path));
+    tensor->SetTexts(std::move(texts));
+    return absl::OkStatus();
+  }
   std::memcpy(tensor->data(), array.bytes.data(), array.bytes.size());
   return absl::OkStatus();
 }

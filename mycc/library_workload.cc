@@ -20,7 +20,7 @@ absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, c
   origin.workload.name = function.name;
   origin.identity = "model";
   for (const ArtifactArg& arg : function.args) {
-    const std::optional<DType> dtype = ParseDType(arg.dtype);
+    const std::optional<DType> dtype = arg.is_text() ? DType::kU64 : ParseDType(arg.dtype);
     if (!dtype)
       return absl::FailedPreconditionError(absl::StrCat("argument `", arg.name, "` is of an unknown type"));
     const Buffer tensor = MakeBuffer(arg.name, *dtype, arg.shape);
@@ -76,6 +76,7 @@ void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments) {
     HostTensor& tensor = arguments->tensor(static_cast<int>(i));
     MYCC_CHECK(static_cast<int64_t>(inputs[i].bytes.size()) == tensor.bytes())
         << arguments->arg(static_cast<int>(i)).name;
+    if (tensor.is_text()) continue;  // they stay empty
     std::memcpy(tensor.data(), inputs[i].bytes.data(), tensor.bytes());
   }
 }

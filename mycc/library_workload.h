@@ -26,7 +26,7 @@ struct FunctionOrigin {
 // FailedPrecondition when the library's JSON does not tell.
 absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::string& function);
 
-// Random inputs, the same for the same seed; indices are within what they index.
+// Random inputs, the same for the same seed; indices are within what they index. Texts stay as they are.
 void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments);
 
 }  // namespace mycc

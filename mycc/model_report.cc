@@ -23,7 +23,8 @@ std::string LaunchName(const ModelProgram& program, const KernelLaunch& launch) 
 std::string PlaceText(const ModelProgram& program, const TensorPlace& place) {
   switch (place.kind) {
     case TensorPlace::kInput: return program.inputs[place.at].name;
-    case TensorPlace::kOutput: return program.outputs[place.at].name;
+    case TensorPlace::kOutput:
+      return program.outputs[place.at].is_extent ? "a shape" : program.outputs[place.at].name;
     case TensorPlace::kArena: return absl::StrCat("+", place.at);
     case TensorPlace::kConstant: return absl::StrCat("weights ", place.at);
   }
@@ -122,7 +123,7 @@ std::string ModelDot(const ModelProgram& program) {
     for (size_t k = inputs; k < launch.tensors.size(); ++k)
       writers[{launch.places[k].kind, launch.places[k].at}] = id;
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
+  for (size_t i = 0; i < program.outputs.size() && !program.outputs[i].is_extent; ++i) {
     const auto writer = writers.find({TensorPlace::kOutput, static_cast<int64_t>(i)});
     absl::StrAppend(
         &text, "  output", i, " [shape=ellipse label=",

@@ -8,6 +8,7 @@
 #include <map>
 #include <ostream>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "command/misuse.h"
 #include "command/npy.h"
+#include "command/npy_texts.h"
 #include "mycc/commands.h"
 #include "mycc/input_files.h"
 #include "mycc/library_workload.h"
@@ -39,8 +41,27 @@ absl::StatusOr<std::string> ChooseFunction(const Library& library, const std::st
   return (*function)->name;
 }
 
+std::string NameAndType(const ArtifactArg& arg, const HostTensor& tensor) {
+  return absl::StrCat(arg.name, ": ", arg.dtype, "[", absl::StrJoin(tensor.shape(), ","), "]");
+}
+
+// `y: string[5]  "first" "second" "third" ...`
+std::string TextSummary(const ArtifactArg& arg, const HostTensor& tensor) {
+  constexpr size_t kMostTexts = 3, kMostBytes = 40;
+  std::string text = NameAndType(arg, tensor);
+  const std::vector<std::string> all = tensor.Texts();
+  for (size_t i = 0; i < all.size() && i < kMostTexts; ++i) {
+    const bool is_long = all[i].size() > kMostBytes;
+    absl::StrAppend(&text, i == 0 ? "  " : " ", "\"",
+                    absl::Utf8SafeCHexEscape(is_long ? all[i].substr(0, kMostBytes) : all[i]), "\"",
+                    is_long ? "..." : "");
+  }
+  return absl::StrCat(text, all.size() > kMostTexts ? " ..." : "", "\n");
+}
+
 // "y: f32[1,64]  min -0.5  max 2  mean 0.25", and NaNs where there are any.
 std::string TensorSummary(const ArtifactArg& arg, const HostTensor& tensor) {
+  if (tensor.is_text()) return TextSummary(arg, tensor);
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0;
   int64_t nans = 0;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -54,7 +75,7 @@ std::string TensorSummary(const ArtifactArg& arg, const HostTensor& tensor) {
     most = std::max(most, value);
     sum += value;
   }
-  std::string text = absl::StrCat(arg.name, ": ", arg.dtype, "[", absl::StrJoin(tensor.shape(), ","), "]");
+  std::string text = NameAndType(arg, tensor);
   const int64_t numbers = tensor.num_elements() - nans;
   if (numbers > 0)
     absl::StrAppendFormat(&text, "  min %g  max %g  mean %g", least, most,
@@ -68,10 +89,11 @@ absl::Status WriteOutput(const std::string& dir, const ArtifactArg& arg, const H
   std::filesystem::create_directories(dir, error);
   if (error)
     return absl::PermissionDeniedError(absl::StrCat("cannot make the folder `", dir, "`: ", error.message()));
-  const std::string bytes(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
   // A model's names may hold slashes.
-  return WriteNpy(absl::StrCat(dir, "/", absl::StrReplaceAll(arg.name, {{"/", "_"}}), ".npy"),
-                  {NpyDescrs(tensor.dtype())[0], tensor.shape(), bytes});
+  const std::string file = absl::StrCat(dir, "/", absl::StrReplaceAll(arg.name, {{"/", "_"}}), ".npy");
+  if (tensor.is_text()) return WriteNpy(file, NpyOfTexts(tensor.Texts(), tensor.shape()));
+  const std::string bytes(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
+  return WriteNpy(file, {NpyDescrs(tensor.dtype())[0], tensor.shape(), bytes});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
     packed = layers.dense.pack(w, b)        # the inputs that the workload declares const, once
     y = layers.dense(x, *packed)
 
-One file, which may be copied next to a program; it needs Python 3.9, and NumPy or PyTorch only where the caller uses them. It may be called
+Texts are NumPy's arrays of str, as inputs and as outputs. One file, which may be copied next to a program; it needs Python 3.9, and NumPy or PyTorch only where the caller uses them. It may be called
 from several threads at once, as the library itself.
 """
 
@@ -16,12 +16,19 @@ import sys
 
 DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
           "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8",
-          "bool": "bool"}
-CPU = 1  # DLPack's number of this device type
+          "bool": "bool", "string": "uint64"}
+CPU, HANDLE = 1, 3  # DLPack's numbers of this type of device, and of the type of an address
 ALIGNMENT = 64  # of packed buffers
 
 dltensor_of = ctypes.pythonapi.PyCapsule_GetPointer
 dltensor_of.restype, dltensor_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack's description of a tensor."""
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("type_code", ctypes.c_uint8), ("type_bits", ctypes.c_uint8), ("type_lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 class Error(RuntimeError):
@@ -76,7 +83,8 @@ class Function:
             outputs = tuple(empty(inputs, arg["shape"], arg["dtype"]) for arg in self.outputs)
         else:
             outputs = out if isinstance(out, tuple) else (out,)
-        self.run(self.name, (*inputs, *outputs), stream)
+        shapes = self.run(self.name, (*inputs, *outputs), stream, self.args)[len(inputs):]
+        outputs = tuple(result_of(*each) for each in zip(outputs, shapes, self.outputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
     def pack(self, *constants, stream=None):
@@ -87,11 +95,45 @@ class Function:
         self.run(f"{self.name}_pack", (*constants, *buffers), stream)
         return buffers
 
-    def run(self, name, tensors, stream):
+    def run(self, name, tensors, stream, args=()):
+        """Returns the shapes of the tensors, which the call gives to outputs whose size depends on data."""
+        texts = [Texts(tensor) if is_text(arg) and tensor.dtype.kind in "OU" else None for tensor, arg in zip(tensors, args)]
+        tensors = [tensor if text is None else text.handles for tensor, text in zip(tensors, texts or [None] * len(tensors))]
         capsules = [capsule_of(tensor) for tensor in tensors]  # a capsule keeps its DLTensor alive
-        pointers = (ctypes.c_void_p * len(capsules))(*(dltensor_of(capsule, b"dltensor") for capsule in capsules))
-        if self.library.symbol(name)(pointers, ctypes.c_int32(len(capsules)), ctypes.c_void_p(stream)) != 0:
+        views = [DLTensor.from_address(dltensor_of(capsule, b"dltensor")) for capsule in capsules]
+        for view, arg in zip(views, args):
+            view.type_code = HANDLE if is_text(arg) else view.type_code
+        pointers = (ctypes.c_void_p * len(views))(*map(ctypes.addressof, views))
+        if self.library.symbol(name)(pointers, ctypes.c_int32(len(views)), ctypes.c_void_p(stream)) != 0:
             raise Error(self.library.last_error().decode())
+        return [tuple(view.shape[:view.ndim]) for view in views]
+
+
+class Texts:
+    """The addresses of the texts of an array of str, and the memory that the texts are in."""
+
+    def __init__(self, array):
+        self.texts = [ctypes.create_string_buffer(str(text).encode()) for text in array.flat]
+        numpy = sys.modules["numpy"]
+        self.handles = numpy.array([ctypes.addressof(text) for text in self.texts], numpy.uint64).reshape(array.shape)
+
+
+def is_text(arg):
+    return arg["dtype"] == "string"
+
+
+def result_of(tensor, shape, arg):
+    """An output as the caller gets it: of its actual size, and texts in place of their addresses."""
+    if arg.get("bounded"):
+        count = 1
+        for extent in shape:
+            count *= extent
+        tensor = tensor.reshape(-1)[:count].reshape(shape)
+    if not is_text(arg):
+        return tensor
+    numpy = sys.modules["numpy"]
+    texts = [ctypes.string_at(int(handle)).decode() if handle else "" for handle in tensor.flat]
+    return numpy.array(texts, dtype=numpy.str_).reshape(tensor.shape)
 
 
 def capsule_of(tensor):

@@ -1,5 +1,6 @@
 #include "codegen/artifact/describe.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +46,7 @@ constexpr char kHeader[] = R"(/* $MODULE: compiled by mycc for
  * non-zero with the reason in $MODULE_last_error(). Tensors are compact and row-major (strides NULL, or so; those of
  * extents of 1 are ignored) and aligned to $ALIGNMENT; an output overlaps nothing. bool is code 6 or u8, bf16 is
  * code 4, f8e4m3 is code 10 (e4m3fn), f8e5m2 is code 12. Functions may be called from several threads at once.
- *
+ *$NOTES
  $STREAM
  */
 #ifndef MYCC_$MODULE_H_
@@ -73,6 +74,28 @@ $FUNCTIONS
 #endif  /* MYCC_$MODULE_H_ */
 )";
 
+// The conventions of arguments that few functions have.
+constexpr char kTextNote[] = R"(
+ * An element of a string tensor is a const char* in 64 bits (code 3): UTF-8 that a NUL ends; NULL is the empty text.
+ * The texts of inputs must live during the call. Those of outputs are the inputs', the library's, or made by the call:
+ * they live until the next call on the same thread, the thread's end, or the unloading of the library.
+ *)";
+constexpr char kBoundNote[] = R"(
+ * "at most N" in a shape is an extent that the data decide. The caller's tensor has an extent and room of N; a call
+ * that succeeds writes the actual extent into its `shape`, and the elements are compact in the actual shape.
+ *)";
+
+std::string NotesOf(const std::vector<Entry>& entries) {
+  bool has_texts = false, has_bounds = false;
+  for (const Entry& entry : entries) {
+    for (const EntryArg& arg : entry.args) {
+      has_texts |= arg.is_text;
+      has_bounds |= !arg.bounded.empty();
+    }
+  }
+  return absl::StrCat(has_texts ? kTextNote : "", has_bounds ? kBoundNote : "");
+}
+
 // The header's description of a device.
 struct DeviceWords {
   const char* memory;
@@ -92,9 +115,13 @@ constexpr DeviceWords kCudaWords = {
     R"(Optional: checks the device, loads the code and allocates a workspace before the first call, or before the
  * first one on a further stream or in a further capture.)"};
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
+// "[3, at most 10]"
+std::string ShapeText(const EntryArg& arg) {
   std::string text = "[";
-  for (int64_t extent : shape) absl::StrAppend(&text, text.size() > 1 ? ", " : "", extent);
+  for (size_t i = 0; i < arg.shape.size(); ++i) {
+    const bool is_bounded = std::count(arg.bounded.begin(), arg.bounded.end(), static_cast<int>(i)) > 0;
+    absl::StrAppend(&text, i > 0 ? ", " : "", is_bounded ? "at most " : "", arg.shape[i]);
+  }
   return text + "]";
 }
 
@@ -115,8 +142,8 @@ std::string FunctionComment(const Entry& entry) {
                                      : absl::StrCat("/* ", InComment(entry.title), "\n");
   for (size_t i = 0; i < entry.args.size(); ++i) {
     const EntryArg& arg = entry.args[i];
-    absl::StrAppend(&text, " *   args[", i, "]  ", InComment(arg.name), ": ", DTypeName(arg.dtype),
-                    ShapeText(arg.shape), "  ", RoleText(entry, arg), "\n");
+    absl::StrAppend(&text, " *   args[", i, "]  ", InComment(arg.name), ": ", TypeName(arg), ShapeText(arg),
+                    "  ", RoleText(entry, arg), "\n");
   }
   return text + " */\n";
 }
@@ -145,6 +172,7 @@ std::string LibraryHeader(const LibrarySpec& spec, const std::vector<Entry>& ent
   const std::string text = absl::StrReplaceAll(kHeader, {{"$MEMORY", words.memory},
                                                          {"$ALIGNMENT", words.alignment},
                                                          {"$STREAM", words.stream},
+                                                         {"$NOTES", NotesOf(entries)},
                                                          {"$PREPARE", words.prepare}});
   return absl::StrReplaceAll(
       text, {{"$MODULE", spec.module}, {"$TARGET", PrintTarget(spec.target)}, {"$FUNCTIONS", functions}});

@@ -114,6 +114,8 @@ EntryArg TensorArg(const std::string& name, const Buffer& tensor, bool is_output
   return {name, tensor->dtype, tensor->shape, is_output, ""};
 }
 
+std::string TypeName(const EntryArg& arg) { return arg.is_text ? "string" : DTypeName(arg.dtype); }
+
 std::string KernelSymbol(const LibrarySpec& spec, const KernelSpec& kernel) {
   return absl::StrCat(spec.module, "_", kernel.workload.name);
 }

@@ -17,7 +17,9 @@ struct EntryArg {
   DType dtype;
   std::vector<int64_t> shape;
   bool is_output = false;
-  std::string header;  // kPackedHeaderBytes bytes; empty for a plain tensor
+  std::string header;             // kPackedHeaderBytes bytes; empty for a plain tensor
+  bool is_text = false;           // handles of texts, held as u64
+  std::vector<int> bounded = {};  // axes of an output whose extents are at most those of the shape
 
   int64_t bytes() const;
 };
@@ -41,6 +43,9 @@ absl::StatusOr<std::vector<Entry>> EntriesOf(const LibrarySpec& spec);
 
 // A tensor as an argument.
 EntryArg TensorArg(const std::string& name, const Buffer& tensor, bool is_output);
+
+// The name of the argument's type: "f32", or "string" for texts.
+std::string TypeName(const EntryArg& arg);
 
 // InvalidArgument unless `name` is a C identifier of a moderate length; `what` names it in the error.
 absl::Status CheckSymbolName(const std::string& what, const std::string& name);

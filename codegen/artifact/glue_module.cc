@@ -20,7 +20,7 @@ namespace {
 
 // The tables are written field by field, 8 bytes each. A field that is added to a struct must be added here
 // too.
-static_assert(sizeof(MyccArg) == 9 * 8 && sizeof(MyccSignature) == 4 * 8);
+static_assert(sizeof(MyccArg) == 10 * 8 && sizeof(MyccSignature) == 4 * 8);
 static_assert(kPackedHeaderBytes == kMyccHeaderBytes);
 
 std::pair<int64_t, int64_t> GlueType(DType dtype) {
@@ -98,11 +98,15 @@ llvm::Constant* GlueModule::Row(llvm::ArrayRef<llvm::Constant*> fields) {
 llvm::Constant* GlueModule::ArgRow(const EntryArg& arg, int64_t alignment) {
   std::vector<llvm::Constant*> shape;
   for (int64_t extent : arg.shape) shape.push_back(Int(extent));
-  const auto [code, bits] = GlueType(arg.dtype);
+  auto [code, bits] = GlueType(arg.dtype);
+  if (arg.is_text) code = kDLOpaqueHandle;
+  int64_t bounded = 0;
+  for (const int axis : arg.bounded) bounded |= int64_t{1} << axis;
   if (alignment == 0) alignment = DTypeBytes(arg.dtype);
   if (!arg.header.empty()) alignment = kMyccPackedAlignment;
   return Row({Text(arg.name), Int(code), Int(bits), Int(shape.size()), Array(shape), Int(arg.bytes()),
-              Int(alignment), Int(arg.is_output), arg.header.empty() ? Null() : Bytes(arg.header)});
+              Int(alignment), Int(arg.is_output), arg.header.empty() ? Null() : Bytes(arg.header),
+              Int(bounded)});
 }
 
 std::vector<llvm::Constant*> GlueModule::SignatureFields(const Entry& entry, int64_t alignment) {

@@ -152,10 +152,16 @@ absl::StatusOr<Entry> ProgramEntry(const ProgramSpec& spec) {
   entry.symbol = spec.module + "_run";
   entry.body = entry.symbol + "_body";
   entry.title = absl::StrCat("the model ", spec.program.name);
-  for (const NamedTensor& input : spec.program.inputs)
+  for (const NamedTensor& input : spec.program.inputs) {
     entry.args.push_back(TensorArg(input.name, input.tensor, /*is_output=*/false));
-  for (const NamedTensor& output : spec.program.outputs)
+    entry.args.back().is_text = input.is_text;
+  }
+  for (const NamedTensor& output : spec.program.outputs) {
+    if (output.is_extent) continue;
     entry.args.push_back(TensorArg(output.name, output.tensor, /*is_output=*/true));
+    entry.args.back().is_text = output.is_text;
+    entry.args.back().bounded = output.bounded;
+  }
   entry.shared_bytes = spec.program.arena_bytes + LaunchWorkspaceBytes(spec);
   for (const KernelSpec& kernel : spec.kernels) {
     entry.thread_bytes = std::max(entry.thread_bytes, kernel.lowered.workspace_thread_bytes);

@@ -43,8 +43,9 @@ std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t wei
   for (const EntryArg& arg : entry.args) {
     args.push_back({{"name", arg.name},
                     {"kind", arg.is_output ? "output" : "input"},
-                    {"dtype", DTypeName(arg.dtype)},
+                    {"dtype", TypeName(arg)},
                     {"shape", arg.shape}});
+    if (!arg.bounded.empty()) args.back()["bounded"] = arg.bounded;
   }
   for (const KernelLaunch& launch : spec.program.launches) {
     launches.push_back(
@@ -66,6 +67,18 @@ std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t wei
       {"kernels", KernelsJson(spec)},
       {"launches", launches}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Texts and shapes are in the memory of the host.
+absl::Status CheckArgs(const Target& target, const Entry& entry) {
+  for (const EntryArg& arg : entry.args) {
+    if (target.kind != TargetKind::kCuda || (!arg.is_text && arg.bounded.empty())) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        arg.is_output ? "output `" : "input `", arg.name,
+        "`: ", arg.is_text ? "elements of type STRING are" : "a size that is known after the call is",
+        " not supported on a GPU; expected a CPU target"));
+  }
+  return absl::OkStatus();
 }
 
 // The objects that a library is linked from, besides its weights.
@@ -104,6 +117,7 @@ absl::StatusOr<Objects> CudaObjects(const ProgramSpec& spec, const Entry& entry,
 
 absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::string& dir) {
   MYCC_ASSIGN_OR_RETURN(const Entry entry, ProgramEntry(spec));
+  MYCC_RETURN_IF_ERROR(CheckArgs(spec.target, entry));
   const WeightLayout weights = LayOutWeights(spec.program, spec.kernels);
   const std::string json = ProgramJson(spec, entry, weights.bytes);
   const bool on_cuda = spec.target.kind == TargetKind::kCuda;

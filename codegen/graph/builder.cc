@@ -64,8 +64,9 @@ GraphBuilder GraphBuilder::Rewriting(const Graph& graph) {
   return builder;
 }
 
-Buffer GraphBuilder::AddInput(const std::string& name, DType dtype, std::vector<int64_t> shape) {
-  graph_.inputs.push_back({name, MakeBuffer(FreshName(), dtype, std::move(shape))});
+Buffer GraphBuilder::AddInput(const std::string& name, DType dtype, std::vector<int64_t> shape,
+                              bool is_text) {
+  graph_.inputs.push_back({name, MakeBuffer(FreshName(), dtype, std::move(shape)), is_text});
   return graph_.inputs.back().tensor;
 }
 
@@ -105,7 +106,9 @@ std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
   }
   std::vector<std::string> names;
   for (const NamedTensor& input : graph_.inputs) {
-    if (needed.count(input.tensor.get()) > 0) names.push_back(input.name);
+    if (needed.count(input.tensor.get()) == 0) continue;
+    if (input.is_text) return {};
+    names.push_back(input.name);
   }
   return names;
 }
@@ -156,6 +159,7 @@ bool GraphBuilder::FoldCall(const LibraryCall& call, std::vector<Buffer>* output
   if (elements == 0) {
     for (const Buffer& output : *outputs) results.push_back(NDArray::Zeros(output->dtype, output->shape));
   } else {
+    if (MakesTexts(call.function)) return false;
     std::vector<const NDArray*> inputs;
     for (const Buffer& input : call.inputs) {
       inputs.push_back(ValueOf(input));
@@ -250,6 +254,16 @@ std::vector<Buffer> GraphBuilder::Call(const std::string& function, std::vector<
   node.origins = origins_;
   graph_.nodes.push_back(node);
   return node.outputs;
+}
+
+Buffer GraphBuilder::AddTexts(const std::vector<std::string>& texts, std::vector<int64_t> shape) {
+  NDArray bytes{DType::kU8, {}, {}};
+  for (const std::string& text : texts) {
+    bytes.bytes.insert(bytes.bytes.end(), text.begin(), text.end());
+    bytes.bytes.push_back(0);
+  }
+  bytes.shape = {static_cast<int64_t>(bytes.bytes.size())};
+  return Call("texts", {}, {AddConstant(std::move(bytes))}, {{DType::kU64, std::move(shape)}})[0];
 }
 
 void GraphBuilder::AddNode(Node node) {

@@ -23,7 +23,7 @@ class GraphBuilder {
   // Goes on with a graph: its inputs, and none of its nodes.
   static GraphBuilder Rewriting(const Graph& graph);
 
-  Buffer AddInput(const std::string& name, DType dtype, std::vector<int64_t> shape);
+  Buffer AddInput(const std::string& name, DType dtype, std::vector<int64_t> shape, bool is_text = false);
   Buffer AddConstant(Constant value);
   Buffer AddConstant(NDArray value) { return AddConstant(std::make_shared<const NDArray>(std::move(value))); }
   // A constant of rank 0, and one of rank 1.
@@ -40,13 +40,17 @@ class GraphBuilder {
   std::vector<Buffer> Call(const std::string& function, std::vector<int64_t> attributes,
                            std::vector<Buffer> inputs,
                            const std::vector<std::pair<DType, std::vector<int64_t>>>& outputs);
-  void AddOutput(const std::string& name, const Buffer& tensor) { graph_.outputs.push_back({name, tensor}); }
+  // Handles of constant texts, which are never part of a constant: addresses are known when a model runs.
+  Buffer AddTexts(const std::vector<std::string>& texts, std::vector<int64_t> shape);
+  void AddOutput(const std::string& name, const Buffer& tensor) { AddOutput({name, tensor}); }
+  void AddOutput(NamedTensor output) { graph_.outputs.push_back(std::move(output)); }
   // A node as it is; its constants are folded.
   void AddNode(Node node);
 
   // The value of a constant, or null.
   const NDArray* ValueOf(const Buffer& tensor) const;
-  // The names of the graph's inputs that the tensor depends on, in the graph's order.
+  // The names of the graph's inputs that the tensor depends on, in the graph's order; none where one of them
+  // has texts, whose values are never given.
   std::vector<std::string> InputsOf(const Buffer& tensor) const;
 
   // The origin of the nodes that are added from here on.

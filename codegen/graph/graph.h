@@ -21,6 +21,13 @@ namespace mycc {
 struct NamedTensor {
   std::string name;
   Buffer tensor;
+  bool is_text = false;  // its elements, of type u64, are handles of texts (library_kernels.h)
+  // The axes of an output whose extents are known when it is computed. The tensor's shape has the most that
+  // they can be. The first elements are those of the smaller tensor, compact.
+  std::vector<int> bounded = {};
+  // The extent of a bounded axis, an i64 of rank 0. These outputs are behind all others, in the order of the
+  // outputs and of their axes; they tell a caller the shapes and are no tensors of the model.
+  bool is_extent = false;
 };
 
 using Constant = std::shared_ptr<const NDArray>;

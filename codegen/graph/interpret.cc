@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/graph/library_kernels.h"
+#include "codegen/runtime/artifact/library_kernels.h"
 
 namespace mycc {
 namespace {
@@ -48,6 +49,26 @@ absl::Status RunNode(const Node& node, Values* values) {
   return absl::OkStatus();
 }
 
+// The model's own outputs, each cut to its actual extents.
+std::vector<NDArray> OutputsOf(const Graph& graph, const Values& values) {
+  std::vector<NDArray> outputs;
+  std::vector<int64_t> extents;
+  for (const NamedTensor& output : graph.outputs) {
+    const NDArray& value = *values.at(output.tensor.get());
+    if (output.is_extent) {
+      extents.push_back(value.Get(0).i);
+    } else {
+      outputs.push_back(value);
+    }
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (const int axis : graph.outputs[i].bounded) outputs[i].shape[axis] = extents[next++];
+    outputs[i].bytes.resize(outputs[i].num_elements() * DTypeBytes(outputs[i].dtype));
+  }
+  return outputs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> InterpretGraph(const Graph& graph, const std::vector<NDArray>& inputs) {
@@ -55,6 +76,7 @@ absl::StatusOr<std::vector<NDArray>> InterpretGraph(const Graph& graph, const st
     return absl::InvalidArgumentError(
         absl::StrCat(graph.name, " got ", inputs.size(), " inputs; expected ", graph.inputs.size()));
   }
+  MyccForgetTexts();
   Values values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const BufferNode& tensor = *graph.inputs[i].tensor;
@@ -65,9 +87,7 @@ absl::StatusOr<std::vector<NDArray>> InterpretGraph(const Graph& graph, const st
     values[&tensor] = std::make_shared<const NDArray>(inputs[i]);
   }
   for (const Node& node : graph.nodes) MYCC_RETURN_IF_ERROR(RunNode(node, &values));
-  std::vector<NDArray> outputs;
-  for (const NamedTensor& output : graph.outputs) outputs.push_back(*values.at(output.tensor.get()));
-  return outputs;
+  return OutputsOf(graph, values);
 }
 
 }  // namespace mycc

@@ -24,16 +24,29 @@ struct LibraryKernel {
   const char* symbol;
   MyccLibraryKernel* run;
   MyccWorkspaceFunction* workspace_bytes;  // null: none
+  bool makes_texts = false;
 };
 
 constexpr LibraryKernel kKernels[] = {
+    {"compress", "MyccCompress", MyccCompress, nullptr},
+    {"concat_texts", "MyccConcatTexts", MyccConcatTexts, nullptr, true},
     {"copy", "MyccCopy", MyccCopy, nullptr},
     {"det", "MyccDet", MyccDet, MyccDetWorkspace},
     {"dft", "MyccDft", MyccDft, MyccDftWorkspace},
+    {"equal_texts", "MyccEqualTexts", MyccEqualTexts, nullptr},
+    {"find_texts", "MyccFindTexts", MyccFindTexts, nullptr},
+    {"non_max_suppression", "MyccNonMaxSuppression", MyccNonMaxSuppression, MyccNonMaxSuppressionWorkspace},
+    {"non_zero", "MyccNonZero", MyccNonZero, nullptr},
+    {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr, true},
+    {"print_numbers", "MyccPrintNumbers", MyccPrintNumbers, nullptr, true},
+    {"read_numbers", "MyccReadNumbers", MyccReadNumbers, nullptr},
     {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
+    {"split_texts", "MyccSplitTexts", MyccSplitTexts, nullptr, true},
+    {"texts", "MyccTexts", MyccTexts, nullptr, true},
     {"top_k", "MyccTopK", MyccTopK, MyccTopKWorkspace},
+    {"unique", "MyccUnique", MyccUnique, MyccUniqueWorkspace},
 };
 
 const LibraryKernel* Find(const std::string& function) {
@@ -52,6 +65,11 @@ MyccTensor Describe(DType dtype, const std::vector<int64_t>& shape, void* data) 
 std::string LibraryKernelSymbol(const std::string& function) {
   const LibraryKernel* kernel = Find(function);
   return kernel == nullptr ? "" : kernel->symbol;
+}
+
+bool MakesTexts(const std::string& function) {
+  const LibraryKernel* kernel = Find(function);
+  return kernel != nullptr && kernel->makes_texts;
 }
 
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs) {
@@ -80,6 +98,8 @@ absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
     tensors.push_back(Describe(result.dtype, result.shape, result.bytes.data()));
   std::vector<uint64_t> workspace(LibraryWorkspaceBytes(call, outputs) / 8 + 1);
   kernel->run(call.attributes.data(), tensors.data(), reinterpret_cast<uint8_t*>(workspace.data()));
+  if (const char* problem = MyccTakeProblem())
+    return absl::InvalidArgumentError(absl::StrCat(call.function, ": ", problem));
   return results;
 }
 

@@ -16,10 +16,13 @@ namespace mycc {
 
 // The C function behind a library call, `MyccTopK`; "" for an unknown one.
 std::string LibraryKernelSymbol(const std::string& function);
+// Whether a function makes handles of texts. They are addresses of this process, and so never constants.
+bool MakesTexts(const std::string& function);
 // Bytes of workspace that a call needs.
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs);
 
-// Runs one call. `outputs` gives the types and shapes of the results.
+// Runs one call. `outputs` gives the types and shapes of the results. Handles of texts that it makes are good
+// until the thread forgets its texts.
 absl::StatusOr<std::vector<NDArray>> RunLibraryCall(const LibraryCall& call,
                                                     const std::vector<Buffer>& outputs,
                                                     const std::vector<const NDArray*>& inputs);

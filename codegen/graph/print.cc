@@ -50,14 +50,16 @@ std::string NodeText(const Node& node) {
 std::string PrintGraph(const Graph& graph) {
   std::string text = absl::StrCat("graph ", graph.name, "\n");
   for (const NamedTensor& input : graph.inputs)
-    absl::StrAppend(&text, "  input ", input.name, " = ", TypedName(input.tensor), "\n");
+    absl::StrAppend(&text, "  input ", input.name, input.is_text ? " (texts)" : "", " = ",
+                    TypedName(input.tensor), "\n");
   for (const Node& node : graph.nodes) {
     absl::StrAppend(&text, "  ", NodeText(node));
     if (!node.origins.empty()) absl::StrAppend(&text, "  # ", absl::StrJoin(node.origins, " + "));
     absl::StrAppend(&text, "\n");
   }
   for (const NamedTensor& output : graph.outputs)
-    absl::StrAppend(&text, "  output ", output.name, " = ", output.tensor->name, "\n");
+    absl::StrAppend(&text, output.is_extent ? "  extent" : "  output ", output.name,
+                    output.is_text ? " (texts)" : "", " = ", output.tensor->name, "\n");
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/onnx/small_types.h"
+#include "codegen/onnx/texts.h"
 
 namespace mycc::onnx {
 namespace {
@@ -13,8 +14,39 @@ int TargetOf(const NodeImport& n) {
   return to < kUndefined || to > kInt2 ? kInt2 + 1 : static_cast<int>(to);
 }
 
+// The types of a number that are read and written as text.
+bool HasText(int type) {
+  return type == kFloat || type == kDouble || (type >= kUint8 && type <= kInt64) || type == kUint32 ||
+         type == kUint64;
+}
+
+absl::Status CastToText(NodeImport& n) {
+  if (n.Typed(0).IsText()) {
+    n.Set(0, n.Typed(0));
+    return absl::OkStatus();
+  }
+  if (!HasText(n.Typed(0).type) && n.Typed(0).type != kBool)
+    return n.NotSupported(absl::StrCat("a cast of ", ElementTypeName(n.Typed(0).type), " to STRING"));
+  MYCC_ASSIGN_OR_RETURN(const auto texts,
+                        CallOnTexts(n.g(), "print_numbers", {}, {n.Typed(0)}, {{kString, n.Shape(0)}}));
+  n.Set(0, texts[0]);
+  return absl::OkStatus();
+}
+
+absl::Status CastFromText(NodeImport& n, int to) {
+  const bool is_narrow = to == kFloat16 || to == kBfloat16;
+  if (!is_narrow && !HasText(to))
+    return n.NotSupported(absl::StrCat("a cast of STRING to ", ElementTypeName(to)));
+  MYCC_ASSIGN_OR_RETURN(const auto numbers, CallOnTexts(n.g(), "read_numbers", {}, {n.Typed(0)},
+                                                        {{is_narrow ? kFloat : to, n.Shape(0)}}));
+  n.Set(0, is_narrow ? Encoded(n.g(), numbers[0].tensor, to, {}) : numbers[0].tensor, to);
+  return absl::OkStatus();
+}
+
 absl::Status CastTo(NodeImport& n, int to) {
   const int from = n.Typed(0).type;
+  if (to == kString) return CastToText(n);
+  if (from == kString) return CastFromText(n, to);
   const std::optional<DType> storage = StorageOf(to);
   if (!storage) {
     if (to <= kUndefined || to > kInt2)
@@ -81,8 +113,8 @@ absl::Status BitCast(NodeImport& n) {
 
 constexpr Operator kCastTable[] = {
     {"BitCast", BitCast, 26},
-    {"Cast", Cast},
-    {"CastLike", CastLike, 15},
+    {"Cast", Cast, 1, "", false, kTextFirst},
+    {"CastLike", CastLike, 15, "", false, kTextPair},
 };
 
 }  // namespace

@@ -223,7 +223,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
       return absl::UnimplementedError(absl::StrCat("input `", input->name, "` of type ", input->kind,
                                                    " is not supported; expected a tensor"));
     }
-    if (!StorageOf(input->type)) {
+    if (!StorageOf(input->type) && input->type != kString) {
       return absl::UnimplementedError(absl::StrCat("input `", input->name, "`: elements of type ",
                                                    ElementTypeName(input->type), " are not supported"));
     }

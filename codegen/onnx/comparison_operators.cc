@@ -5,11 +5,20 @@
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/operators.h"
+#include "codegen/onnx/texts.h"
 
 namespace mycc::onnx {
 namespace {
 
 absl::Status Equal(NodeImport& n) {
+  if (n.Has(0) && n.Typed(0).IsText()) {
+    MYCC_RETURN_IF_ERROR(ExpectTexts(n, 1));
+    MYCC_ASSIGN_OR_RETURN(const auto shape, BroadcastOfInputs(n, 0, 1));
+    MYCC_ASSIGN_OR_RETURN(const auto equal,
+                          CallOnTexts(n.g(), "equal_texts", {}, {n.Typed(0), n.Typed(1)}, {{kBool, shape}}));
+    n.Set(0, equal[0]);
+    return absl::OkStatus();
+  }
   return MapBinary(n, kTakesPlain, [](const Expr& a, const Expr& b) { return MakeBinary(Op::kEq, a, b); });
 }
 absl::Status Greater(NodeImport& n) {
@@ -31,12 +40,17 @@ absl::Status Not(NodeImport& n) {
 
 absl::Status Where(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesBools));
-  MYCC_RETURN_IF_ERROR(ExpectOneType(n, 1, 2, kTakesPlain));
+  if (n.Has(1) && n.Typed(1).IsText()) {
+    MYCC_RETURN_IF_ERROR(ExpectTexts(n, 2));
+  } else {
+    MYCC_RETURN_IF_ERROR(ExpectOneType(n, 1, 2, kTakesPlain));
+  }
   MYCC_ASSIGN_OR_RETURN(const auto shape, BroadcastOfInputs(n, 0, 2));
-  n.Set(0, n.g().Map(shape, [&](const Axes& axes) {
+  const Buffer chosen = n.g().Map(shape, [&](const Axes& axes) {
     return MakeSelect(BroadcastLoad(n.In(0), axes), BroadcastLoad(n.In(1), axes),
                       BroadcastLoad(n.In(2), axes));
-  }));
+  });
+  n.Set(0, chosen, n.Typed(1).type);
   return absl::OkStatus();
 }
 
@@ -115,14 +129,14 @@ constexpr Operator kComparisonTable[] = {
     {"BitwiseNot", BitwiseNot, 18},
     {"BitwiseOr", Bitwise<BitwiseOp::kOr>, 18},
     {"BitwiseXor", Bitwise<BitwiseOp::kXor>, 18},
-    {"Equal", Equal},
+    {"Equal", Equal, 1, "", false, kTextPair},
     {"Greater", Greater},
     {"GreaterOrEqual", GreaterOrEqual, 12},
     {"Less", Less},
     {"LessOrEqual", LessOrEqual, 12},
     {"Not", Not},
     {"Or", Logic<Op::kOr>},
-    {"Where", Where, 9},
+    {"Where", Where, 9, "", false, kTextPair << 1},
     {"Xor", Logic<Op::kNe>},
 };
 

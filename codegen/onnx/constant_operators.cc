@@ -7,6 +7,7 @@
 #include "codegen/onnx/moves_by_reads.h"
 #include "codegen/onnx/operators.h"
 #include "codegen/onnx/small_types.h"
+#include "codegen/onnx/texts.h"
 
 namespace mycc::onnx {
 namespace {
@@ -22,8 +23,8 @@ Buffer FloatsConstant(GraphBuilder& g, const std::vector<double>& values) {
 
 absl::Status ImportConstant(NodeImport& n) {
   if (const OnnxAttribute* value = n.Attribute("value")) {
-    if (value->tensor.type == kString) {
-      n.Set(0, TypedTensor{nullptr, kString});
+    if (value->tensor.texts != nullptr) {
+      n.Set(0, ConstantTexts(n.g(), *value->tensor.texts));
       return absl::OkStatus();
     }
     if (value->tensor.value == nullptr) return n.Refuse("the attribute value is no tensor; expected one");
@@ -38,8 +39,13 @@ absl::Status ImportConstant(NodeImport& n) {
     n.Set(0, n.g().AddReshape(n.g().Ints({n.Int("value_int", 0)}), {}));
   } else if (n.HasAttribute("value_ints")) {
     n.Set(0, n.g().Ints(n.Ints("value_ints")));
-  } else if (n.HasAttribute("value_string") || n.HasAttribute("value_strings")) {
-    n.Set(0, TypedTensor{nullptr, kString});
+  } else if (n.HasAttribute("value_string")) {
+    MYCC_ASSIGN_OR_RETURN(const TypedTensor text, TextsOf(n, {n.String("value_string", "")}, {}));
+    n.Set(0, text);
+  } else if (n.HasAttribute("value_strings")) {
+    const std::vector<std::string> all = n.Strings("value_strings");
+    MYCC_ASSIGN_OR_RETURN(const TypedTensor texts, TextsOf(n, all, {static_cast<int64_t>(all.size())}));
+    n.Set(0, texts);
   } else {
     if (n.HasAttribute("sparse_value")) return n.NotSupported("the attribute sparse_value");
     return n.Refuse("has no value; expected one of value, value_float, value_int and the like");
@@ -114,8 +120,11 @@ absl::Status EyeLike(NodeImport& n) {
 }
 
 constexpr Operator kConstantTable[] = {
-    {"Constant", ImportConstant}, {"ConstantOfShape", ConstantOfShape, 9}, {"Dropout", Dropout},
-    {"EyeLike", EyeLike, 9},      {"Identity", Identity, 1, "", true},
+    {"Constant", ImportConstant},
+    {"ConstantOfShape", ConstantOfShape, 9},
+    {"Dropout", Dropout},
+    {"EyeLike", EyeLike, 9},
+    {"Identity", Identity, 1, "", true, kTextFirst, true},
 };
 
 }  // namespace

@@ -322,10 +322,10 @@ absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
   for (int64_t step = 0; step < length; ++step) {
     std::vector<TypedTensor> inputs = results;
     for (size_t i = 0; i < form.inputs; ++i) {
-      const auto& [tensor, type, none, shaped_by] = arguments[form.states + i];
+      const TypedTensor& from = arguments[form.states + i];
       const int64_t place = form.input_directions[i] == 0 ? step : length - 1 - step;
-      const Buffer slice = Sliced(n.g(), tensor, form.input_axes[i], place, 1, 1);
-      inputs.push_back({WithoutAxis(n.g(), slice, form.input_axes[i]), type});
+      const Buffer slice = Sliced(n.g(), from.tensor, form.input_axes[i], place, 1, 1);
+      inputs.push_back({WithoutAxis(n.g(), slice, form.input_axes[i]), from.type});
     }
     MYCC_ASSIGN_OR_RETURN(const std::vector<TypedTensor> outputs, n.Import(*form.body, inputs));
     MYCC_RETURN_IF_ERROR(ExpectTensors(n, outputs, 0));
@@ -352,10 +352,10 @@ absl::StatusOr<std::vector<TypedTensor>> ScannedBatch(NodeImport& n, const ScanF
   std::vector<TypedTensor> results;
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<TypedTensor> own;
-    for (const auto& [tensor, type, none, shaped_by] : arguments) {
-      if (tensor->shape.empty() || tensor->shape[0] != batch)
-        return n.Refuse(absl::StrCat("scans ", TypeText(tensor), " in a batch of ", batch));
-      own.push_back({WithoutAxis(n.g(), Sliced(n.g(), tensor, 0, b, 1, 1), 0), type});
+    for (const TypedTensor& from : arguments) {
+      if (from.tensor->shape.empty() || from.tensor->shape[0] != batch)
+        return n.Refuse(absl::StrCat("scans ", TypeText(from), " in a batch of ", batch));
+      own.push_back({WithoutAxis(n.g(), Sliced(n.g(), from.tensor, 0, b, 1, 1), 0), from.type});
     }
     MYCC_ASSIGN_OR_RETURN(results, Scanned(n, form, own));
     for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(results[i].tensor);

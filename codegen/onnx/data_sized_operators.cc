@@ -1,5 +1,7 @@
 // Operators whose outputs have a size that depends on data: NonZero, Compress, Unique and NonMaxSuppression.
-// Shapes are fixed when a model is compiled, so what decides their sizes must be constant.
+// Where what decides the size is constant, the shape is known, and the result is constant or made of slices.
+// Otherwise a library kernel computes it, in a tensor that has room for the most; nothing computes on with
+// it.
 #include "codegen/onnx/data_sized_operators.h"
 
 #include <algorithm>
@@ -10,15 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
+#include "codegen/onnx/moves.h"
 
 namespace mycc::onnx {
 namespace {
-
-// The value of an input that decides the size of an output.
-absl::StatusOr<const NDArray*> DecidingInput(const NodeImport& n, size_t i) {
-  if (const NDArray* value = n.Value(i)) return value;
-  return n.NotKnown(i);
-}
 
 bool IsTrue(const NDArray& array, int64_t i) {
   const Scalar element = array.Get(i);
@@ -30,8 +27,16 @@ bool IsTrue(const NDArray& array, int64_t i) {
 // The indices of the elements that are not zero: one row for each axis. A number has one axis of one element.
 absl::Status NonZero(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
-  MYCC_ASSIGN_OR_RETURN(const NDArray* x, DecidingInput(n, 0));
-  const std::vector<int64_t> shape = x->shape.empty() ? std::vector<int64_t>{1} : x->shape;
+  const std::vector<int64_t> shape = n.Shape(0).empty() ? std::vector<int64_t>{1} : n.Shape(0);
+  const NDArray* x = n.Value(0);
+  if (x == nullptr) {
+    const std::vector<int64_t> most = {static_cast<int64_t>(shape.size()), n.In(0)->num_elements()};
+    MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "gives", most));
+    const auto results = n.g().Call("non_zero", {}, {n.g().AddReshape(n.In(0), shape)},
+                                    {{DType::kI64, most}, {DType::kI64, {}}});
+    n.SetSized(0, results[0], kInt64, {{1, results[1]}}, 0);
+    return absl::OkStatus();
+  }
   std::vector<int64_t> places;
   for (int64_t i = 0; i < x->num_elements(); ++i) {
     if (IsTrue(*x, i)) places.push_back(i);
@@ -76,7 +81,14 @@ absl::Status Compress(NodeImport& n) {
   } else {
     x = n.g().AddReshape(x, {x->num_elements()});
   }
-  MYCC_ASSIGN_OR_RETURN(const NDArray* condition, DecidingInput(n, 1));
+  const NDArray* condition = n.Value(1);
+  if (condition == nullptr) {
+    std::vector<int64_t> most = x->shape;
+    most[axis] = std::min(most[axis], n.In(1)->num_elements());
+    const auto results = n.g().Call("compress", {axis}, {x, n.In(1)}, {{x->dtype, most}, {DType::kI64, {}}});
+    n.SetSized(0, results[0], n.Typed(0).type, {{static_cast<int>(axis), results[1]}}, 1);
+    return absl::OkStatus();
+  }
   std::vector<int64_t> places;
   for (int64_t i = 0; i < condition->num_elements(); ++i) {
     if (IsTrue(*condition, i)) places.push_back(i);
@@ -135,6 +147,23 @@ UniqueSlices FindUnique(const std::vector<SliceValue>& slices, bool is_sorted) {
   return unique;
 }
 
+// The outputs where the input is not known: all but the third have as many slices as are distinct.
+void SetUnique(NodeImport& n, const Buffer& x, int64_t axis) {
+  const std::vector<int64_t> extent = {x->shape[axis]};
+  const auto results = n.g().Call("unique", {axis, n.Int("sorted", 1)}, {x},
+                                  {{x->dtype, x->shape},
+                                   {DType::kI64, extent},
+                                   {DType::kI64, extent},
+                                   {DType::kI64, extent},
+                                   {DType::kI64, {}},
+                                   {DType::kI64, {}},
+                                   {DType::kI64, {}}});
+  n.SetSized(0, results[0], n.Typed(0).type, {{static_cast<int>(axis), results[4]}}, 0);
+  n.SetSized(1, results[1], kInt64, {{0, results[5]}}, 0);
+  n.Set(2, results[2]);
+  n.SetSized(3, results[3], kInt64, {{0, results[6]}}, 0);
+}
+
 }  // namespace
 
 absl::Status Unique(NodeImport& n) {
@@ -150,8 +179,10 @@ absl::Status Unique(NodeImport& n) {
   UniqueSlices unique;
   if (extent == 1) {  // unique whatever its values are
     unique = {{0}, {0}, {1}};
+  } else if (n.g().ValueOf(x) == nullptr) {
+    SetUnique(n, x, axis);
+    return absl::OkStatus();
   } else {
-    MYCC_RETURN_IF_ERROR(DecidingInput(n, 0).status());
     const NDArray& value = *n.g().ValueOf(x);
     int64_t outer = 1, inner = 1;
     for (size_t i = 0; i < x->shape.size(); ++i) {
@@ -216,20 +247,41 @@ std::vector<int64_t> KeptBoxes(const std::vector<Box>& boxes, const std::vector<
   return kept;
 }
 
+// The numbers that are known; a number of boxes that is not known is not limited.
 absl::StatusOr<Suppression> SuppressionOf(const NodeImport& n) {
   Suppression rule;
   rule.is_center = n.Int("center_point_box", 0) != 0;
+  if (n.Has(2) && n.Value(2) == nullptr) rule.most = std::numeric_limits<int64_t>::max();
   for (size_t i = 2; i < 5; ++i) {
-    if (!n.Has(i)) continue;
-    MYCC_RETURN_IF_ERROR(DecidingInput(n, i).status());
-    MYCC_ASSIGN_OR_RETURN(const std::vector<double> number, n.ConstantFloats(i));
-    if (number.size() != 1)
+    if (n.Has(i) && n.In(i)->num_elements() != 1)
       return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected a number"));
+    if (n.Value(i) == nullptr) continue;
+    MYCC_ASSIGN_OR_RETURN(const std::vector<double> number, n.ConstantFloats(i));
     if (i == 2) rule.most = static_cast<int64_t>(number[0]);
     if (i == 3) rule.overlap = number[0];
     if (i == 4) rule.score = number[0];
   }
   return rule;
+}
+
+// A number that the kernel takes: an input, or what it is without one.
+Buffer NumberFor(NodeImport& n, size_t i, DType dtype, double otherwise) {
+  return n.Has(i) ? n.g().AddReshape(n.g().Cast(n.In(i), dtype), {}) : n.g().Number(dtype, otherwise);
+}
+
+// The rows where input `deciding`, and perhaps others, are not known.
+absl::Status SetKeptBoxes(NodeImport& n, const Suppression& rule, size_t deciding) {
+  const std::vector<int64_t>& shape = n.Shape(1);
+  const std::vector<int64_t> most = {shape[0] * shape[1] * std::clamp<int64_t>(rule.most, 0, shape[2]), 3};
+  MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "gives", most));
+  GraphBuilder& g = n.g();
+  const auto results = g.Call("non_max_suppression", {rule.is_center ? 1 : 0},
+                              {g.Cast(n.In(0), DType::kF32), g.Cast(n.In(1), DType::kF32),
+                               NumberFor(n, 2, DType::kI64, 0), NumberFor(n, 3, DType::kF32, 0),
+                               NumberFor(n, 4, DType::kF32, -std::numeric_limits<double>::infinity())},
+                              {{DType::kI64, most}, {DType::kI64, {}}});
+  n.SetSized(0, results[0], kInt64, {{0, results[1]}}, deciding);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -246,10 +298,12 @@ absl::Status NonMaxSuppression(NodeImport& n) {
                                  "; expected [batch,n,4] and [batch,classes,n]"));
   }
   MYCC_ASSIGN_OR_RETURN(const Suppression rule, SuppressionOf(n));
+  for (size_t i = 0; i < 5 && rule.most > 0; ++i) {
+    if (n.Has(i) && n.Value(i) == nullptr) return SetKeptBoxes(n, rule, i);
+  }
   std::vector<int64_t> rows;
   for (int64_t b = 0; b < batches && rule.most > 0; ++b) {
-    MYCC_ASSIGN_OR_RETURN(const NDArray* all_boxes, DecidingInput(n, 0));
-    MYCC_ASSIGN_OR_RETURN(const NDArray* all_scores, DecidingInput(n, 1));
+    const NDArray *all_boxes = n.Value(0), *all_scores = n.Value(1);
     std::vector<Box> boxes;
     for (int64_t i = 0; i < count; ++i) boxes.push_back(BoxAt(*all_boxes, b * count + i, rule.is_center));
     for (int64_t c = 0; c < classes; ++c) {

@@ -127,10 +127,10 @@ absl::Status ArrayFeatureExtractor(NodeImport& n) {
 }
 
 constexpr Operator kGatherTable[] = {
-    {"ArrayFeatureExtractor", ArrayFeatureExtractor, 1, "ai.onnx.ml"},
-    {"Gather", Gather},
-    {"GatherElements", GatherElements, 11},
-    {"GatherND", GatherND, 11},
+    {"ArrayFeatureExtractor", ArrayFeatureExtractor, 1, "ai.onnx.ml", false, kTextFirst},
+    {"Gather", Gather, 1, "", false, kTextFirst},
+    {"GatherElements", GatherElements, 11, "", false, kTextFirst},
+    {"GatherND", GatherND, 11, "", false, kTextFirst},
 };
 
 }  // namespace

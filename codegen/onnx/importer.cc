@@ -17,6 +17,7 @@
 #include "codegen/onnx/nodes_around.h"
 #include "codegen/onnx/old_forms.h"
 #include "codegen/onnx/operators.h"
+#include "codegen/onnx/texts.h"
 #include "codegen/workload/check.h"
 
 namespace mycc {
@@ -57,6 +58,29 @@ absl::Status DefinedTwice(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("`", name, "` is defined twice"));
 }
 
+// The end of a refusal to compute on with a size that data decide.
+std::string SizeProblem(const TypedTensor& tensor) {
+  return absl::StrCat("has a size that ", tensor.size->maker,
+                      " takes from its data; to compute on with such a size is not supported; there ",
+                      tensor.size->why);
+}
+
+// Refuses inputs of kinds that the operator does not take.
+absl::Status CheckInputs(const Operator& op, const std::vector<TypedTensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool takes_text = op.text_inputs == kTextAnywhere || (i < 32 && (op.text_inputs >> i & 1) != 0);
+    if (inputs[i].IsText() && !takes_text)
+      return absl::UnimplementedError(
+          absl::StrCat("input ", i, " is a tensor of strings, which are not supported here"));
+    if (inputs[i].size != nullptr && !op.takes_data_size)
+      return absl::UnimplementedError(absl::StrCat("input ", i, " ", SizeProblem(inputs[i])));
+    if (inputs[i].elements != nullptr && !op.takes_sequences)
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
+  }
+  return absl::OkStatus();
+}
+
 class Importer {
  public:
   Importer(const OnnxModel& model, GraphBuilder* builder) : model_(model), builder_(builder) {}
@@ -75,6 +99,12 @@ class Importer {
       const TypedTensor* value = values.Find(output.name);
       if (value == nullptr || !value->IsThere())
         return absl::InvalidArgumentError(absl::StrCat("nothing defines the output `", output.name, "`"));
+      if (around != nullptr && value->IsText())
+        return absl::UnimplementedError(absl::StrCat(
+            "output `", output.name, "` of a graph inside the model: strings are not supported here"));
+      if (around != nullptr && value->size != nullptr)
+        return absl::UnimplementedError(
+            absl::StrCat("output `", output.name, "` of a graph inside the model ", SizeProblem(*value)));
       outputs.push_back(*value);
     }
     --depth_;
@@ -83,8 +113,8 @@ class Importer {
 
  private:
   void Define(Values* values, const std::string& name, const TypedConstant& constant) {
-    if (constant.value == nullptr) {
-      values->tensors[name] = {nullptr, constant.type};
+    if (constant.texts != nullptr) {
+      values->tensors[name] = ConstantTexts(*builder_, *constant.texts);
       return;
     }
     Buffer& known = constants_[constant.value.get()];
@@ -157,14 +187,7 @@ class Importer {
     const auto opset = opsets.find(node.domain);
     const Operator* op = FindOperator(node.domain, node.op);
     if (op == nullptr) return absl::UnimplementedError("the operator is not supported");
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].IsText())
-        return absl::UnimplementedError(
-            absl::StrCat("input ", i, " is a tensor of strings, which are not supported"));
-      if (inputs[i].elements != nullptr && !op->takes_sequences)
-        return absl::InvalidArgumentError(
-            absl::StrCat("input ", i, " is ", TypeText(inputs[i]), "; expected a tensor"));
-    }
+    MYCC_RETURN_IF_ERROR(CheckInputs(*op, inputs));
     const int64_t version = opset == opsets.end() ? 1 : opset->second;
     MYCC_ASSIGN_OR_RETURN(const auto new_form, InNewForm(node, version, builder_, &inputs));
     NodeImport import(new_form ? *new_form : node, version, std::move(inputs), builder_,
@@ -270,9 +293,12 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
   for (size_t i = 0; i < inputs.size(); ++i) {
     graph.inputs.push_back(*inputs[i]);
     const auto value = known.find(inputs[i]->name);
-    const Buffer tensor = value != known.end()
-                              ? builder.AddConstant(value->second)
-                              : builder.AddInput(inputs[i]->name, *StorageOf(inputs[i]->type), shapes[i]);
+    const bool is_text = inputs[i]->type == kString;
+    const Buffer tensor =
+        value != known.end()
+            ? builder.AddConstant(value->second)
+            : builder.AddInput(inputs[i]->name, is_text ? DType::kU64 : *StorageOf(inputs[i]->type),
+                               shapes[i], is_text);
     values.push_back({tensor, inputs[i]->type});
   }
   input_tensors.Join(&graph.inputs, &values);
@@ -284,14 +310,19 @@ absl::StatusOr<Graph> ImportModel(const OnnxModel& model, const OnnxOptions& opt
     const std::string& name = graph.outputs[i].name;
     if (!names.insert(name).second)
       return absl::InvalidArgumentError(absl::StrCat("output `", name, "` is declared twice"));
-    if (outputs[i].IsText())
-      return absl::UnimplementedError(
-          absl::StrCat("output `", name, "`: elements of type STRING are not supported"));
     if (outputs[i].tensor == nullptr) {
       return absl::UnimplementedError(absl::StrCat("output `", name, "` of type ", graph.outputs[i].kind,
                                                    " is not supported; expected a tensor"));
     }
-    builder.AddOutput(name, outputs[i].tensor);
+    NamedTensor output{name, outputs[i].tensor, outputs[i].IsText()};
+    if (outputs[i].size != nullptr) {
+      for (const auto& [axis, extent] : outputs[i].size->extents) output.bounded.push_back(axis);
+    }
+    builder.AddOutput(std::move(output));
+  }
+  for (const TypedTensor& output : outputs) {
+    if (output.size == nullptr) continue;
+    for (const auto& [axis, extent] : output.size->extents) builder.AddOutput({"", extent, false, {}, true});
   }
   MYCC_RETURN_IF_ERROR(builder.status());
   return builder.Finish();

@@ -52,6 +52,9 @@ absl::StatusOr<std::map<std::string, Constant>> KnownInputs(const std::vector<co
   }
   for (const DeclaredValue* input : inputs) {
     const auto value = options.values.find(input->name);
+    if (value != options.values.end() && input->kind == "tensor" && input->type == kString)
+      return absl::UnimplementedError(
+          absl::StrCat("--value ", input->name, ": values of type STRING are not supported"));
     // Inputs that no tensor can hold are refused with the others.
     if (value == options.values.end() || input->kind != "tensor" || !StorageOf(input->type)) continue;
     absl::StatusOr<NDArray> array = ReadValue(AsDeclared(*input), value->second);

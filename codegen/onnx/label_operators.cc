@@ -1,11 +1,13 @@
-// Operators of ai.onnx.ml, and of text, on numbers: labels for values, and counts of rows of numbers.
+// Operators of ai.onnx.ml, and of text: labels for numbers and strings, and counts of rows of numbers.
 #include <algorithm>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/onnx/elementwise.h"
 #include "codegen/onnx/moves.h"
 #include "codegen/onnx/operators.h"
+#include "codegen/onnx/texts.h"
 #include "codegen/onnx/tree_ensemble.h"
 
 namespace mycc::onnx {
@@ -23,10 +25,15 @@ absl::Status Binarizer(NodeImport& n) {
   });
 }
 
-// A list of numbers that the attributes NAME_int64s, NAME_floats and NAME_tensor give.
+// A list of numbers or strings that the attributes NAME_int64s, NAME_floats, NAME_strings and NAME_tensor
+// give.
 struct Labels {
-  NDArray numbers;
+  NDArray numbers{DType::kI64, {0}, {}};
   int type = kUndefined;
+  std::vector<std::string> texts = {};
+
+  bool IsText() const { return type == kString; }
+  int64_t count() const { return IsText() ? static_cast<int64_t>(texts.size()) : numbers.num_elements(); }
 };
 
 absl::StatusOr<Labels> LabelsOf(const NodeImport& n, const std::string& name) {
@@ -40,15 +47,22 @@ absl::StatusOr<Labels> LabelsOf(const NodeImport& n, const std::string& name) {
     labels = {NDArray::Zeros(DType::kF32, {static_cast<int64_t>(floats.size())}), kFloat};
     for (size_t i = 0; i < floats.size(); ++i)
       labels.numbers.Set(static_cast<int64_t>(i), Scalar{floats[i], 0});
+  } else if (n.HasAttribute(name + "_strings")) {
+    labels.type = kString;
+    labels.texts = n.Strings(name + "_strings");
+  } else if (const OnnxAttribute* texts = n.Attribute(name + "_tensor");
+             texts != nullptr && texts->tensor.texts != nullptr) {
+    labels.type = kString;
+    labels.texts = texts->tensor.texts->elements;
   } else if (const OnnxAttribute* tensor = n.Attribute(name + "_tensor");
              tensor != nullptr && tensor->tensor.value != nullptr) {
     labels = {*tensor->tensor.value, tensor->tensor.type};
     labels.numbers.shape = {labels.numbers.num_elements()};
   } else {
-    return n.NotSupported(
-        absl::StrCat("a node without ", name, "_int64s, ", name, "_floats or ", name, "_tensor"));
+    return n.NotSupported(absl::StrCat("a node without ", name, "_int64s, ", name, "_floats, ", name,
+                                       "_strings or ", name, "_tensor"));
   }
-  const int64_t count = labels.numbers.num_elements();
+  const int64_t count = labels.count();
   if (count < 1 || count > kMostKeys)
     return n.Refuse(absl::StrCat("has ", count, " ", name, "; expected 1 to ", kMostKeys));
   return labels;
@@ -68,21 +82,27 @@ absl::StatusOr<Expr> DefaultLabel(const NodeImport& n, const Labels& values) {
   return LiteralOf(dtype, tensor->tensor.value->Get(0));
 }
 
-// The last key that is equal to an element says which value it becomes. NaN equals NaN here.
-absl::Status LabelEncoder(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesPlain));
-  MYCC_ASSIGN_OR_RETURN(const Labels keys, LabelsOf(n, "keys"));
-  MYCC_ASSIGN_OR_RETURN(const Labels values, LabelsOf(n, "values"));
-  MYCC_ASSIGN_OR_RETURN(const Expr otherwise, DefaultLabel(n, values));
-  const int64_t count = keys.numbers.num_elements();
-  if (keys.type != n.Typed(0).type || values.numbers.num_elements() != count) {
-    return n.Refuse(absl::StrCat("has ", count, " keys of type ", ElementTypeName(keys.type), " and ",
-                                 values.numbers.num_elements(), " values for ", TypeText(n.In(0)),
-                                 "; expected keys of its type, and as many values"));
-  }
+// The same of strings.
+absl::StatusOr<std::string> DefaultText(const NodeImport& n) {
+  const OnnxAttribute* tensor = n.Attribute("default_tensor");
+  if (tensor == nullptr) return n.String("default_string", "_Unused");
+  if (tensor->tensor.texts == nullptr || tensor->tensor.texts->elements.size() != 1)
+    return n.Refuse("default_tensor is no tensor of one string; expected one");
+  return tensor->tensor.texts->elements[0];
+}
+
+// The number of the last key that is equal to an element, or -1. NaN equals NaN here.
+absl::StatusOr<Buffer> PlaceOfKey(NodeImport& n, const Labels& keys) {
   GraphBuilder& g = n.g();
-  const Buffer x = n.In(0), key = g.AddConstant(keys.numbers), value = g.AddConstant(values.numbers);
-  const Buffer place = g.Reduce(ReduceOp::kMax, x->shape, {count}, [&](const Axes& axes, const Axes& r) {
+  const Buffer x = n.In(0);
+  if (keys.IsText()) {
+    MYCC_ASSIGN_OR_RETURN(const TypedTensor texts, TextsOf(n, keys.texts, {keys.count()}));
+    MYCC_ASSIGN_OR_RETURN(const auto found,
+                          CallOnTexts(g, "find_texts", {}, {n.Typed(0), texts}, {{kInt64, x->shape}}));
+    return found[0].tensor;
+  }
+  const Buffer key = g.AddConstant(keys.numbers);
+  return g.Reduce(ReduceOp::kMax, x->shape, {keys.count()}, [&](const Axes& axes, const Axes& r) {
     const Expr a = Load(x, axes), b = Load(key, r);
     Expr is_equal = MakeBinary(Op::kEq, a, b);
     if (IsFloat(x->dtype)) {
@@ -91,14 +111,42 @@ absl::Status LabelEncoder(NodeImport& n) {
     }
     return MakeSelect(is_equal, r[0], IntConst(-1));
   });
-  n.Set(0,
-        g.Map(x->shape,
-              [&](const Axes& axes) {
-                const Expr at = Load(place, axes);
-                const Expr label = Load(value, {ClampTo(at, IntConst(0), IntConst(count - 1))});
-                return MakeSelect(LessThan(at, IntConst(0)), otherwise, label);
-              }),
-        values.type);
+}
+
+// The label at each place, and behind the labels that of the places that are negative.
+Buffer LabelsAt(GraphBuilder& g, const Buffer& places, const Buffer& labels) {
+  const int64_t last = labels->shape[0] - 1;
+  return g.Map(places->shape, [&](const Axes& axes) {
+    return Load(labels, {Mod(ClampTo(Load(places, axes), IntConst(-1), IntConst(last)), last + 1)});
+  });
+}
+
+absl::Status LabelEncoder(NodeImport& n) {
+  if (!n.Has(0) || !n.Typed(0).IsText()) MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesPlain));
+  MYCC_ASSIGN_OR_RETURN(const Labels keys, LabelsOf(n, "keys"));
+  MYCC_ASSIGN_OR_RETURN(Labels values, LabelsOf(n, "values"));
+  const int64_t count = keys.count();
+  if (keys.type != n.Typed(0).type || values.count() != count) {
+    return n.Refuse(absl::StrCat("has ", count, " keys of type ", ElementTypeName(keys.type), " and ",
+                                 values.count(), " values for ", TypeText(n.Typed(0)),
+                                 "; expected keys of its type, and as many values"));
+  }
+  GraphBuilder& g = n.g();
+  MYCC_ASSIGN_OR_RETURN(const Buffer place, PlaceOfKey(n, keys));
+  if (values.IsText()) {
+    MYCC_ASSIGN_OR_RETURN(values.texts.emplace_back(), DefaultText(n));
+    MYCC_ASSIGN_OR_RETURN(const TypedTensor labels, TextsOf(n, values.texts, {count + 1}));
+    n.Set(0, LabelsAt(g, place, labels.tensor), kString);
+    return absl::OkStatus();
+  }
+  MYCC_ASSIGN_OR_RETURN(const Expr otherwise, DefaultLabel(n, values));
+  const Buffer value = g.AddConstant(values.numbers);
+  const Buffer labels = g.Map(place->shape, [&](const Axes& axes) {
+    const Expr at = Load(place, axes);
+    const Expr label = Load(value, {ClampTo(at, IntConst(0), IntConst(count - 1))});
+    return MakeSelect(LessThan(at, IntConst(0)), otherwise, label);
+  });
+  n.Set(0, labels, values.type);
   return absl::OkStatus();
 }
 
@@ -109,13 +157,23 @@ struct Grams {
   int64_t length() const { return numbers.shape[1]; }
 };
 
+// The pool's numbers. Strings are numbered as find_texts does: by the last one in the pool that is equal.
+std::vector<int64_t> PoolOf(const NodeImport& n) {
+  if (!n.HasAttribute("pool_strings")) return n.Ints("pool_int64s");
+  const std::vector<std::string> texts = n.Strings("pool_strings");
+  std::unordered_map<std::string, int64_t> numbers;
+  for (const std::string& text : texts) numbers[text] = static_cast<int64_t>(&text - texts.data());
+  std::vector<int64_t> pool;
+  for (const std::string& text : texts) pool.push_back(numbers.at(text));
+  return pool;
+}
+
 absl::StatusOr<std::vector<Grams>> GramsOf(const NodeImport& n) {
   const std::vector<int64_t> starts = n.Ints("ngram_counts"), columns = n.Ints("ngram_indexes");
-  const std::vector<int64_t> pool = n.Ints("pool_int64s");
+  const std::vector<int64_t> pool = PoolOf(n);
   const int64_t least = n.Int("min_gram_length", 1), most = n.Int("max_gram_length", 1);
   if (most > kMostGramLength && starts.size() > static_cast<size_t>(kMostGramLength))
     return n.NotSupported(absl::StrCat("a gram of more than ", kMostGramLength, " numbers"));
-  if (n.HasAttribute("pool_strings")) return n.NotSupported("a pool of strings");
   std::vector<Grams> grams;
   size_t next = 0;
   for (size_t i = 0; i < starts.size() && i < static_cast<size_t>(kMostGramLength); ++i) {
@@ -196,16 +254,32 @@ absl::StatusOr<GramColumns> GramColumnsOf(const NodeImport& n, const std::vector
   return columns;
 }
 
+// Input 0 as numbers of the pool's kind.
+absl::StatusOr<Buffer> NumbersOfGrams(NodeImport& n) {
+  MYCC_RETURN_IF_ERROR(n.Expect(1));
+  if (n.Typed(0).IsText() != n.HasAttribute("pool_strings"))
+    return n.Refuse(absl::StrCat("input 0 is ", TypeText(n.Typed(0)), "; expected the type of the pool"));
+  if (!n.Typed(0).IsText()) {
+    MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
+    return n.In(0);
+  }
+  const std::vector<std::string> pool = n.Strings("pool_strings");
+  MYCC_ASSIGN_OR_RETURN(const TypedTensor texts, TextsOf(n, pool, {static_cast<int64_t>(pool.size())}));
+  MYCC_ASSIGN_OR_RETURN(const auto found,
+                        CallOnTexts(n.g(), "find_texts", {}, {n.Typed(0), texts}, {{kInt64, n.Shape(0)}}));
+  return found[0].tensor;
+}
+
 // The count of each column's gram, and its weight in the modes that have weights.
 absl::Status TfIdfVectorizer(NodeImport& n) {
-  MYCC_RETURN_IF_ERROR(ExpectTypes(n, 0, kTakesIntegers));
+  MYCC_ASSIGN_OR_RETURN(const Buffer numbers, NumbersOfGrams(n));
   MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 0, 2));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Grams> grams, GramsOf(n));
   MYCC_ASSIGN_OR_RETURN(const GramColumns columns, GramColumnsOf(n, grams));
   const int64_t skips = n.Int("max_skip_count", 0);
   if (skips < 0) return n.Refuse(absl::StrCat("max_skip_count is ", skips, "; expected 0 or more"));
   GraphBuilder& g = n.g();
-  const Buffer x = n.Rank(0) == 2 ? n.In(0) : g.AddReshape(n.In(0), {1, n.In(0)->num_elements()});
+  const Buffer x = n.Rank(0) == 2 ? numbers : g.AddReshape(numbers, {1, numbers->num_elements()});
   const std::vector<int64_t> shape = {x->shape[0], columns.width};
   std::vector<Buffer> parts;
   for (size_t i = 0; i < grams.size() && x->shape[1] > 0; ++i)
@@ -230,8 +304,8 @@ absl::Status TfIdfVectorizer(NodeImport& n) {
 
 constexpr Operator kLabelTable[] = {
     {"Binarizer", Binarizer, 1, kMlDomain},
-    {"LabelEncoder", LabelEncoder, 2, kMlDomain},
-    {"TfIdfVectorizer", TfIdfVectorizer, 9},
+    {"LabelEncoder", LabelEncoder, 2, kMlDomain, false, kTextFirst},
+    {"TfIdfVectorizer", TfIdfVectorizer, 9, "", false, kTextFirst},
     {"TreeEnsemble", TreeEnsemble, 5, kMlDomain},
 };
 

@@ -48,10 +48,17 @@ std::string ElementTypeName(int type);  // "FLOAT16", "type 99"
 // language lacks are held as small_types.h says.
 std::optional<DType> StorageOf(int type);
 
+// The elements of a tensor of strings, in row-major order; none has a NUL.
+struct Texts {
+  std::vector<int64_t> shape;
+  std::vector<std::string> elements;
+};
+
 // A constant, and its element type in the file.
 struct TypedConstant {
-  Constant value;  // null for strings, which are not kept
+  Constant value;  // null for strings
   int type = kUndefined;
+  std::shared_ptr<const Texts> texts = nullptr;  // of strings
 };
 
 // One dimension: a number, or a free one with its name ("" without).

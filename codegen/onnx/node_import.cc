@@ -17,8 +17,8 @@ const TypedTensor& EmptyOptional() {
 bool IsEmptyOptional(const TypedTensor& value) { return value.elements == EmptyOptional().elements; }
 
 std::string TypeText(const TypedTensor& value) {
+  if (value.IsText()) return absl::StrCat("string", ShapeText(value.tensor->shape));
   if (value.tensor != nullptr) return TypeText(value.tensor);
-  if (value.IsText()) return "a tensor of strings";
   if (value.elements == nullptr) return "left out";
   if (IsEmptyOptional(value)) return "an empty optional";
   return absl::StrCat("a sequence of ", value.elements->size());
@@ -108,6 +108,14 @@ absl::StatusOr<std::vector<int64_t>> NodeImport::IntsOrInput(const std::string& 
 
 void NodeImport::Set(size_t i, const TypedTensor& value) {
   if (i < outputs_.size()) outputs_[i] = value;
+}
+
+void NodeImport::SetSized(size_t i, const Buffer& tensor, int type,
+                          std::vector<std::pair<int, Buffer>> extents, size_t deciding) {
+  const std::string& name = node_.name.empty() ? node_.outputs[0] : node_.name;
+  DataSize size{std::move(extents), absl::StrCat("node `", name, "` (", node_.op, ")"),
+                std::string(NotKnown(deciding).message())};
+  Set(i, TypedTensor{tensor, type, nullptr, nullptr, nullptr, std::make_shared<const DataSize>(std::move(size))});
 }
 
 absl::StatusOr<int64_t> NodeImport::Axis(int64_t axis, int64_t rank) const {

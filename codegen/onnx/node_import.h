@@ -15,6 +15,13 @@
 
 namespace mycc::onnx {
 
+// A size that data decide: the axes that are bounded (NamedTensor), and their extents.
+struct DataSize {
+  std::vector<std::pair<int, Buffer>> extents;
+  std::string maker;  // "node `nz` (NonZero)"
+  std::string why;    // "input 0 (`x`) is not known when the model is compiled"
+};
+
 // A tensor of the graph and its ONNX element type, which tells types of one storage apart. Or a sequence,
 // which lives here alone: its length is known, and the graph has its elements.
 struct TypedTensor {
@@ -22,10 +29,12 @@ struct TypedTensor {
   int type = kUndefined;
   std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
   Buffer shaped_by = nullptr;  // of an element that is not there: its shape depends on this tensor's value
+  std::shared_ptr<const Texts> texts = nullptr;                        // of strings that are known
+  std::shared_ptr<const DataSize> size = nullptr;                      // null: the tensor's shape
 
-  bool IsThere() const { return tensor != nullptr || elements != nullptr || IsText(); }
-  // A constant of strings, which is not kept: no operator takes it.
-  bool IsText() const { return tensor == nullptr && elements == nullptr && type == kString; }
+  bool IsThere() const { return tensor != nullptr || elements != nullptr; }
+  // Strings: the tensor holds their handles (library_kernels.h) as u64.
+  bool IsText() const { return tensor != nullptr && type == kString; }
 };
 // An optional without a value. One with a value is this value.
 const TypedTensor& EmptyOptional();
@@ -49,8 +58,8 @@ class NodeImport {
   int64_t opset() const { return opset_; }
   GraphBuilder& g() { return *builder_; }
 
-  // Inputs. Those left out at the end, or by an empty name, are not there; sequences come to the operators
-  // alone that take them, which look at Typed().
+  // Inputs. Those left out at the end, or by an empty name, are not there; sequences and strings come to the
+  // operators alone that take them, which look at Typed().
   size_t num_inputs() const { return inputs_.size(); }
   bool Has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor != nullptr; }
   const Buffer& In(size_t i) const { return inputs_[i].tensor; }  // REQUIRES: Has(i)
@@ -84,6 +93,9 @@ class NodeImport {
   void Set(size_t i, const Buffer& tensor) { Set(i, tensor, TypeNumber(tensor->dtype)); }
   void Set(size_t i, const Buffer& tensor, int type) { Set(i, TypedTensor{tensor, type}); }
   void Set(size_t i, const TypedTensor& value);
+  // An output with extents that input `deciding` decides, which is not known.
+  void SetSized(size_t i, const Buffer& tensor, int type, std::vector<std::pair<int, Buffer>> extents,
+                size_t deciding);
   const std::vector<TypedTensor>& outputs() const { return outputs_; }
   // The fixed shape of an output where it follows from the shapes that the model declares for its outputs.
   const std::vector<int64_t>* DeclaredShape(size_t i) const {

@@ -41,7 +41,8 @@ const Operator* FindOperator(const std::string& domain, const std::string& name)
                                ShapeOperators(),
                                SignalOperators(),
                                SliceOperators(),
-                               SoftmaxOperators()}) {
+                               SoftmaxOperators(),
+                               TextOperators()}) {
       for (const Operator& op : family) table->emplace(std::pair(op.domain, op.name), &op);
     }
     return table;

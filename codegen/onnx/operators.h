@@ -9,12 +9,16 @@
 
 namespace mycc::onnx {
 
+inline constexpr unsigned kTextFirst = 1, kTextPair = 3, kTextAnywhere = ~0U;  // Operator::text_inputs
+
 struct Operator {
   const char* name;
   absl::Status (*import)(NodeImport& n);
   int64_t first_opset = 1;  // of the operator's domain
   const char* domain = "";  // ONNX's own
   bool takes_sequences = false;
+  unsigned text_inputs = 0;      // a bit for each input that may be a tensor of strings
+  bool takes_data_size = false;  // tensors with a DataSize
 };
 
 // The families, one file each: NAME_operators.cc.
@@ -52,6 +56,7 @@ std::span<const Operator> ShapeOperators();
 std::span<const Operator> SignalOperators();
 std::span<const Operator> SliceOperators();
 std::span<const Operator> SoftmaxOperators();
+std::span<const Operator> TextOperators();
 
 // The domain of Gradient and of the steps of training.
 inline constexpr char kTrainingDomain[] = "ai.onnx.preview.training";

@@ -134,9 +134,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // Strings are not kept, for they need only be there where nothing reads them.
   absl::StatusOr<TypedConstant> ReadConstant(onnx_file::Tensor* tensor) {
-    if (tensor->data_type() == kString) return TypedConstant{nullptr, kString};
     return ReadTensor(tensor, folder_);
   }
 

@@ -134,9 +134,28 @@ absl::StatusOr<std::vector<uint8_t>> FromTypedFields(const onnx_file::Tensor& te
   return bytes;
 }
 
+// Strings have a field of their own, and no other form.
+absl::StatusOr<TypedConstant> ReadTexts(const onnx_file::Tensor& tensor) {
+  Texts texts;
+  texts.shape.assign(tensor.dims().begin(), tensor.dims().end());
+  if (const std::string problem = ShapeProblem(texts.shape); !problem.empty()) return Bad(tensor, problem);
+  texts.elements.assign(tensor.string_data().begin(), tensor.string_data().end());
+  const int64_t elements = NDArray{DType::kU8, texts.shape, {}}.num_elements();
+  if (elements != static_cast<int64_t>(texts.elements.size()))
+    return Bad(tensor, absl::StrCat("has ", texts.elements.size(), " strings; expected ", elements,
+                                    " for its shape"));
+  for (const std::string& text : texts.elements) {
+    if (text.find('\0') != std::string::npos)
+      return absl::UnimplementedError(
+          absl::StrCat("tensor `", tensor.name(), "`: a string with a NUL is not supported"));
+  }
+  return TypedConstant{nullptr, kString, std::make_shared<const Texts>(std::move(texts))};
+}
+
 }  // namespace
 
 absl::StatusOr<TypedConstant> ReadTensor(onnx_file::Tensor* tensor, const std::string& folder) {
+  if (tensor->data_type() == kString) return ReadTexts(*tensor);
   const std::optional<DType> storage = StorageOf(tensor->data_type());
   const std::vector<int64_t> shape(tensor->dims().begin(), tensor->dims().end());
   if (!storage) {

@@ -93,7 +93,7 @@ absl::Status OneHot(NodeImport& n) {
 }
 
 constexpr Operator kSelectionTable[] = {
-    {"Compress", Compress, 9},
+    {"Compress", Compress, 9, "", false, kTextFirst},
     {"NonMaxSuppression", NonMaxSuppression, 10},
     {"NonZero", NonZero, 9},
     {"OneHot", OneHot, 9},

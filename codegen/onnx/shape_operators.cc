@@ -17,7 +17,7 @@ namespace {
 absl::Status SetReshaped(NodeImport& n, const std::vector<int64_t>& shape) {
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "gives", shape));
   if (ElementsOf(shape) != n.In(0)->num_elements()) {
-    return n.Refuse(absl::StrCat("gives ", TypeText(n.In(0)), " the shape ", ShapeText(shape),
+    return n.Refuse(absl::StrCat("gives ", TypeText(n.Typed(0)), " the shape ", ShapeText(shape),
                                  "; expected as many elements"));
   }
   n.Set(0, n.g().AddReshape(n.In(0), shape), n.Typed(0).type);
@@ -60,14 +60,14 @@ absl::Status ImportReshape(NodeImport& n) {
     } else if (shape[i] == -1 && left_over < 0) {
       left_over = static_cast<int64_t>(i);
     } else {
-      return n.Refuse(absl::StrCat("gives ", TypeText(n.In(0)), " the shape ", ShapeText(asked),
+      return n.Refuse(absl::StrCat("gives ", TypeText(n.Typed(0)), " the shape ", ShapeText(asked),
                                    "; expected as many elements, and at most one -1"));
     }
   }
   if (left_over >= 0) {
     const int64_t elements = n.In(0)->num_elements();
     if (product == 0 || elements % product != 0) {
-      return n.Refuse(absl::StrCat("gives ", TypeText(n.In(0)), " the shape ", ShapeText(asked),
+      return n.Refuse(absl::StrCat("gives ", TypeText(n.Typed(0)), " the shape ", ShapeText(asked),
                                    "; expected a number in place of -1 for which the elements suffice"));
     }
     shape[left_over] = elements / product;
@@ -81,7 +81,7 @@ absl::Status Flatten(NodeImport& n) {
   const int64_t rank = n.Rank(0), given = n.Int("axis", 1);
   if (given < -rank || given > rank)
     return n.Refuse(
-        absl::StrCat("axis ", given, " of ", TypeText(n.In(0)), "; expected -", rank, " to ", rank));
+        absl::StrCat("axis ", given, " of ", TypeText(n.Typed(0)), "; expected -", rank, " to ", rank));
   const int64_t axis = given < 0 ? given + rank : given;
   return SetReshaped(n, {ElementsOf({shape.begin(), shape.begin() + axis}),
                          ElementsOf({shape.begin() + axis, shape.end()})});
@@ -103,7 +103,7 @@ absl::Status Squeeze(NodeImport& n) {
       shape.push_back(n.Shape(0)[i]);
     } else if (n.Shape(0)[i] != 1) {
       return n.Refuse(
-          absl::StrCat("removes axis ", i, " of ", TypeText(n.In(0)), "; expected an extent of 1"));
+          absl::StrCat("removes axis ", i, " of ", TypeText(n.Typed(0)), "; expected an extent of 1"));
     }
   }
   return SetReshaped(n, shape);
@@ -176,7 +176,7 @@ absl::Status ImportTile(NodeImport& n) {
     if (fits) shape[i] *= repeats[i];
   }
   if (!fits) {
-    return n.Refuse(absl::StrCat("repeats ", TypeText(n.In(0)), " ", ShapeText(repeats),
+    return n.Refuse(absl::StrCat("repeats ", TypeText(n.Typed(0)), " ", ShapeText(repeats),
                                  " times; expected a number for each axis"));
   }
   MYCC_RETURN_IF_ERROR(ExpectSoundShape(n, "gives", shape));
@@ -214,7 +214,7 @@ absl::StatusOr<int64_t> CountOfRange(const NodeImport& n) {
   Scalar limits[3];
   for (size_t i = 0; i < 3; ++i) {
     if (n.In(i)->num_elements() != 1)
-      return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected one number"));
+      return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.Typed(i)), "; expected one number"));
     const std::vector<int64_t>* declared = ShapeInsteadOf(n, i);
     if (declared != nullptr && declared->size() == 1) return (*declared)[0];
     MYCC_RETURN_IF_ERROR(n.ConstantFloats(i).status());
@@ -244,10 +244,16 @@ absl::Status ImportRange(NodeImport& n) {
 }
 
 constexpr Operator kShapeTable[] = {
-    {"Expand", Expand, 8},      {"Flatten", Flatten},   {"Range", ImportRange, 11},
-    {"Reshape", ImportReshape}, {"Shape", ImportShape}, {"Size", ImportSize},
-    {"Squeeze", Squeeze},       {"Tile", ImportTile},   {"Transpose", Transpose},
-    {"Unsqueeze", Unsqueeze},
+    {"Expand", Expand, 8, "", false, kTextFirst},
+    {"Flatten", Flatten, 1, "", false, kTextFirst},
+    {"Range", ImportRange, 11},
+    {"Reshape", ImportReshape, 1, "", false, kTextFirst},
+    {"Shape", ImportShape, 1, "", false, kTextFirst},
+    {"Size", ImportSize, 1, "", false, kTextFirst},
+    {"Squeeze", Squeeze, 1, "", false, kTextFirst},
+    {"Tile", ImportTile, 1, "", false, kTextFirst},
+    {"Transpose", Transpose, 1, "", false, kTextFirst},
+    {"Unsqueeze", Unsqueeze, 1, "", false, kTextFirst},
 };
 
 }  // namespace

@@ -136,8 +136,9 @@ absl::Status Concat(NodeImport& n) {
     std::vector<int64_t> other = n.Shape(i);
     const int64_t extent = other.size() == shape.size() ? std::exchange(other[axis], shape[axis]) : 0;
     if (other != shape || n.Typed(i).type != n.Typed(0).type) {
-      return n.Refuse(absl::StrCat("joins ", TypeText(n.In(0)), " and ", TypeText(n.In(i)), " along axis ",
-                                   axis, "; expected one type, and shapes that differ there alone"));
+      return n.Refuse(absl::StrCat("joins ", TypeText(n.Typed(0)), " and ", TypeText(n.Typed(i)),
+                                   " along axis ", axis,
+                                   "; expected one type, and shapes that differ there alone"));
     }
     shape[axis] += extent;
     parts.push_back(n.In(i));
@@ -230,7 +231,7 @@ absl::Status Trilu(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(n.Expect(1));
   MYCC_RETURN_IF_ERROR(n.ExpectRank(0, 2, kMaxRank));
   if (n.Has(1) && (n.In(1)->num_elements() != 1 || IsFloat(n.Type(1))))
-    return n.Refuse(absl::StrCat("k is ", TypeText(n.In(1)), "; expected one integer"));
+    return n.Refuse(absl::StrCat("k is ", TypeText(n.Typed(1)), "; expected one integer"));
   const bool is_upper = n.Int("upper", 1) != 0;
   Expr k = IntConst(0);
   if (n.Has(1)) {
@@ -252,12 +253,9 @@ absl::Status Trilu(NodeImport& n) {
 }
 
 constexpr Operator kSliceTable[] = {
-    {"CenterCropPad", CenterCropPad, 18},
-    {"Concat", Concat},
-    {"ReverseSequence", ReverseSequence, 10},
-    {"Slice", Slice},
-    {"Split", Split},
-    {"Trilu", Trilu, 14},
+    {"CenterCropPad", CenterCropPad, 18},       {"Concat", Concat, 1, "", false, kTextAnywhere},
+    {"ReverseSequence", ReverseSequence, 10},   {"Slice", Slice, 1, "", false, kTextFirst},
+    {"Split", Split, 1, "", false, kTextFirst}, {"Trilu", Trilu, 14},
 };
 
 }  // namespace

@@ -12,6 +12,13 @@ std::string TensorText(const Buffer& tensor) {
   return absl::StrCat(DTypeName(tensor->dtype), "[", absl::StrJoin(tensor->shape, ","), "]");
 }
 
+// The kind of a tensor that is not one of numbers of a fixed size.
+std::string KindText(const NamedTensor& tensor) {
+  if (!tensor.is_text && !tensor.is_extent && tensor.bounded.empty()) return "";
+  return absl::StrCat(tensor.is_text ? " texts" : "", tensor.is_extent ? " extent" : "", " bounded ",
+                      absl::StrJoin(tensor.bounded, ","));
+}
+
 std::string LaunchText(const KernelLaunch& launch) {
   std::string text = absl::StrCat("launch ", launch.kernel, " ", launch.call.function, "<",
                                   absl::StrJoin(launch.call.attributes, ","), ">");
@@ -27,9 +34,9 @@ std::string LaunchText(const KernelLaunch& launch) {
 std::string ProgramDigest(const ModelProgram& program) {
   std::string text = absl::StrCat("program ", program.name, " ", program.arena_bytes, "\n");
   for (const NamedTensor& input : program.inputs)
-    absl::StrAppend(&text, "input ", input.name, " ", TensorText(input.tensor), "\n");
+    absl::StrAppend(&text, "input ", input.name, " ", TensorText(input.tensor), KindText(input), "\n");
   for (const NamedTensor& output : program.outputs)
-    absl::StrAppend(&text, "output ", output.name, " ", TensorText(output.tensor), "\n");
+    absl::StrAppend(&text, "output ", output.name, " ", TensorText(output.tensor), KindText(output), "\n");
   for (const Workload& kernel : program.kernels) text += PrintWorkload(kernel);
   for (const KernelLaunch& launch : program.launches) text += LaunchText(launch);
   for (const Constant& constant : program.constants) {

@@ -34,18 +34,37 @@ DLDataType DLPackType(DType dtype) {
 
 void HostTensor::Free::operator()(uint8_t* data) const { std::free(data); }
 
-HostTensor::HostTensor(DType dtype, std::vector<int64_t> shape, uint8_t* data)
+HostTensor::HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* data)
     : dtype_(dtype), shape_(std::move(shape)), data_(data) {
   view_ = {data, {kDLCPU, 0}, static_cast<int>(shape_.size()), DLPackType(dtype), shape_.data(), nullptr, 0};
+  if (is_text) view_.dtype.code = kDLOpaqueHandle;
 }
 
-absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, std::vector<int64_t> shape) {
+absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, std::vector<int64_t> shape, bool is_text) {
   const int64_t bytes = (NumElements(shape) * DTypeBytes(dtype) / kAlignment + 1) * kAlignment;
   auto* data = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes));
   if (data == nullptr)
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of ", bytes, " bytes"));
   std::memset(data, 0, bytes);
-  return HostTensor(dtype, std::move(shape), data);
+  return HostTensor(dtype, std::move(shape), is_text, data);
+}
+
+std::vector<std::string> HostTensor::Texts() const {
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < num_elements(); ++i) {
+    const char* text = nullptr;
+    std::memcpy(&text, data_.get() + 8 * i, 8);
+    texts.emplace_back(text == nullptr ? "" : text);
+  }
+  return texts;
+}
+
+void HostTensor::SetTexts(std::vector<std::string> texts) {
+  texts_ = std::move(texts);
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const char* text = texts_[i].c_str();
+    std::memcpy(data_.get() + 8 * i, &text, 8);
+  }
 }
 
 int64_t HostTensor::num_elements() const { return NumElements(shape_); }
@@ -62,10 +81,10 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Create(CudaSession* session, HostTens
   return DeviceTensor(std::move(buffer), tensor->shape(), *tensor->view(), session->ordinal());
 }
 
-absl::StatusOr<DLTensor*> Arguments::AddTensor(DType dtype, const std::vector<int64_t>& shape,
+absl::StatusOr<DLTensor*> Arguments::AddTensor(DType dtype, const std::vector<int64_t>& shape, bool is_text,
                                                std::vector<std::unique_ptr<HostTensor>>* tensors,
                                                std::vector<std::unique_ptr<DeviceTensor>>* on_device) {
-  MYCC_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Create(dtype, shape));
+  MYCC_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Create(dtype, shape, is_text));
   tensors->push_back(std::make_unique<HostTensor>(std::move(tensor)));
   if (session_ == nullptr) return tensors->back()->view();
   MYCC_ASSIGN_OR_RETURN(DeviceTensor copy, DeviceTensor::Create(session_.get(), tensors->back().get()));
@@ -81,16 +100,17 @@ absl::StatusOr<Arguments> Arguments::Create(Library* library, const std::string&
   }
   std::vector<DLTensor*> packed_args;
   for (const ArtifactArg& arg : description->args) {
-    const std::optional<DType> dtype = ParseDType(arg.dtype);
+    const std::optional<DType> dtype = arg.is_text() ? DType::kU64 : ParseDType(arg.dtype);
+    if (!arg.bounded.empty()) arguments.bounded_.push_back(arguments.size());
     if (!dtype)
       return absl::FailedPreconditionError(absl::StrCat("argument `", arg.name, "` of ", description->name,
                                                         " has the unknown type ", arg.dtype));
-    MYCC_ASSIGN_OR_RETURN(DLTensor * passed,
-                          arguments.AddTensor(*dtype, arg.shape, &arguments.tensors_, &arguments.on_device_));
+    MYCC_ASSIGN_OR_RETURN(DLTensor * passed, arguments.AddTensor(*dtype, arg.shape, arg.is_text(),
+                                                                 &arguments.tensors_, &arguments.on_device_));
     if (arg.kind == "const") {
       arguments.pack_args_.push_back(passed);
-      MYCC_ASSIGN_OR_RETURN(passed, arguments.AddTensor(DType::kU8, {arg.packed_bytes}, &arguments.packed_,
-                                                        &arguments.packed_on_device_));
+      MYCC_ASSIGN_OR_RETURN(passed, arguments.AddTensor(DType::kU8, {arg.packed_bytes}, /*is_text=*/false,
+                                                        &arguments.packed_, &arguments.packed_on_device_));
       packed_args.push_back(passed);
     }
     arguments.call_args_.push_back(passed);
@@ -120,7 +140,12 @@ absl::Status Arguments::Pack() {
   return library_->Pack(function_->name, pack_args_);
 }
 
+void Arguments::ResetShapes() {
+  for (const int i : bounded_) tensors_[i]->SetShape(arg(i).shape);
+}
+
 absl::Status Arguments::Call() {
+  ResetShapes();
   MYCC_RETURN_IF_ERROR(Upload());
   MYCC_RETURN_IF_ERROR(library_->Call(function_->name, call_args_));
   return Download();

@@ -3,6 +3,7 @@
 // Thread rule: thread-compatible; with a GPU, used only by the thread that created them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,25 +24,31 @@ DLDataType DLPackType(DType dtype);
 // A zeroed dense tensor, 64-byte aligned, with its DLPack view. Moving the tensor changes the view's address.
 class HostTensor {
  public:
-  // ResourceExhausted when there is no memory.
-  static absl::StatusOr<HostTensor> Create(DType dtype, std::vector<int64_t> shape);
+  // ResourceExhausted when there is no memory. A tensor of texts has type u64; its texts are empty at first.
+  static absl::StatusOr<HostTensor> Create(DType dtype, std::vector<int64_t> shape, bool is_text = false);
 
   DType dtype() const { return dtype_; }
-  const std::vector<int64_t>& shape() const { return shape_; }
+  const std::vector<int64_t>& shape() const { return shape_; }  // a call changes that of a bounded output
+  void SetShape(const std::vector<int64_t>& shape) { std::copy(shape.begin(), shape.end(), shape_.begin()); }
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * DTypeBytes(dtype_); }
   uint8_t* data() const { return data_.get(); }
   DLTensor* view() { return &view_; }
 
+  bool is_text() const { return view_.dtype.code == kDLOpaqueHandle; }
+  std::vector<std::string> Texts() const;         // those of an output live until the next call
+  void SetTexts(std::vector<std::string> texts);  // REQUIRES: one for each element
+
  private:
   struct Free {
     void operator()(uint8_t* data) const;
   };
-  HostTensor(DType dtype, std::vector<int64_t> shape, uint8_t* data);
+  HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* data);
 
   DType dtype_;
   std::vector<int64_t> shape_;
   std::unique_ptr<uint8_t, Free> data_;
+  std::vector<std::string> texts_;  // that the elements point to
   DLTensor view_;
 };
 
@@ -80,6 +87,10 @@ class Arguments {
   // Calls the function, and waits for the outputs.
   absl::Status Call();
 
+  // Outputs whose shapes a call changes get their declared ones back: before each call.
+  bool has_bounded() const { return !bounded_.empty(); }
+  void ResetShapes();
+
   // The entry point's arguments, for timing loops; valid as long as this object. On a GPU these are the
   // device's copies, filled by Pack() and Upload(). `session` is null on a CPU.
   std::vector<DLTensor*>& call_args() { return call_args_; }
@@ -91,7 +102,7 @@ class Arguments {
   Arguments(Library* library, const ArtifactFunction* function) : library_(library), function_(function) {}
 
   // Adds a tensor, on a GPU with its copy, and returns the view that the function takes.
-  absl::StatusOr<DLTensor*> AddTensor(DType dtype, const std::vector<int64_t>& shape,
+  absl::StatusOr<DLTensor*> AddTensor(DType dtype, const std::vector<int64_t>& shape, bool is_text,
                                       std::vector<std::unique_ptr<HostTensor>>* tensors,
                                       std::vector<std::unique_ptr<DeviceTensor>>* on_device);
 
@@ -103,6 +114,7 @@ class Arguments {
   std::vector<std::unique_ptr<HostTensor>> packed_;
   std::vector<std::unique_ptr<DeviceTensor>> packed_on_device_;
   std::vector<DLTensor*> call_args_, pack_args_;
+  std::vector<int> bounded_;  // the numbers of these outputs
 };
 
 }  // namespace mycc

@@ -47,7 +47,7 @@ absl::Status ReadDescription(const std::string& text, std::string* target,
       for (const Json& arg : function.at("args")) {
         row.args.push_back({arg.at("name").get<std::string>(), arg.at("kind").get<std::string>(),
                             arg.at("dtype").get<std::string>(), arg.at("shape").get<std::vector<int64_t>>(),
-                            arg.value("packed_bytes", int64_t{0})});
+                            arg.value("packed_bytes", int64_t{0}), arg.value("bounded", std::vector<int>())});
       }
       functions->push_back(std::move(row));
     }

@@ -13,9 +13,13 @@
 namespace mycc {
 
 struct ArtifactArg {
-  std::string name, kind, dtype;  // kind: input, const, output
+  std::string name, kind, dtype;  // kind: input, const, output; dtype: f32, or string
   std::vector<int64_t> shape;
   int64_t packed_bytes = 0;  // const alone
+  // The axes of an output whose extents a call tells, in the caller's shape; `shape` has the most.
+  std::vector<int> bounded = {};
+
+  bool is_text() const { return dtype == "string"; }
 };
 struct ArtifactFunction {
   std::string name;  // the exported symbol, MODULE_FUNCTION

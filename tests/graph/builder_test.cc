@@ -154,6 +154,23 @@ TEST(GraphBuilderTest, FinishKeepsWhatOutputsNeed) {
             "  output y = v6\n");
 }
 
+TEST(GraphBuilderTest, AddressesOfTextsAreNeverConstants) {
+  GraphBuilder b("g");
+  const Buffer x = b.AddInput("x", DType::kF32, {1}), names = b.AddInput("names", DType::kU64, {1}, true);
+  const Buffer texts = b.AddTexts({"a", "bc"}, {2});
+  const Buffer printed = b.Call("print_numbers", {}, {b.Ints({7})}, {{DType::kU64, {1}}})[0];
+  EXPECT_EQ(b.ValueOf(texts), nullptr);
+  EXPECT_EQ(b.ValueOf(printed), nullptr);
+  EXPECT_EQ(b.InputsOf(Unary(&b, Op::kExp, x)), std::vector<std::string>{"x"});
+  EXPECT_TRUE(b.InputsOf(b.Call("concat_texts", {}, {names, printed}, {{DType::kU64, {1}}})[0]).empty());
+  b.AddOutput({"t", texts, /*is_text=*/true, {0}});
+  b.AddOutput(
+      {"", b.Call("non_zero", {}, {x}, {{DType::kI64, {1, 1}}, {DType::kI64, {}}})[1], false, {}, true});
+  const std::string text = PrintGraph(b.Finish());
+  EXPECT_NE(text.find("  output t (texts) = "), std::string::npos) << text;
+  EXPECT_NE(text.find("  extent = "), std::string::npos) << text;
+}
+
 TEST(GraphBuilderTest, RewritingGivesNewNames) {
   GraphBuilder b("g");
   const Buffer x = b.AddInput("x", DType::kF32, {4});

@@ -152,8 +152,8 @@ class GraphTest(ModelCase):
         self.refused("node `sum` (Add): inputs of types INT32 and FLOAT; expected one type")
         self.save([relu("x", "y", "root", "Sqrt")], inputs=[value("x", kind=INT32)])
         self.refused("node `root` (Sqrt): input 0 is of type INT32; expected floats")
-        self.save([relu("x", "y")], inputs=[value("x", kind=onnx.TensorProto.STRING)])
-        self.refused("input `x`: elements of type STRING are not supported")
+        self.save([relu("x", "y")], inputs=[value("x", kind=onnx.TensorProto.COMPLEX64)])
+        self.refused("input `x`: elements of type COMPLEX64 are not supported")
         map_type = helper.make_map_type_proto(onnx.TensorProto.INT64, value("x").type)
         self.save([relu("x", "y")], inputs=[helper.make_value_info("x", map_type)])
         self.refused("input `x` of type map is not supported; expected a tensor")
@@ -170,9 +170,31 @@ class GraphTest(ModelCase):
         self.out = self.folder / "none"
         for source in ("t", "names"):
             self.save([text, relu(source, "y", "read")], weights=[names])
-            self.refused("node `read` (Relu): input 0 is a tensor of strings, which are not supported")
-        self.save([text, relu("x", "y")], outputs=[value("t", kind=onnx.TensorProto.STRING)])
-        self.refused("output `t`: elements of type STRING are not supported")
+            self.refused("node `read` (Relu): input 0 is a tensor of strings, which are not supported here")
+        texts = [value("x", kind=onnx.TensorProto.STRING)]
+        self.save([relu("x", "y", "same", "Identity")], inputs=texts, outputs=[value("y", kind=onnx.TensorProto.STRING)])
+        on_gpu = ("compile", self.model, "-o", self.folder / "gpu", "--target", "h200")
+        self.fails(1, "input `x`: elements of type STRING are not supported on a GPU; expected a CPU target", *on_gpu)
+        self.refused("--value x: values of type STRING are not supported", "--value", "x=a")
+        self.save([relu("x", "y", "split", "StringSplit")], inputs=texts, opsets=[helper.make_opsetid("", 20)],
+                  outputs=[value("y", (2, 3, None), onnx.TensorProto.STRING)])
+        self.refused("node `split` (StringSplit): the most parts of a text are not known, which is not supported; maxsplit")
+        self.save([relu("x", "y", "join", "StringConcat")], opsets=[helper.make_opsetid("", 20)])
+        self.refused("node `join` (StringConcat): input 0 is f32[2,3]; expected strings")
+        names.string_data[1] = b"b\0"
+        self.save([relu("x", "y")], weights=[names])
+        self.refused("tensor `names`: a string with a NUL is not supported")
+
+    def test_sizes_that_data_decide(self):
+        self.save([relu("x", "n", "nz", "NonZero"), relu("n", "y", "same", "Identity")],
+                  outputs=[value("y", (2, None), onnx.TensorProto.INT64)])
+        on_gpu = ("compile", self.model, "-o", self.folder / "gpu", "--target", "h200")
+        self.fails(1, "output `y`: a size that is known after the call is not supported on a GPU; expected a CPU target", *on_gpu)
+        self.compiles()
+        self.out = self.folder / "none"
+        self.save([relu("x", "n", "nz", "NonZero"), relu("n", "y", "on", "Neg")], outputs=[value("y", (2, None), onnx.TensorProto.INT64)])
+        self.refused("node `on` (Neg): input 0 has a size that node `nz` (NonZero) takes from its data; to compute on with such a size is not "
+                     "supported; there input 0 (`x`) is not known when the model is compiled; --value x=... would fix it")
 
     def test_nodes(self):
         self.save([relu("x", "y", "sum", "Add")])

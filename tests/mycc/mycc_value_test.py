@@ -92,8 +92,10 @@ class RefusalTest(ValueCase):
         self.refused("m.onnx: node `node` (ReduceSum): input 1 (`axes`) is not known when the model is compiled; --value axes=... would fix it")
         self.save_node("Tile", models.value("repeats", [3], INT64))
         self.refused("input 1 (`repeats`) is not known when the model is compiled; --value repeats=... would fix it")
-        self.save_node("Compress", models.value("which", [24], BOOL))
+        nodes = [helper.make_node("Compress", ["x", "which"], ["some"], name="some"), helper.make_node("Neg", ["some"], ["y"], name="node")]
+        self.save(nodes, inputs=[models.value("x", X.shape), models.value("which", [24], BOOL)], outputs=[models.value("y", None)])
         self.refused("input 1 (`which`) is not known when the model is compiled; --value which=... would fix it")
+        self.compiles("--value", "which=" + ",".join(["1", "0"] * 12))
 
     def test_an_unknown_condition_names_the_option(self):
         branches = {}

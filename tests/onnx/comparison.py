@@ -19,6 +19,8 @@ def difference(actual, expected, tolerance=(RELATIVE, ABSOLUTE)):
         return f"has shape {list(actual.shape)}; expected {list(expected.shape)}"
     if actual.dtype != expected.dtype:
         return f"is {actual.dtype}; expected {expected.dtype}"
+    if actual.dtype == object:
+        return describe_texts(actual, expected)
     relative, absolute = tolerance
     try:
         with numpy.errstate(all="ignore"):
@@ -26,6 +28,14 @@ def difference(actual, expected, tolerance=(RELATIVE, ABSOLUTE)):
     except AssertionError:
         return describe(actual, expected, tolerance)
     return ""
+
+
+def describe_texts(actual, expected):
+    bad = [i for i in numpy.ndindex(actual.shape) if actual[i] != expected[i]]
+    if not bad:
+        return ""
+    place = f"element {list(bad[0])}" if bad[0] else "the value"
+    return f"{len(bad)} of {actual.size} elements differ: {place} is {actual[bad[0]]!r}; expected {expected[bad[0]]!r}"
 
 
 def describe(actual, expected, tolerance):

@@ -48,7 +48,7 @@ FAULTS = {"wrong": "data[sizes[i - INPUTS] - 1] ^= 0x41;", "outside": "data[size
 
 def described(kind, name, array):
     """A row of NAME.json for an array of the case."""
-    names = {model_library.numpy.dtype(one): text for text, (one, _) in model_library.DTYPES.items()}
+    names = {model_library.numpy.dtype(one): text for text, (one, _) in model_library.DTYPES.items() if text != "string"}
     signed = array.dtype.type in model_library.SIGNED_PARTS
     return {"name": name, "kind": kind, "dtype": names.get(array.dtype, "i8" if signed else "u8"), "shape": list(array.shape)}
 

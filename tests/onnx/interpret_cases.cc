@@ -28,6 +28,7 @@ absl::StatusOr<std::vector<NDArray>> ReadTensors(const std::string& folder, cons
     if (!std::filesystem::exists(file)) return tensors;
     MYCC_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
     MYCC_ASSIGN_OR_RETURN(const onnx::TypedConstant tensor, onnx::ParseTensor(bytes));
+    if (tensor.value == nullptr) return absl::UnimplementedError("strings are not interpreted here");
     tensors.push_back(*tensor.value);
   }
 }

@@ -4,7 +4,7 @@
     outputs = library([x, y])                            # inputs in the order of the graph's, as the outputs are
 
 NumPy has no types of its own for bf16, 8-bit floats and numbers of less than a byte; here they are those of the package ml_dtypes. A library
-takes some of them as plain bytes; passed_as() and returned_as() say how.
+takes some of them as plain bytes, and strings as addresses; passed_as() and returned_as() say how. Strings are arrays of objects here.
 """
 
 import ctypes
@@ -16,11 +16,11 @@ import ml_dtypes
 import numpy
 
 # The types of NAME.json: each one's type in NumPy, and its number among DLPack's kinds of types.
-INTEGER, UNSIGNED, FLOAT, BFLOAT, BOOL, F8E4M3, F8E5M2 = 0, 1, 2, 4, 6, 10, 12
+INTEGER, UNSIGNED, FLOAT, HANDLE, BFLOAT, BOOL, F8E4M3, F8E5M2 = 0, 1, 2, 3, 4, 6, 10, 12
 DTYPES = {"f64": (numpy.float64, FLOAT), "f32": (numpy.float32, FLOAT), "f16": (numpy.float16, FLOAT), "bf16": (ml_dtypes.bfloat16, BFLOAT),
           "f8e4m3": (ml_dtypes.float8_e4m3fn, F8E4M3), "f8e5m2": (ml_dtypes.float8_e5m2, F8E5M2), "i64": (numpy.int64, INTEGER),
           "i32": (numpy.int32, INTEGER), "i16": (numpy.int16, INTEGER), "i8": (numpy.int8, INTEGER), "u64": (numpy.uint64, UNSIGNED),
-          "u32": (numpy.uint32, UNSIGNED), "u16": (numpy.uint16, UNSIGNED), "u8": (numpy.uint8, UNSIGNED), "bool": (numpy.bool_, BOOL)}
+          "u32": (numpy.uint32, UNSIGNED), "u16": (numpy.uint16, UNSIGNED), "u8": (numpy.uint8, UNSIGNED), "bool": (numpy.bool_, BOOL), "string": (numpy.uint64, HANDLE)}
 SIGNED_PARTS = (ml_dtypes.int2, ml_dtypes.int4)
 # Types that a library takes as bytes, one for each element.
 AS_BYTES = {numpy.dtype(one) for one in (*SIGNED_PARTS, ml_dtypes.uint2, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn,
@@ -52,6 +52,7 @@ class Argument(typing.NamedTuple):
     kind: str  # input or output
     dtype: str  # a key of DTYPES
     shape: tuple
+    bounded: tuple = ()  # axes of an output whose extents a call tells; the shape has the most that they can be
 
     @property
     def numpy_dtype(self):
@@ -64,6 +65,8 @@ class Argument(typing.NamedTuple):
 def passed_as(array, argument):
     """The array as the argument's type. Its elements are not converted, but a type that libraries take as bytes may be passed as such: its
     bits as u8, a signed integer's value as i8."""
+    if argument.dtype == "string" and array.dtype.kind in "OUS":
+        return handles_of(array)
     if array.dtype == argument.numpy_dtype:
         return numpy.asarray(array, order="C")
     if array.dtype in AS_BYTES and argument.dtype in ("u8", "i8"):
@@ -71,6 +74,28 @@ def passed_as(array, argument):
             return array.astype(numpy.int8)
         return numpy.asarray(array, order="C").view(argument.numpy_dtype)
     raise LibraryError(f"{argument} is {argument.dtype}; expected a type for {array.dtype}")
+
+
+class Handles(numpy.ndarray):
+    """Addresses of texts, with the memory that they are in."""
+    memory = None
+
+
+def handles_of(array):
+    texts = [text.encode() if isinstance(text, str) else text for text in array.flat]
+    memory = ctypes.create_string_buffer(b"".join(text + b"\0" for text in texts))
+    starts = numpy.cumsum([0] + [len(text) + 1 for text in texts])[:-1] + ctypes.addressof(memory)
+    handles = starts.astype(numpy.uint64).reshape(array.shape).view(Handles)
+    handles.memory = memory
+    return handles
+
+
+def texts_of(handles):
+    """The texts that addresses stand for, which live until the next call."""
+    texts = numpy.empty(handles.shape, object)
+    for i, handle in enumerate(handles.flat):
+        texts.flat[i] = ctypes.string_at(int(handle)).decode() if handle else ""
+    return texts
 
 
 def stored_as(array):
@@ -83,7 +108,7 @@ def stored_as(array):
 
 def returned_as(array, dtype, argument):
     """The reverse: an output as the NumPy type that the model declares."""
-    if array.dtype == dtype:
+    if array.dtype == dtype or (array.dtype == object and numpy.dtype(dtype).kind in "OU"):
         return array
     if numpy.dtype(dtype) in AS_BYTES and argument.dtype in ("u8", "i8"):
         return array.view(dtype)
@@ -105,12 +130,26 @@ class Call:
         made = [tensor_of(array, argument) for array, argument in zip(arrays, library.arguments, strict=True)]
         self.tensors = [tensor for tensor, _ in made]
         self.kept = [kept for _, kept in made]
+        self.bounded = [(tensor, argument) for tensor, argument in zip(self.tensors, library.arguments) if argument.bounded]
         self.pointers = (ctypes.POINTER(DLTensor) * len(made))(*map(ctypes.pointer, self.tensors))
         self.count = ctypes.c_int32(len(made))
 
     def __call__(self):
+        for tensor, argument in self.bounded:
+            for axis in argument.bounded:
+                tensor.shape[axis] = argument.shape[axis]
         if self.function(self.pointers, self.count, None) != 0:
             raise LibraryError(self.library.last_error())
+
+    def results(self):
+        """The outputs of the last call, each of its actual shape."""
+        results = []
+        for tensor, (array, _), argument in zip(self.tensors, self.kept, self.library.arguments):
+            if argument.kind == "output":
+                shape = tuple(tensor.shape[:tensor.ndim])
+                array = array.reshape(-1)[:int(numpy.prod(shape, dtype=numpy.int64))].reshape(shape)
+                results.append(texts_of(array) if argument.dtype == "string" else array)
+        return results
 
 
 class ModelLibrary:
@@ -119,7 +158,8 @@ class ModelLibrary:
     def __init__(self, path):
         self.path = pathlib.Path(path).resolve()
         self.description = json.loads(self.path.with_suffix(".json").read_text())["functions"][0]
-        self.arguments = [Argument(row["name"], row["kind"], row["dtype"], tuple(row["shape"])) for row in self.description["args"]]
+        self.arguments = [Argument(row["name"], row["kind"], row["dtype"], tuple(row["shape"]), tuple(row.get("bounded", ())))
+                          for row in self.description["args"]]
         for argument in self.arguments:
             if argument.dtype not in DTYPES:
                 raise LibraryError(f"{argument} is {argument.dtype}; expected one of {', '.join(DTYPES)}")
@@ -153,6 +193,6 @@ class ModelLibrary:
 
     def __call__(self, inputs):
         """The outputs, as arrays of the types that NAME.json states."""
-        outputs = self.empty_outputs()
-        self.call_of(inputs, outputs)()
-        return outputs
+        call = self.call_of(inputs, self.empty_outputs())
+        call()
+        return call.results()

@@ -127,7 +127,16 @@ absl::StatusOr<Graph> OneOperator::Import(size_t outputs) const {
   MYCC_RETURN_IF_ERROR(builder.status());
   for (size_t i = 0; i < outputs; ++i) {
     if (import.outputs()[i].tensor == nullptr) return absl::InternalError(absl::StrCat("no output ", i));
-    builder.AddOutput(node.outputs[i], import.outputs()[i].tensor);
+    NamedTensor output{node.outputs[i], import.outputs()[i].tensor, import.outputs()[i].IsText()};
+    if (const auto& size = import.outputs()[i].size) {
+      for (const auto& [axis, extent] : size->extents) output.bounded.push_back(axis);
+    }
+    builder.AddOutput(std::move(output));
+  }
+  for (size_t i = 0; i < outputs; ++i) {
+    const auto& size = import.outputs()[i].size;
+    if (size == nullptr) continue;
+    for (const auto& [axis, extent] : size->extents) builder.AddOutput({"", extent, false, {}, true});
   }
   Graph graph = builder.Finish();
   MYCC_RETURN_IF_ERROR(VerifyGraph(graph));

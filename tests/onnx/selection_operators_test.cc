@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tests/onnx/one_operator.h"
 
@@ -122,12 +123,78 @@ TEST(DataSizedOperatorTest, ConstantsDecideTheSize) {
                 {{2, 3}, {0, 0, 1, 0, 0, 2}});
 }
 
-TEST(DataSizedOperatorTest, OthersAreRefused) {
-  for (const char* op : {"NonZero", "Unique"}) {
-    const auto graph = OneOperator(op, 13).Input(kFloat, Vector({1, 0})).Import();
-    EXPECT_EQ(graph.status().code(), absl::StatusCode::kUnimplemented);
-    EXPECT_THAT(graph.status().ToString(), HasSubstr("input 0 is not known when the model is compiled"));
+// The outputs for tensors that are known, and for the same ones that are not.
+void ExpectSameWhenKnown(const std::function<OneOperator(bool is_known)>& op, size_t outputs) {
+  const auto known = op(true).Run(outputs), other = op(false).Run(outputs);
+  ASSERT_TRUE(known.ok()) << known.status();
+  for (size_t i = 0; i < outputs; ++i) ExpectNumbers(other, i, (*known)[i], 0);
+}
+
+void AddInput(OneOperator* op, bool is_known, ElementType type, const Numbers& x) {
+  is_known ? op->Constant(type, x) : op->Input(type, x);
+}
+
+TEST(DataSizedOperatorTest, DataGiveWhatConstantsGive) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Numbers x = Numbers::Random({3, 4, 2}, seed);
+    for (double& value : x.values) value = std::trunc(value);  // so that some are equal, and some zero
+    if (seed % 2 == 1) x.values[seed] = x.values[seed + 8] = NAN;
+    const ElementType type = seed < 4 ? kFloat : seed < 6 ? kDouble : kFloat16;
+    ExpectSameWhenKnown(
+        [&](bool is_known) {
+          OneOperator op("NonZero", 13);
+          AddInput(&op, is_known, type, x);
+          return op;
+        },
+        1);
+    for (int64_t axis = -1; axis < 3; ++axis) {
+      ExpectSameWhenKnown(
+          [&](bool is_known) {
+            OneOperator op("Unique", 11);
+            AddInput(&op, is_known, type, x);
+            op.Int("sorted", static_cast<int64_t>(seed % 3 != 0));
+            return axis < 0 ? op : op.Int("axis", axis);
+          },
+          4);
+      ExpectSameWhenKnown(
+          [&](bool is_known) {
+            OneOperator op("Compress", 11);
+            op.Input(type, x);
+            AddInput(&op, is_known, kBool, Vector({seed % 2 == 0 ? 1.0 : 0.0, 1}));
+            return axis < 0 ? op : op.Int("axis", axis);
+          },
+          1);
+    }
   }
+}
+
+TEST(DataSizedOperatorTest, BoxesOfDataAreThoseOfConstants) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const Numbers boxes = Numbers::Random({2, 12, 4}, seed), scores = Numbers::Random({2, 3, 12}, seed + 50);
+    ExpectSameWhenKnown(
+        [&](bool is_known) {
+          OneOperator op("NonMaxSuppression", 11);
+          AddInput(&op, is_known, kFloat, boxes);
+          AddInput(&op, is_known, kFloat, scores);
+          AddInput(&op, is_known || seed % 2 == 0, kInt64, Vector({4}));
+          AddInput(&op, is_known, kFloat, Vector({0.125 * static_cast<double>(seed)}));
+          if (seed > 2) AddInput(&op, is_known, kFloat, Vector({0.25}));
+          return op.Int("center_point_box", static_cast<int64_t>(seed % 2));
+        },
+        1);
+  }
+}
+
+TEST(DataSizedOperatorTest, TheRoomIsForTheMost) {
+  const auto graph = OneOperator("NonZero", 13).Input(kFloat, {{2, 3}, {1, 0, 0, 0, 0, 2}}).Import();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->outputs.size(), 2U);
+  EXPECT_EQ(graph->outputs[0].tensor->shape, (std::vector<int64_t>{2, 6}));
+  EXPECT_EQ(graph->outputs[0].bounded, std::vector<int>{1});
+  EXPECT_TRUE(graph->outputs[1].is_extent);
+  OneOperator beyond("Compress", 11);
+  beyond.Input(kFloat, Vector({1, 2})).Input(kBool, Vector({0, 0, 1}));
+  EXPECT_THAT(beyond.Run().status().ToString(), HasSubstr("selects an element beyond the axis"));
 }
 
 // A layer over x[steps, batch, inputs], or with the first two axes exchanged, and exchanged back.

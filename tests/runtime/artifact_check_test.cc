@@ -161,6 +161,28 @@ TEST_F(ArtifactCheckTest, EmptyTensorsNeedNoDataAndNoStrides) {
   EXPECT_EQ(MyccCall(&entry, tensors, 2), 0) << MyccLastError();
 }
 
+TEST_F(ArtifactCheckTest, BoundedExtentsAreWrittenIntoTheShape) {
+  const int64_t shape[] = {2, 3};
+  const MyccArg args[] = {{"t", kDLOpaqueHandle, 64, 1, &shape[1], 24, 8, 0, nullptr},
+                          {"y", kDLFloat, 32, 2, shape, 24, 4, 1, nullptr, 2}};
+  const auto body = [](void* const* tensors, uint8_t*, uint8_t*) { *static_cast<int64_t*>(tensors[2]) = 1; };
+  const MyccEntry entry = {"m_text", nullptr, 2, args, body, 0, 0, 0, nullptr};
+  int64_t extent[] = {3}, got[] = {2, 3};
+  const char* texts[] = {"a", nullptr, "b"};
+  DLTensor t = Tensor(texts, {kDLOpaqueHandle, 64, 1}, extent, 1),
+           y = Tensor(x_data_, {kDLFloat, 32, 1}, got, 2);
+  DLTensor* tensors[] = {&t, &y};
+  ASSERT_EQ(MyccCall(&entry, tensors, 2), 0) << MyccLastError();
+  EXPECT_EQ(got[0], 2);
+  EXPECT_EQ(got[1], 1);
+  EXPECT_NE(MyccCall(&entry, tensors, 2), 0);
+  EXPECT_STREQ(MyccLastError(), "m_text: args[1] `y`: has shape [2,1], expected [2,3]");
+  got[1] = 3;
+  t.dtype = {kDLUInt, 64, 1};
+  EXPECT_NE(MyccCall(&entry, tensors, 2), 0);
+  EXPECT_STREQ(MyccLastError(), "m_text: args[0] `t`: is of type u64, expected string");
+}
+
 TEST_F(ArtifactCheckTest, NullData) {
   y_.data = nullptr;
   ExpectRefused("args[3] `y`: its data is NULL");

@@ -27,7 +27,9 @@ enum {
 // All fields of the tables are 8 bytes wide, so that their layout needs no padding rules.
 
 // One argument that the caller must pass. A packed buffer is u8[bytes] and begins with `header`: an input
-// must have it, an output gets it.
+// must have it, an output gets it. A tensor of texts has handles of 64 bits. The bits of `bounded` are axes
+// of an output: the shape has the most that their extents can be, and a call writes the actual ones into that
+// of the caller's tensor, whose elements then are compact in it.
 struct MyccArg {
   const char* name;
   int64_t code, bits;  // DLDataType
@@ -37,6 +39,7 @@ struct MyccArg {
   int64_t alignment;
   int64_t is_output;
   const uint8_t* header;  // kMyccHeaderBytes, or NULL for a plain tensor
+  int64_t bounded;
 };
 
 // The signature of an exported function.
@@ -52,7 +55,8 @@ struct MyccPool {
   void* slots[kMyccPoolSlots];  // accessed atomically
 };
 
-// A kernel's body. Thread t of the team uses threads + t * thread_bytes.
+// A kernel's body. Thread t of the team uses threads + t * thread_bytes. Behind the arguments, `tensors` has
+// an i64 for the extent of each bounded axis, which the body writes.
 typedef void MyccBody(void* const* tensors, uint8_t* shared, uint8_t* threads);
 
 // One exported function.

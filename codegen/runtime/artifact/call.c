@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "codegen/runtime/artifact/artifact.h"
+#include "codegen/runtime/artifact/library_kernels.h"
 
 static int32_t CheckHeaders(const struct MyccSignature* signature, void* const* data) {
   for (int64_t i = 0; i < signature->num_args; ++i) {
@@ -20,17 +21,46 @@ static void WriteHeaders(const struct MyccSignature* signature, void* const* dat
   }
 }
 
+// Whether an extent is known after the call alone.
+static int IsBounded(const struct MyccArg* arg, int64_t axis) {
+  return axis < 64 && ((uint64_t)arg->bounded >> axis & 1) != 0;
+}
+
+static int64_t CountExtents(const struct MyccSignature* signature) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < signature->num_args; ++i) {
+    for (int64_t axis = 0; axis < signature->args[i].ndim; ++axis)
+      count += IsBounded(&signature->args[i], axis);
+  }
+  return count;
+}
+
+static void WriteExtents(const struct MyccSignature* signature, DLTensor** args, const int64_t* extents) {
+  for (int64_t i = 0; i < signature->num_args; ++i) {
+    for (int64_t axis = 0; axis < signature->args[i].ndim; ++axis) {
+      if (IsBounded(&signature->args[i], axis)) args[i]->shape[axis] = *extents++;
+    }
+  }
+}
+
 int32_t MyccCall(const struct MyccEntry* entry, DLTensor** args, int32_t num_args) {
   if (MyccCheckCpu() != 0) return 1;
   const struct MyccSignature* signature = &entry->signature;
-  void* data[signature->num_args > 0 ? signature->num_args : 1];
+  const int64_t num_extents = CountExtents(signature);
+  int64_t extents[num_extents + 1];
+  void* data[signature->num_args + num_extents + 1];
+  for (int64_t i = 0; i < num_extents; ++i) data[signature->num_args + i] = &extents[i];
   if (MyccCheckArgs(signature, kMyccOnCpu, args, num_args, data) != 0) return 1;
   if (CheckHeaders(signature, data) != 0) return 1;
   struct MyccWorkspace workspace;
   if (MyccTakeWorkspace(entry, &workspace) != 0) return 1;
   WriteHeaders(signature, data);
+  MyccForgetTexts();
   entry->body(data, workspace.shared, workspace.threads);
   MyccPutWorkspace(entry, &workspace);
+  const char* problem = MyccTakeProblem();
+  if (problem != NULL) return MyccFail("%s: %s", signature->symbol, problem);
+  WriteExtents(signature, args, extents);
   return 0;
 }
 

@@ -18,13 +18,15 @@ static const char* DeviceName(int type) {
   }
 }
 
-// "f32", or the three numbers of a type without a name here.
+// "f32", "string", or the three numbers of a type without a name here.
 static void PrintType(char* text, int64_t code, int64_t bits, int64_t lanes) {
   static const char* const kPrefix[] = {"i", "u", "f", NULL, "bf"};
   if (code == kMyccCodeBool && bits == 8 && lanes == 1) {
     snprintf(text, kTextBytes, "bool");
   } else if ((code == kMyccCodeF8E4M3 || code == kMyccCodeF8E5M2) && bits == 8 && lanes == 1) {
     snprintf(text, kTextBytes, code == kMyccCodeF8E4M3 ? "f8e4m3" : "f8e5m2");
+  } else if (code == kDLOpaqueHandle && bits == 64 && lanes == 1) {
+    snprintf(text, kTextBytes, "string");
   } else if (code >= 0 && code <= 4 && kPrefix[code] != NULL && lanes == 1) {
     snprintf(text, kTextBytes, "%s%" PRId64, kPrefix[code], bits);
   } else {

@@ -1,7 +1,7 @@
 // The library kernels of compiled models, and their calling convention. Plain C over libc and libm, compiled
-// into every CPU artifact and into mycc itself. The kernels allocate nothing. Every value of every input is
-// safe: an index outside of its tensor is left out. Thread rule: every function may be called from several
-// threads at once.
+// into every CPU artifact and into mycc itself. The kernels allocate nothing but texts. Every value of every
+// input is safe: an index outside of its tensor is left out. Thread rule: every function may be called from
+// several threads at once.
 #pragma once
 
 #include <stdint.h>
@@ -107,6 +107,56 @@ enum {
 };
 MyccLibraryKernel MyccRecurrent;
 MyccWorkspaceFunction MyccRecurrentWorkspace;
+
+// Texts. A tensor of texts holds 64-bit handles, of type u64 here: the address of a text in UTF-8 that a NUL
+// ends; NULL is the empty text. A kernel that makes texts makes them in memory of its thread. They live until
+// the thread forgets them, or ends.
+void MyccForgetTexts(void);
+// A kernel that cannot compute its outputs, such as one without memory, says why; the text is constant. The
+// first problem since the last one was taken, or NULL.
+void MyccSetProblem(const char* problem);
+const char* MyccTakeProblem(void);
+
+// The texts of a constant. Input: u8[bytes], each text with a NUL at its end. Output: their handles.
+MyccLibraryKernel MyccTexts;
+// The texts of two tensors, broadcast to the output: one after the other, and whether they are equal (bool).
+MyccLibraryKernel MyccConcatTexts;
+MyccLibraryKernel MyccEqualTexts;
+// Inputs: texts, keys. Output: the number (i64) of the last key that is equal to a text, or -1.
+MyccLibraryKernel MyccFindTexts;
+
+// The texts of a row that are no stop words, in another case. Inputs: texts, and stop words where there are
+// some. Outputs: texts, one empty one where none is left; their number (i64). The rest of the row is empty.
+enum { kMyccKeepCase, kMyccToLowerCase, kMyccToUpperCase };
+enum { kMyccNormalizeCase, kMyccNormalizeSensitive, kMyccNormalizeStops };
+MyccLibraryKernel MyccNormalizeTexts;
+
+// The parts of texts x[...] between a delimiter, or between white space where it is empty; after `most`
+// splits the rest is one part, unless it is negative. Inputs: x, delimiter[1]. Outputs: parts[...,n], empty
+// where a text has fewer; their numbers (i64), as x; n (i64), for which the tensor has room.
+MyccLibraryKernel MyccSplitTexts;  // attribute: most
+
+// Texts of numbers of f32, f64, integers and bools, and numbers of texts. Every number is written so that it
+// is read as the same.
+MyccLibraryKernel MyccPrintNumbers;
+MyccLibraryKernel MyccReadNumbers;
+
+// Results of a size that data decide. The output is compact in its actual shape, and zero behind it; the last
+// outputs are i64: how many there are.
+// The indices[rank,n] of the elements of x[...] other than zero, i64.
+MyccLibraryKernel MyccNonZero;
+// The slices of x along an axis for which a condition (bool), which may be shorter, holds.
+MyccLibraryKernel MyccCompress;  // attribute: axis
+// The distinct slices of x along an axis, in their order or that of their first places. NaN equals NaN.
+// Outputs: slices, their first places, the number of each slice of x, their counts (i64); the number of the
+// slices, three times.
+enum { kMyccUniqueAxis, kMyccUniqueSorted };
+MyccLibraryKernel MyccUnique;
+MyccWorkspaceFunction MyccUniqueWorkspace;
+// Inputs: boxes[b,n,4], scores[b,c,n]; the most boxes of a class (i64), the overlap above which the worse of
+// two boxes is dropped, the score above which a box counts; f32. Output: rows[...,3] of batch, class and box.
+MyccLibraryKernel MyccNonMaxSuppression;  // attribute: boxes are given by their centers
+MyccWorkspaceFunction MyccNonMaxSuppressionWorkspace;
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,5 @@
 // TopK: a heap of the k best elements of a row, whose top is the worst of them.
-#include <string.h>
-
-#include "codegen/runtime/artifact/library_kernels.h"
+#include "codegen/runtime/artifact/elements.h"
 
 struct Candidate {
   int64_t key, index;
@@ -31,8 +29,7 @@ static int64_t Float8Key(const void* at, int64_t largest) {
     return value;                     \
   }
 
-// A number that grows with the element.
-static int64_t KeyOf(int64_t dtype, const void* at) {
+int64_t MyccElementKey(int64_t dtype, const void* at) {
   switch (dtype) {
     case kMyccF64: {
       uint64_t bits;
@@ -83,7 +80,7 @@ static void SiftDown(struct Candidate* heap, int64_t count, int64_t i) {
 static void SelectRow(const uint8_t* row, int64_t dtype, int64_t n, int64_t stride, int64_t k, int is_largest,
                       struct Candidate* heap) {
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t key = KeyOf(dtype, row + i * stride);
+    const int64_t key = MyccElementKey(dtype, row + i * stride);
     const struct Candidate candidate = {is_largest ? key : ~key, i};
     if (i < k) heap[i] = candidate;
     if (i == k - 1) {
