@@ -233,6 +233,25 @@ TEST(DepthTest, TheDefaultCutsItWhereThreadsWouldIdle) {
   EXPECT_EQ(DefaultSplit(gemm(512, 512, 512), target), 1);  // blocks enough
 }
 
+// A line of each row of a tile is in L1 at the same time. Rows 4 KiB apart share one set of it.
+TEST(TileTest, RowsThatShareSetsOfL1AreNoMoreThanItsWays) {
+  const auto rows = [](int depth, int columns, const char* l1d) {
+    const std::string text = absl::Substitute(
+        "workload g(a: f32[196,$0], b: const f32[$0,$1]) -> (c: f32[196,$1]) { "
+        "c[i,j] = sum[k:$0](a[i,k] * b[k,j]) }",
+        depth, columns);
+    const Target target = *ParseTarget(absl::StrCat("v1 cpu mcpu=znver4 l1d=", l1d, " l2=1M threads=2"));
+    EXPECT_EQ(DefaultOf("pack_a", text, target), 0);
+    return DefaultOf("mr", text, target);
+  };
+  EXPECT_EQ(rows(1000, 256, "48K"), 14);
+  EXPECT_LE(rows(1024, 256, "48K"), 9) << "of the operand";
+  EXPECT_LE(rows(256, 1024, "48K"), 9) << "of the result";
+  EXPECT_LE(rows(3072, 256, "32K"), 6);
+  EXPECT_LE(rows(512, 256, "32K"), 12) << "two sets";
+  EXPECT_EQ(rows(512, 256, "48K"), 14);
+}
+
 // 3 x 3 windows over images of 56 lines, or lines and channels as given.
 int64_t DefaultBands(int images, int lines, int channels, const char* constant, int threads) {
   const int padded = lines + 2;

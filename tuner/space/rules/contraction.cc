@@ -15,6 +15,7 @@
 // share the depth (contraction_depth.h). After BLIS (Van Zee and van de Geijn, 2015) and the batch-reduce
 // GEMM of Georganas et al. (2020).
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -113,12 +114,29 @@ struct Preferred {
   DepthSteps steps{1, 1};
 };
 
+// Rows of a tile whose lines L1 can hold beside each other, in the scalar operand and in the output. Rows a
+// power of two apart, in which channels come, fall into few of its sets: all into one where they are a
+// multiple of a way apart. A quarter of the ways is for the other operand.
+int64_t MostRows(const Plan& plan) {
+  constexpr int64_t kWayBytes = 4096;
+  if (plan.rows.empty() || plan.InTiles()) return kMostRowsInTile;
+  const auto most = [&](const BufferNode& buffer, int dim) {
+    if (dim < 0) return kMostRowsInTile;
+    const int64_t apart = buffer.stride(dim) * DTypeBytes(buffer.dtype);
+    const int64_t sets = kWayBytes / std::gcd(apart, kWayBytes);
+    return std::max<int64_t>(sets * (plan.target.l1d_bytes / kWayBytes * 3 / 4), 1);
+  };
+  const int row = plan.way().rows.back();
+  return std::min({kMostRowsInTile, most(*plan.stage().output, row),
+                   most(*plan.way().scalar.buffer, plan.way().scalar.PlainDim(plan.stage().axes[row]))});
+}
+
 void DecideTile(const Plan& plan, Preferred* best, Part* part) {
   best->fuse = FusesRows(plan);
   part->Decide("fuse", MayBe(plan.rows_fusable), best->fuse, false);
   const int64_t m = plan.M(best->fuse), n = plan.N();
   const std::vector<int64_t> lines = LinesInTile(plan);
-  best->tile = !plan.InTiles()   ? BestTile(m, n, plan.lanes, plan.target)
+  best->tile = !plan.InTiles()   ? BestTile(m, n, plan.lanes, MostRows(plan), plan.target)
                : plan.IsWindow() ? BestWindowRegisters(m, n, lines.back())
                                  : BestTileRegisters(m, n);
   best->m_tiles = CeilDiv(m, best->tile.mr);
@@ -214,16 +232,6 @@ void DecideBands(const Plan& plan, const Preferred& best, Part* part) {
   part->Decide("bands", choices, bands);
 }
 
-// Const panels are free. Others pay where the rows of a tile would fall into one set of L1, a power of two
-// apart, and are read often enough.
-bool PanelsOfAPay(const Plan& plan, int row_dim) {
-  if (plan.way().scalar.is_const || plan.MustPackA()) return true;
-  if (plan.InTiles()) return false;  // a line of each row is one of a tile's, and wanted once
-  const int64_t row_bytes =
-      plan.way().scalar.buffer->stride(row_dim) * DTypeBytes(plan.way().scalar.buffer->dtype);
-  return row_bytes % 2048 == 0 && plan.N() >= 128 && plan.M(false) > 1;
-}
-
 // The cycles of the default tile for the whole product, and for writing it with a stride.
 double CyclesOf(const Plan& plan) {
   constexpr double kCyclesAStridedElement = 1.25;
@@ -235,7 +243,7 @@ double CyclesOf(const Plan& plan) {
   const int64_t m = plan.M(fused), n = plan.N();
   planes /= static_cast<double>(std::max<int64_t>(m, 1) * n);
   const double store = plan.IsCrosswise() ? kCyclesAStridedElement * static_cast<double>(m * n) : 0;
-  const double step = StepCycles(BestTile(m, n, plan.lanes, plan.target), m, n, plan.lanes,
+  const double step = StepCycles(BestTile(m, n, plan.lanes, MostRows(plan), plan.target), m, n, plan.lanes,
                                  plan.target);  // of single elements
   const Instruction& instruction = plan.product.instruction;
   return planes * (depth * step * 2 * instruction.cycles / (instruction.m * instruction.k) + store);
@@ -260,7 +268,7 @@ void DecideOperands(const Plan& plan, Part* part) {
   part->Decide("pad", MayBe(!plan.prologue.empty(), {kAtRoot, kAtBlock}), kAtRoot, false);
   const int row_dim = plan.rows.empty() ? -1 : way.scalar.PlainDim(plan.stage().axes[way.rows.back()]);
   part->Decide("pack_a", plan.MustPackA() ? std::vector<int64_t>{1} : MayBe(row_dim >= 0),
-               row_dim >= 0 && PanelsOfAPay(plan, row_dim), false);
+               row_dim >= 0 && (way.scalar.is_const || plan.MustPackA()), false);
   const bool may_pack_b = !way.vector.is_const && plan.LaneDim() >= 0;
   part->Decide("pack_b", plan.MustPackB() ? std::vector<int64_t>{1} : MayBe(may_pack_b), plan.MustPackB(),
                false);

@@ -65,14 +65,14 @@ TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines) {
   return n > 16 ? TileChoice{16, 2, 2} : TileChoice{16, 1, std::min<int64_t>(most_lines, 4)};
 }
 
-TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target) {
+TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, int64_t most_rows, const Target& target) {
   // The tile of fewer rows wins among equals: its last one is less unlike the others.
   constexpr double kLess = 1 - 1e-9;
   TileChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();
   for (int64_t nv : kVectorsInTile) {
     if (nv > 1 && (nv - 1) * lanes >= n) continue;
-    for (int64_t mr = 1; mr <= std::min(kMostRowsInTile, std::max<int64_t>(m, 1)); ++mr) {
+    for (int64_t mr = 1; mr <= std::min(most_rows, std::max<int64_t>(m, 1)); ++mr) {
       if (!FitsRegisters(mr, nv, target)) continue;
       const double cycles = StepCycles({mr, nv}, m, n, lanes, target);
       if (cycles < best_cycles * kLess) {

@@ -27,8 +27,8 @@ struct TileChoice {
 };
 // Cycles for one step of k over all tiles of m x n elements, the narrower ones at the edges included.
 double StepCycles(const TileChoice& tile, int64_t m, int64_t n, int64_t lanes, const Target& target);
-// For a product of m x n elements, `lanes` of them in a vector.
-TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, const Target& target);
+// For a product of m x n elements, `lanes` of them in a vector, in tiles of up to `most_rows`.
+TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, int64_t most_rows, const Target& target);
 
 // In tile registers: two by two of them where there are rows and columns for it.
 TileChoice BestTileRegisters(int64_t m, int64_t n);
