@@ -48,7 +48,8 @@ absl::StatusOr<InputFile> ParseInput(const std::string& option, const std::strin
   const std::string name = input.substr(0, equals);
   const size_t index = std::find(names.begin(), names.end(), name) - names.begin();
   if (index < names.size()) return InputFile{static_cast<int>(index), input.substr(equals + 1)};
-  return Misuse(absl::StrCat(option, ": `", function, "` has no input `", name, "`"));
+  return Misuse(absl::StrCat(option, ": `", function, "` has no input `", name, "`; expected ",
+                             names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 absl::Status LoadInputs(const std::string& option, const std::vector<std::string>& inputs,
