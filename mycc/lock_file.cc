@@ -141,7 +141,10 @@ absl::Status CheckLockedSource(const LockFile& lock, const ModelSource& source) 
   for (const auto& [option, value] : *lock.options) here.try_emplace(option, "not given");
   for (const auto& [option, value] : here) {
     const std::string& other = locked.try_emplace(option, "not given").first->second;
-    if (value != other) return Differs(option, value, other);
+    if (value == other) continue;
+    const absl::Status status = Differs(option, value, other);
+    return absl::Status(status.code(), absl::StrCat(std::string(status.message()),
+                                                    "; expected the model and the options of that build"));
   }
   return absl::OkStatus();
 }
