@@ -61,8 +61,12 @@ absl::Status LoadInputs(const std::string& option, const std::vector<std::string
     names.push_back(arguments->arg(i).name);
     numbers.push_back(i);
   }
+  std::vector<bool> is_given(names.size());
   for (const std::string& input : inputs) {
     MYCC_ASSIGN_OR_RETURN(const InputFile file, ParseInput(option, input, names, arguments->function().name));
+    if (is_given[file.index])
+      return Misuse(absl::StrCat(option, ": `", names[file.index], "` is given twice"));
+    is_given[file.index] = true;
     const int number = numbers[file.index];
     MYCC_RETURN_IF_ERROR(LoadInput(file.path, arguments->arg(number), &arguments->tensor(number)));
   }

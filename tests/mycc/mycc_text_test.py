@@ -96,7 +96,7 @@ class RunTest(TextCase):
     def test_a_call_that_cannot_be_computed_fails(self):
         library = self.compile([helper.make_node("Cast", ["x"], ["y"], to=FLOAT)], [("x", STRING, [2])], [("y", FLOAT, [2])])
         numpy.save(self.folder / "x.npy", numpy.array(["1.5", "two"]))
-        self.fails(1, "m_run: a text of a Cast is no number of its type", "run", library, "--input", f"x={self.folder / 'x.npy'}")
+        self.fails(1, "m_run: a text of a Cast is no number of its type: element 1 of its input", "run", library, "--input", f"x={self.folder / 'x.npy'}")
 
 
 class PythonTest(TextCase):
