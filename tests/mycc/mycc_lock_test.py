@@ -152,6 +152,22 @@ class ModelLockTest(mycc_case.MyccCase):
                    *self.OPTIONS, "-o", self.folder / "again", "--lock", two)
         self.assertFalse((self.folder / "again").exists())
 
+    def test_the_time_of_a_library_kernel_is_not_expected(self):
+        value, FLOAT = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+        node = onnx.helper.make_node
+        for nodes, shape, is_known in (([node("Relu", ["x"], ["y"])], [3, 3], True),
+                                       ([node("Relu", ["x"], ["a"]), node("Det", ["a"], ["y"])], [], False)):
+            graph = onnx.helper.make_graph(nodes, "m", [value("x", FLOAT, [3, 3])], [value("y", FLOAT, shape)])
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), self.model)
+            self.compiled("first", "--target", "host", "--write-lock", self.lock)
+            lock = json.loads(self.lock.read_text())
+            lock["kernels"][0]["expected_seconds"] = 0.25
+            self.lock.write_text(json.dumps(lock))
+            out = self.succeeds("compile", self.model, "-o", self.folder / "out", "--lock", self.lock)
+            self.assertIn("expected in all: 250.000 ms" + ("\n" if is_known else ", without 1 launch of unknown time\n"), out)
+            (row,) = json.loads(self.succeeds("bench", self.folder / "out/m.so", "--json", "--repeat", 2))["functions"]
+            self.assertEqual(row.get("expected_seconds"), 0.25 if is_known else None)
+
     def test_a_file_is_known_by_what_is_in_it(self):
         first, second = self.folder / "factor.npy", self.folder / "copy.npy"
         for path in (first, second):
