@@ -135,7 +135,7 @@ def has_texts(tensor):
 
 
 def check_input(function, tensor, arg):
-    """What is no tensor is refused, and numbers in place of texts: the library would read them as addresses."""
+    """Refuses other objects than tensors, and numbers in place of texts: the library would read them as addresses."""
     if not hasattr(tensor, "__dlpack__"):
         raise TypeError(f"{function}: {arg['name']} is of Python's type {type(tensor).__name__}; expected an array of NumPy, a tensor of PyTorch, "
                         "or another object that speaks DLPack")

@@ -1,4 +1,4 @@
-// What no GPU computes of a model: library kernels, texts and sizes that data decide. Pure.
+// Refuses models that no GPU computes: those with library kernels, texts, or sizes that data decide. Pure.
 #pragma once
 
 #include "absl/status/status.h"
