@@ -86,6 +86,9 @@ class Function:
             outputs = tuple(empty(inputs, arg["shape"], arg["dtype"]) for arg in self.outputs)
         else:
             outputs = out if isinstance(out, tuple) else (out,)
+            for tensor, arg in zip(outputs, self.outputs):
+                if is_text(arg) and str(tensor.dtype) != "uint64":
+                    raise TypeError(f"{self.name}: `out` for {arg['name']} is an array of {tensor.dtype}; expected uint64, for the addresses of texts")
         shapes = self.run(self.name, (*inputs, *outputs), stream, self.args)[len(inputs):]
         outputs = tuple(result_of(*each) for each in zip(outputs, shapes, self.outputs))
         return outputs[0] if len(outputs) == 1 else outputs

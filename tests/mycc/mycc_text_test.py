@@ -127,6 +127,11 @@ class PythonTest(TextCase):
         ):
             with self.assertRaisesRegex(TypeError, message):
                 library.run(x)
+        x = numpy.array(["a", "b"])
+        numpy.testing.assert_array_equal(library.run(x, out=numpy.zeros(2, numpy.uint64)), ["aa", "bb"])
+        for out in (numpy.zeros(2), numpy.array(["", ""])):
+            with self.assertRaisesRegex(TypeError, "run: `out` for y is an array of .*; expected uint64"):
+                library.run(x, out=out)
 
     def test_a_library_without_inputs_gives_numpys_arrays(self):
         library = mycc.Library(self.compile([helper.make_node("Constant", [], ["y"], value_strings=["a", "b"])], [], [("y", STRING, [2])]))
