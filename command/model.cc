@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "codegen/graph/optimize.h"
 #include "codegen/onnx/importer.h"
+#include "codegen/program/gpu_check.h"
 #include "command/misuse.h"
 #include "command/model_values.h"
 #include "command/npy.h"
@@ -112,7 +113,12 @@ absl::StatusOr<std::vector<LaidOutModel>> ReadLaidOut(const ModelSource& source,
   MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
   const absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  return LayOut(*graph, target, passes);
+  MYCC_ASSIGN_OR_RETURN(std::vector<LaidOutModel> models, LayOut(*graph, target, passes));
+  if (target.kind != TargetKind::kCuda) return models;
+  // Nothing is tuned for a library that cannot be written.
+  if (const absl::Status status = CheckForGpu(models[0].program); !status.ok())
+    return absl::Status(status.code(), absl::StrCat(source.file, ": ", std::string(status.message())));
+  return models;
 }
 
 }  // namespace mycc

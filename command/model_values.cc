@@ -55,9 +55,10 @@ absl::StatusOr<NDArray> ReadNumbers(const std::string& text, const OnnxInput& in
   for (size_t i = 0; i < words.size(); ++i) {
     const std::optional<Scalar> scalar = ParseScalar(input.dtype, words[i]);
     if (!scalar) {
-      return absl::InvalidArgumentError(absl::StrCat("`", words[i], "` is no number of type ",
-                                                     DTypeName(input.dtype),
-                                                     "; expected such as 0,2, or FILE.npy"));
+      const bool is_bool = input.dtype == DType::kBool;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", words[i], "` is no ", is_bool ? "value" : "number", " of type ", DTypeName(input.dtype),
+          "; expected such as ", is_bool ? "true" : "0,2", ", or FILE.npy"));
     }
     array.Set(static_cast<int64_t>(i), *scalar);
   }

@@ -16,6 +16,10 @@ absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
   MYCC_ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMostSourceBytes));
   ParsedText parsed = ParseText(text);
   if (parsed.problems.empty()) return std::move(parsed.workloads);
+  if (text.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", file, "` is no text; expected workloads (.te), or a model under a name that ends in .onnx"));
+  }
   const size_t shown = parsed.problems.size(), count = shown + parsed.left_out;
   const std::string summary =
       absl::StrCat(file, ": ", count, count == 1 ? " error" : " errors",

@@ -1,27 +1,36 @@
 #include "db/log_stats.h"
 
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "db/schema.h"
 
 namespace mycc {
 namespace {
 
+// The seconds of a key's best record by one protocol.
+std::string BestBy(v1::TimingProtocol protocol) {
+  return absl::StrCat("(SELECT seconds FROM records r WHERE key = k.id AND protocol = ", protocol, R"sql(
+    AND status = 1 AND verified = 1 AND superseded = 0 AND proven = 1
+    AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
+  ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1))sql");
+}
+
 // One row for each key, counted and ranked by indexes.
-constexpr char kKeys[] = R"sql(
+std::string KeysQuery() {
+  return absl::StrCat(R"sql(
 SELECT w.name, w.hash, t.text,
   (SELECT count(*) FROM records WHERE key = k.id),
-  (SELECT count(*) FROM records WHERE key = k.id AND protocol IN (1, 2) AND status = 1 AND verified = 1 AND superseded = 0),
-  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 1 AND status = 1 AND verified = 1 AND superseded = 0 AND proven = 1
-     AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
-   ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
-  (SELECT seconds FROM records r WHERE key = k.id AND protocol = 2 AND status = 1 AND verified = 1 AND superseded = 0 AND proven = 1
-     AND NOT EXISTS (SELECT 1 FROM overrides o WHERE o.key = k.id AND o.trace_hash = r.trace_hash AND o.kind = 2)
-   ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1),
+  (SELECT count(*) FROM records WHERE key = k.id AND protocol IN (1, 2, 3) AND status = 1 AND verified = 1 AND superseded = 0),
+  )sql",
+                      BestBy(v1::TIMING_PROTOCOL_WARM), ", ", BestBy(v1::TIMING_PROTOCOL_COLD), ", ",
+                      BestBy(v1::TIMING_PROTOCOL_MODEL), R"sql(,
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 1),
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 2)
-FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target ORDER BY k.id)sql";
+FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target ORDER BY k.id)sql");
+}
 
 absl::Status ReadCounts(Database* database, LogStats* stats) {
   const std::pair<const char*, int64_t*> counts[] = {
@@ -57,7 +66,7 @@ absl::Status ReadStatuses(Database* database, LogStats* stats) {
 }
 
 absl::Status ReadKeys(Database* database, LogStats* stats) {
-  MYCC_ASSIGN_OR_RETURN(Query row, database->Prepare(kKeys));
+  MYCC_ASSIGN_OR_RETURN(Query row, database->Prepare(KeysQuery()));
   while (true) {
     MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) return absl::OkStatus();
@@ -68,8 +77,9 @@ absl::Status ReadKeys(Database* database, LogStats* stats) {
     key.verified_ok = row.Int(4);
     key.best_warm_seconds = row.Real(5);
     key.best_cold_seconds = row.Real(6);
-    key.pinned = row.Int(7) != 0;
-    key.banned = row.Int(8);
+    key.best_model_seconds = row.Real(7);
+    key.pinned = row.Int(8) != 0;
+    key.banned = row.Int(9);
     stats->keys.push_back(std::move(key));
   }
 }

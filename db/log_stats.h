@@ -18,6 +18,7 @@ struct KeyStats {
   int64_t verified_ok = 0;
   double best_warm_seconds = 0;  // pins apart; 0 when there is none
   double best_cold_seconds = 0;
+  double best_model_seconds = 0;  // timed as in a model
   bool pinned = false;
   int64_t banned = 0;
 };

@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "codegen/artifact/entry.h"
 #include "codegen/artifact/library.h"
@@ -146,6 +147,21 @@ absl::Status CreateFolder(const std::string& dir) {
   return absl::PermissionDeniedError(absl::StrCat("cannot make the folder `", dir, "`: ", error.message()));
 }
 
+// The lock file under its temporary name, if one is asked for. It is written before the library, so that a
+// file that cannot be written leaves no library behind.
+absl::StatusOr<std::optional<OutputFile>> WriteLock(const CompileOptions& options, const Kernels& kernels) {
+  std::optional<OutputFile> file;
+  if (options.write_lock.empty()) return file;
+  MYCC_ASSIGN_OR_RETURN(const LockFile lock,
+                        LockOf(options.source.model, kernels.target, kernels.found,
+                               kernels.program ? &*kernels.program : nullptr, kernels.groupings));
+  MYCC_ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Open(options.write_lock));
+  file.emplace(std::move(opened));
+  file->stream() << PrintLock(lock);
+  MYCC_RETURN_IF_ERROR(file->Close());
+  return file;
+}
+
 absl::StatusOr<BuildReport> Build(LibrarySpec* spec, std::optional<ModelProgram> program,
                                   const CompileOptions& options) {
   const std::string& dir = options.output_dir;
@@ -176,17 +192,11 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
       return strict;
     }
   }
-  std::string lock;
-  if (!options.write_lock.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const LockFile contents,
-                          LockOf(options.source.model, kernels.target, kernels.found,
-                                 kernels.program ? &*kernels.program : nullptr, kernels.groupings));
-    lock = PrintLock(contents);
-  }
-  for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_RETURN_IF_ERROR(CreateFolder(options.output_dir));
+  MYCC_ASSIGN_OR_RETURN(std::optional<OutputFile> lock, WriteLock(options, kernels));
+  for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_ASSIGN_OR_RETURN(const BuildReport report, Build(&spec, std::move(kernels.program), options));
-  if (!options.write_lock.empty()) MYCC_RETURN_IF_ERROR(WriteFileAtomically(options.write_lock, lock));
+  if (lock) MYCC_RETURN_IF_ERROR(lock->Commit());
   std::vector<Deviation> deviations;
   if (is_checked) {
     const std::string library = absl::StrCat(options.output_dir, "/", module, ".so");

@@ -128,7 +128,7 @@ absl::StatusOr<std::vector<ChosenGrouping>> GroupingsNamed(const ModelProgram& p
     const Alternative* const alternative = AlternativeNamed(program, name);
     if (alternative == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("--lock: the model has no kernel here with the grouping ", name, " of the lock file"));
+          absl::StrCat("--lock: ", kOtherModel, ": none here has the grouping ", name, " of the lock file"));
     }
     chosen.push_back(GroupingOf(*alternative));
   }

@@ -15,6 +15,10 @@
 
 namespace mycc {
 
+// How errors begin where a lock file was written for other kernels.
+inline constexpr char kOtherModel[] =
+    "the model is another than that of the lock file, or is cut into other kernels";
+
 // Kernels that are launched in place of others.
 struct ChosenGrouping {
   std::string name;                     // the alternative's

@@ -48,7 +48,8 @@ absl::StatusOr<InputFile> ParseInput(const std::string& option, const std::strin
   const std::string name = input.substr(0, equals);
   const size_t index = std::find(names.begin(), names.end(), name) - names.begin();
   if (index < names.size()) return InputFile{static_cast<int>(index), input.substr(equals + 1)};
-  return Misuse(absl::StrCat(option, ": `", function, "` has no input `", name, "`"));
+  return Misuse(absl::StrCat(option, ": `", function, "` has no input `", name, "`; expected ",
+                             names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 absl::Status LoadInputs(const std::string& option, const std::vector<std::string>& inputs,
@@ -60,8 +61,12 @@ absl::Status LoadInputs(const std::string& option, const std::vector<std::string
     names.push_back(arguments->arg(i).name);
     numbers.push_back(i);
   }
+  std::vector<bool> is_given(names.size());
   for (const std::string& input : inputs) {
     MYCC_ASSIGN_OR_RETURN(const InputFile file, ParseInput(option, input, names, arguments->function().name));
+    if (is_given[file.index])
+      return Misuse(absl::StrCat(option, ": `", names[file.index], "` is given twice"));
+    is_given[file.index] = true;
     const int number = numbers[file.index];
     MYCC_RETURN_IF_ERROR(LoadInput(file.path, arguments->arg(number), &arguments->tensor(number)));
   }

@@ -81,7 +81,7 @@ absl::Status PrintChosen(const Found& found, const Target& target) {
 // The kernels of a locked build, for the lock's target.
 absl::StatusOr<Kernels> ResolveLocked(const KernelSource& source) {
   MYCC_ASSIGN_OR_RETURN(const LockFile lock, ReadLock(source.lock));
-  MYCC_RETURN_IF_ERROR(CheckLockedOptions(lock, source.model));
+  MYCC_RETURN_IF_ERROR(CheckLockedSource(lock, source.model));
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target == "host" ? lock.target : source.target));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads, WorkloadsOf(source, AsLocked(lock), &kernels));

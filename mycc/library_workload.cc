@@ -32,7 +32,7 @@ absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, c
       origin.workload.inputs.push_back({tensor, false});
     }
   }
-  double seconds = 0;
+  double seconds = 0, of_kernels = 0;
   bool all_known = true;
   for (const nlohmann::json& kernel : json.value("kernels", nlohmann::json::array())) {
     MYCC_ASSIGN_OR_RETURN(const Workload workload,
@@ -44,7 +44,10 @@ absl::StatusOr<FunctionOrigin> OriginOfModel(const ArtifactFunction& function, c
     origin.tolerance.of_scale += launches * own.of_scale;
     all_known &= kernel.contains("expected_seconds");
     seconds += launches * kernel.value("expected_seconds", 0.0);
+    of_kernels += launches;
   }
+  // Nothing is known of library kernels, which are launches of none of these.
+  all_known &= of_kernels == static_cast<double>(json.at("launches").size());
   if (all_known && seconds > 0) origin.expected_seconds = seconds;
   return origin;
 }

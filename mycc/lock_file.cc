@@ -22,11 +22,25 @@ absl::Status Differs(const std::string& what, const std::string& here, const std
       absl::StrCat("--lock: ", what, " is ", here, " here, and ", locked, " in the lock file"));
 }
 
+// Whether the kernels compute what those of the lock file do. Those of a model do not where it is another
+// one.
+absl::Status CheckWorkloads(const LockFile& lock, const std::vector<Workload>& workloads) {
+  const std::string model = lock.model.empty() ? "" : absl::StrCat(kOtherModel, ": ");
+  if (workloads.size() != lock.kernels.size())
+    return Differs(absl::StrCat(model, "the number of kernels"), absl::StrCat(workloads.size()),
+                   absl::StrCat(lock.kernels.size()));
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    const LockedKernel& locked = lock.kernels[i];
+    if (const std::string hash = WorkloadHash(workloads[i]); hash != locked.workload_hash)
+      return Differs(absl::StrCat(model, "workload ", workloads[i].name), hash,
+                     absl::StrCat(locked.workload_hash, " (", locked.name, ")"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Found> CompileLockedKernel(const LockedKernel& locked, const Workload& workload,
                                           const Target& target) {
   const std::string what = absl::StrCat("workload ", workload.name);
-  if (const std::string hash = WorkloadHash(workload); hash != locked.workload_hash)
-    return Differs(what, hash, absl::StrCat(locked.workload_hash, " (", locked.name, ")"));
   MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(locked.trace));
   MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, CompileKernel(workload, target, trace));
   MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target));
@@ -117,14 +131,20 @@ absl::StatusOr<LockFile> ReadLock(const std::string& file) {
   }
 }
 
-absl::Status CheckLockedOptions(const LockFile& lock, const ModelSource& source) {
+absl::Status CheckLockedSource(const LockFile& lock, const ModelSource& source) {
+  const auto form = [](bool is_model) { return is_model ? "a model" : "a file of workloads"; };
+  const bool is_model = IsModel(source.file), was_model = !lock.model.empty();
+  if (is_model != was_model) return Differs(source.file, form(is_model), form(was_model));
   if (!lock.options) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(auto here, OptionsOf(source));
   auto locked = *lock.options;
   for (const auto& [option, value] : *lock.options) here.try_emplace(option, "not given");
   for (const auto& [option, value] : here) {
     const std::string& other = locked.try_emplace(option, "not given").first->second;
-    if (value != other) return Differs(option, value, other);
+    if (value == other) continue;
+    const absl::Status status = Differs(option, value, other);
+    return absl::Status(status.code(), absl::StrCat(std::string(status.message()),
+                                                    "; expected the model and the options of that build"));
   }
   return absl::OkStatus();
 }
@@ -134,9 +154,7 @@ absl::StatusOr<std::vector<Found>> CompileLocked(const LockFile& lock, const std
   if (PrintTarget(target) != lock.target) return Differs("the target", PrintTarget(target), lock.target);
   MYCC_ASSIGN_OR_RETURN(const std::string toolchain, ToolchainOf(target));
   if (toolchain != lock.toolchain) return Differs("the toolchain", toolchain, lock.toolchain);
-  if (workloads.size() != lock.kernels.size())
-    return Differs("the number of kernels", absl::StrCat(workloads.size()),
-                   absl::StrCat(lock.kernels.size()));
+  MYCC_RETURN_IF_ERROR(CheckWorkloads(lock, workloads));
   std::vector<Found> found;
   for (size_t i = 0; i < workloads.size(); ++i) {
     MYCC_ASSIGN_OR_RETURN(Found kernel, CompileLockedKernel(lock.kernels[i], workloads[i], target));

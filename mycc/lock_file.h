@@ -40,8 +40,9 @@ absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
 std::string PrintLock(const LockFile& lock);
 absl::StatusOr<LockFile> ReadLock(const std::string& file);
 
-// FailedPrecondition with the first option of the model that is another here than in the lock file.
-absl::Status CheckLockedOptions(const LockFile& lock, const ModelSource& source);
+// FailedPrecondition for a model with a lock file of workloads, or the other way round, and with the first
+// option of the model that is another here than in the lock file.
+absl::Status CheckLockedSource(const LockFile& lock, const ModelSource& source);
 
 // The kernels of a locked build. FailedPrecondition with what differs: the toolchain, the model, a workload,
 // or the code made from it.

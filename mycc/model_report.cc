@@ -1,6 +1,8 @@
 #include "mycc/model_report.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -33,6 +35,35 @@ std::string PlaceText(const ModelProgram& program, const TensorPlace& place) {
 
 std::string MegaBytes(int64_t bytes) { return absl::StrFormat("%.2f MB", static_cast<double>(bytes) / 1e6); }
 
+std::string Counted(size_t count, const std::string& what, const std::string& plural) {
+  return absl::StrCat(count, " ", count == 1 ? what : plural);
+}
+
+// "91 launches of 33 kernels and the library kernels top_k, recurrent"
+std::string LaunchesText(const ModelProgram& program, size_t kernels) {
+  std::set<std::string> library;
+  for (const KernelLaunch& launch : program.launches) {
+    if (launch.kernel < 0) library.insert(launch.call.function);
+  }
+  std::vector<std::string> parts;
+  if (kernels > 0 || library.empty()) parts.push_back(Counted(kernels, "kernel", "kernels"));
+  if (!library.empty())
+    parts.push_back(
+        absl::StrCat("the library kernel", library.size() == 1 ? " " : "s ", absl::StrJoin(library, ", ")));
+  return absl::StrCat(Counted(program.launches.size(), "launch", "launches"), " of ",
+                      absl::StrJoin(parts, " and "));
+}
+
+// The number of the tensor that a launch is there for: its last output that is no extent of another.
+size_t ResultOf(const ModelProgram& program, const KernelLaunch& launch) {
+  size_t result = launch.tensors.size() - 1;
+  for (const size_t first = launch.tensors.size() - launch.num_outputs; result > first; --result) {
+    const TensorPlace& place = launch.places[result];
+    if (place.kind != TensorPlace::kOutput || !program.outputs[place.at].is_extent) break;
+  }
+  return result;
+}
+
 std::string MemoryText(const ModelProgram& program) {
   return absl::StrCat("tensors between kernels: ", MegaBytes(program.arena_bytes), " at the peak, ",
                       MegaBytes(program.tensor_bytes), " in all\n");
@@ -54,7 +85,9 @@ std::string ModelTable(const ModelProgram& program, const std::vector<Found>& fo
                        const std::vector<ChosenGrouping>& groupings) {
   constexpr size_t kReasonColumn = 2;
   double known = 0;
-  int64_t unknown = 0;
+  int64_t unknown =
+      std::count_if(program.launches.begin(), program.launches.end(),
+                    [](const KernelLaunch& launch) { return launch.kernel < 0; });  // library kernels
   for (const Found& row : found) {
     const std::optional<double> seconds = ExpectedSeconds(row.kernel);
     known += seconds.value_or(0);
@@ -71,25 +104,30 @@ std::string ModelTable(const ModelProgram& program, const std::vector<Found>& fo
                     seconds && known > 0 ? absl::StrFormat("%.1f %%", 100 * *seconds / known) : "-",
                     row.why});
   }
-  std::string text = FormatTable(rows, {1, 3, 4, 5}, [](size_t column, const std::string& cell) {
-    return column == kReasonColumn ? PaintedReason(cell) : cell;
-  });
+  std::string text;
+  if (!found.empty()) {
+    text = FormatTable(rows, {1, 3, 4, 5}, [](size_t column, const std::string& cell) {
+      return column == kReasonColumn ? PaintedReason(cell) : cell;
+    });
+  }
   for (const ChosenGrouping& grouping : groupings) absl::StrAppend(&text, GroupingLine(grouping), "\n");
   if (known > 0) {
-    absl::StrAppend(&text, "expected in all: ", FormatSeconds(known),
-                    unknown > 0 ? absl::StrCat(", without ", unknown, " launches of unknown time") : "",
-                    "\n");
+    absl::StrAppend(
+        &text, "expected in all: ", FormatSeconds(known),
+        unknown > 0 ? absl::StrCat(", without ", Counted(unknown, "launch", "launches"), " of unknown time")
+                    : "",
+        "\n");
   }
-  return absl::StrCat(text, program.launches.size(), " launches of ", found.size(), " kernels; ",
-                      MemoryText(program));
+  return absl::StrCat(text, LaunchesText(program, found.size()), "; ", MemoryText(program));
 }
 
 std::string LaunchTable(const ModelProgram& program) {
   std::vector<std::vector<std::string>> rows = {{"launch", "kernel", "result", "place", "nodes"}};
   for (size_t i = 0; i < program.launches.size(); ++i) {
     const KernelLaunch& launch = program.launches[i];
-    rows.push_back({absl::StrCat(i), LaunchName(program, launch), TypeText(launch.tensors.back()),
-                    PlaceText(program, launch.places.back()), absl::StrJoin(launch.origins, " + ")});
+    const size_t result = ResultOf(program, launch);
+    rows.push_back({absl::StrCat(i), LaunchName(program, launch), TypeText(launch.tensors[result]),
+                    PlaceText(program, launch.places[result]), absl::StrJoin(launch.origins, " + ")});
   }
   return absl::StrCat(FormatTable(rows, {0}), MemoryText(program));
 }

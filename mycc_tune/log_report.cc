@@ -182,16 +182,17 @@ void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream
                     absl::StrFormat("%.1f %%", 100 * share)});
   }
   out << FormatTable(rows, {1, 2}) << "\n";
-  rows = {{"workload", "records", "ranked", "best warm", "best cold", "target", ""}};
+  rows = {{"workload", "records", "ranked", "best warm", "best cold", "best model", "target", ""}};
   for (const KeyStats& key : stats.keys) {
     std::vector<std::string> remarks;
     if (key.pinned) remarks.push_back("pinned");
     if (key.banned > 0) remarks.push_back(absl::StrCat(key.banned, " banned"));
     rows.push_back({NameOf(key.workload_name, key.key.workload_hash), absl::StrCat(key.records),
                     absl::StrCat(key.verified_ok), TimeOrDash(key.best_warm_seconds),
-                    TimeOrDash(key.best_cold_seconds), key.key.target, absl::StrJoin(remarks, ", ")});
+                    TimeOrDash(key.best_cold_seconds), TimeOrDash(key.best_model_seconds), key.key.target,
+                    absl::StrJoin(remarks, ", ")});
   }
-  out << FormatTable(rows, {1, 2, 3, 4});
+  out << FormatTable(rows, {1, 2, 3, 4, 5});
 }
 
 void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream& out) {
@@ -210,6 +211,7 @@ void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream
                                 {"ranked", key.verified_ok},
                                 {"best_warm_seconds", time(key.best_warm_seconds)},
                                 {"best_cold_seconds", time(key.best_cold_seconds)},
+                                {"best_model_seconds", time(key.best_model_seconds)},
                                 {"pinned", key.pinned},
                                 {"banned", key.banned}});
   }

@@ -95,6 +95,11 @@ absl::Status AddTasks(const TuneOptions& options, v1::JobSpec* spec) {
     absl::StrAppend(&name, name.empty() ? "" : ", ", FileStem(file));
   }
   spec->set_name(name);
+  if (spec->tasks().empty() && IsModel(options.files.front())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(absl::StrJoin(options.files, ", "),
+                     ": nothing to tune: all launches are of library kernels, which have no schedules"));
+  }
   return absl::OkStatus();
 }
 

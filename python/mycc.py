@@ -10,6 +10,7 @@ from several threads at once, as the library itself.
 """
 
 import ctypes
+import importlib
 import json
 import pathlib
 import sys
@@ -79,10 +80,15 @@ class Function:
         """
         if len(inputs) != len(self.inputs):
             raise TypeError(f"{self.name}: {len(inputs)} inputs; expected {[arg['name'] for arg in self.inputs]}")
+        for tensor, arg in zip(inputs, self.inputs):
+            check_input(self.name, tensor, arg)
         if out is None:
             outputs = tuple(empty(inputs, arg["shape"], arg["dtype"]) for arg in self.outputs)
         else:
             outputs = out if isinstance(out, tuple) else (out,)
+            for tensor, arg in zip(outputs, self.outputs):
+                if is_text(arg) and str(tensor.dtype) != "uint64":
+                    raise TypeError(f"{self.name}: `out` for {arg['name']} is an array of {tensor.dtype}; expected uint64, for the addresses of texts")
         shapes = self.run(self.name, (*inputs, *outputs), stream, self.args)[len(inputs):]
         outputs = tuple(result_of(*each) for each in zip(outputs, shapes, self.outputs))
         return outputs[0] if len(outputs) == 1 else outputs
@@ -97,7 +103,7 @@ class Function:
 
     def run(self, name, tensors, stream, args=()):
         """Returns the shapes of the tensors, which the call gives to outputs whose size depends on data."""
-        texts = [Texts(tensor) if is_text(arg) and tensor.dtype.kind in "OU" else None for tensor, arg in zip(tensors, args)]
+        texts = [Texts(tensor, arg["name"]) if is_text(arg) and has_texts(tensor) else None for tensor, arg in zip(tensors, args)]
         tensors = [tensor if text is None else text.handles for tensor, text in zip(tensors, texts or [None] * len(tensors))]
         capsules = [capsule_of(tensor) for tensor in tensors]  # a capsule keeps its DLTensor alive
         views = [DLTensor.from_address(dltensor_of(capsule, b"dltensor")) for capsule in capsules]
@@ -112,14 +118,32 @@ class Function:
 class Texts:
     """The addresses of the texts of an array of str, and the memory that the texts are in."""
 
-    def __init__(self, array):
-        self.texts = [ctypes.create_string_buffer(str(text).encode()) for text in array.flat]
+    def __init__(self, array, name):
+        for text in array.flat:
+            if not isinstance(text, str):
+                raise TypeError(f"{name}: an element is of Python's type {type(text).__name__}; expected str")
+            if "\0" in text:
+                raise TypeError(f"{name}: an element has a NUL; expected texts without")
+        self.texts = [ctypes.create_string_buffer(text.encode()) for text in array.flat]
         numpy = sys.modules["numpy"]
         self.handles = numpy.array([ctypes.addressof(text) for text in self.texts], numpy.uint64).reshape(array.shape)
 
 
 def is_text(arg):
     return arg["dtype"] == "string"
+
+
+def has_texts(tensor):
+    return getattr(tensor.dtype, "kind", "") in ("O", "U")
+
+
+def check_input(function, tensor, arg):
+    """Refuses other objects than tensors, and numbers in place of texts: the library would read them as addresses."""
+    if not hasattr(tensor, "__dlpack__"):
+        raise TypeError(f"{function}: {arg['name']} is of Python's type {type(tensor).__name__}; expected an array of NumPy, a tensor of PyTorch, "
+                        "or another object that speaks DLPack")
+    if is_text(arg) and not has_texts(tensor):
+        raise TypeError(f"{function}: {arg['name']} is an array of {tensor.dtype}; expected NumPy's array of str")
 
 
 def result_of(tensor, shape, arg):
@@ -143,10 +167,10 @@ def capsule_of(tensor):
 
 
 def empty(examples, shape, dtype):
-    """A tensor like the first example: of the same package, on the same device."""
-    package = type(examples[0]).__module__.partition(".")[0] if examples else None
+    """A tensor like the first example: of the same package, on the same device. NumPy's without an example, and for texts."""
+    package = type(examples[0]).__module__.partition(".")[0] if examples and dtype != "string" else "numpy"
     if package == "numpy":
-        return sys.modules[package].empty(shape, DTYPES[dtype])
+        return importlib.import_module(package).empty(shape, DTYPES[dtype])
     if package == "torch":
         torch = sys.modules[package]
         return torch.empty(shape, dtype=getattr(torch, DTYPES[dtype]), device=examples[0].device)

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "codegen/artifact/program_glue.h"
 
 namespace mycc {
@@ -38,19 +36,14 @@ class LaunchOperands {
 
 }  // namespace
 
-absl::StatusOr<CudaModel> CudaModelOf(const ProgramSpec& spec, const std::vector<CudaProgram>& programs,
-                                      const WeightLayout& weights) {
+CudaModel CudaModelOf(const ProgramSpec& spec, const std::vector<CudaProgram>& programs,
+                      const WeightLayout& weights) {
   CudaModel model;
   model.weights_symbol = WeightsSymbol(spec);
   model.weight_bytes = weights.bytes;
   int64_t launch_bytes = 0;
   for (size_t i = 0; i < spec.program.launches.size(); ++i) {
     const KernelLaunch& launch = spec.program.launches[i];
-    if (launch.kernel < 0) {
-      return absl::UnimplementedError(absl::StrCat(
-          "node `", absl::StrJoin(launch.origins, "`, `"), "`: its operator is the library kernel `",
-          launch.call.function, "`, which has no version for GPUs; expected a CPU target"));
-    }
     const LaunchOperands operands(spec, weights, i);
     const CudaProgram& program = programs[launch.kernel];
     launch_bytes = std::max(launch_bytes, program.workspace_bytes);

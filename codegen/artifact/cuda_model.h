@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "codegen/artifact/glue.h"
 #include "codegen/artifact/pack_weights.h"
 #include "codegen/artifact/program_library.h"
@@ -12,8 +11,8 @@
 namespace mycc {
 
 // `programs` are those of the spec's kernels, under their final names. The workspace begins with the arena.
-// Unimplemented for a library kernel that GPUs lack.
-absl::StatusOr<CudaModel> CudaModelOf(const ProgramSpec& spec, const std::vector<CudaProgram>& programs,
-                                      const WeightLayout& weights);
+// REQUIRES: the program is one that GPUs compute, by CheckForGpu.
+CudaModel CudaModelOf(const ProgramSpec& spec, const std::vector<CudaProgram>& programs,
+                      const WeightLayout& weights);
 
 }  // namespace mycc

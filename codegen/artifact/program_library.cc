@@ -14,6 +14,7 @@
 #include "codegen/artifact/program_glue.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/llvm/emit.h"
+#include "codegen/program/gpu_check.h"
 #include "codegen/runtime/artifact/embed.h"
 #include "codegen/workload/print.h"
 
@@ -69,18 +70,6 @@ std::string ProgramJson(const ProgramSpec& spec, const Entry& entry, int64_t wei
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Texts and shapes are in the memory of the host.
-absl::Status CheckArgs(const Target& target, const Entry& entry) {
-  for (const EntryArg& arg : entry.args) {
-    if (target.kind != TargetKind::kCuda || (!arg.is_text && arg.bounded.empty())) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        arg.is_output ? "output `" : "input `", arg.name,
-        "`: ", arg.is_text ? "elements of type STRING are" : "a size that is known after the call is",
-        " not supported on a GPU; expected a CPU target"));
-  }
-  return absl::OkStatus();
-}
-
 // The objects that a library is linked from, besides its weights.
 struct Objects {
   std::vector<std::string> own;
@@ -105,7 +94,7 @@ absl::StatusOr<Objects> CudaObjects(const ProgramSpec& spec, const Entry& entry,
   std::vector<CudaProgram> programs;
   for (const KernelSpec& kernel : spec.kernels)
     programs.push_back(WithSymbol(kernel.program, ProgramKernelSymbol(spec, kernel)));
-  MYCC_ASSIGN_OR_RETURN(const CudaModel model, CudaModelOf(spec, programs, weights));
+  const CudaModel model = CudaModelOf(spec, programs, weights);
   for (CudaProgram& program : programs) program.pack.clear();
   MYCC_ASSIGN_OR_RETURN(const CudaCode code, CompilePrograms(programs, spec.target));
   MYCC_ASSIGN_OR_RETURN(std::string glue,
@@ -117,10 +106,10 @@ absl::StatusOr<Objects> CudaObjects(const ProgramSpec& spec, const Entry& entry,
 
 absl::StatusOr<BuildReport> BuildProgramLibrary(ProgramSpec spec, const std::string& dir) {
   MYCC_ASSIGN_OR_RETURN(const Entry entry, ProgramEntry(spec));
-  MYCC_RETURN_IF_ERROR(CheckArgs(spec.target, entry));
   const WeightLayout weights = LayOutWeights(spec.program, spec.kernels);
   const std::string json = ProgramJson(spec, entry, weights.bytes);
   const bool on_cuda = spec.target.kind == TargetKind::kCuda;
+  if (on_cuda) MYCC_RETURN_IF_ERROR(CheckForGpu(spec.program));
   if (on_cuda && spec.profile)
     return absl::UnimplementedError("a profile of a model on a GPU is not supported; expected a CPU target");
   MYCC_ASSIGN_OR_RETURN(const Objects objects, on_cuda ? CudaObjects(spec, entry, weights, json)

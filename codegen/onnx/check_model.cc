@@ -105,6 +105,21 @@ bool IsFree(const DeclaredValue& input) {
          std::any_of(input.shape.begin(), input.shape.end(), [](const Dimension& d) { return d.extent < 0; });
 }
 
+// A shape for a name that is a dimension's: the inputs that have the dimension are listed.
+absl::Status CheckIsNoDimension(const std::vector<const DeclaredValue*>& inputs, const std::string& name) {
+  std::vector<std::string> declarations;
+  for (const DeclaredValue* input : inputs) {
+    if (input->name == name) return absl::OkStatus();
+    if (std::any_of(input->shape.begin(), input->shape.end(),
+                    [&](const Dimension& d) { return d.extent < 0 && d.name == name; }))
+      declarations.push_back(Declaration(*input));
+  }
+  if (declarations.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--shape ", name, ": `", name, "` is a dimension; expected the shape of each input that has it\n  ",
+      absl::StrJoin(declarations, "\n  ")));
+}
+
 // A given shape fits where the ranks and the fixed extents are equal.
 absl::Status CheckGiven(const DeclaredValue& input, const std::vector<int64_t>& given) {
   bool fits = !input.has_shape || given.size() == input.shape.size();
@@ -240,7 +255,10 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
       return absl::InvalidArgumentError(absl::StrCat("input `", input->name, "`: ", problem));
     shapes.push_back(std::move(shape));
   }
-  for (const auto& [name, shape] : given) MYCC_RETURN_IF_ERROR(CheckIsInput(inputs, "--shape", name));
+  for (const auto& [name, shape] : given) {
+    MYCC_RETURN_IF_ERROR(CheckIsNoDimension(inputs, name));
+    MYCC_RETURN_IF_ERROR(CheckIsInput(inputs, "--shape", name));
+  }
   if (!free.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         free.size(), free.size() == 1 ? " input has" : " inputs have",

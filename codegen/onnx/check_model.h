@@ -26,7 +26,8 @@ std::vector<std::string> ReadNames(const OnnxNode& node);
 absl::Status CheckOperators(const OnnxModel& model);
 
 // The shape of each input. InvalidArgument with all free dimensions that `given` leaves free, for a shape
-// that does not fit a declared one, and for a name that is no input.
+// that does not fit a declared one, and for a name that is no input; where it is a dimension's, with the
+// inputs that have the dimension.
 absl::StatusOr<std::vector<std::vector<int64_t>>> InputShapes(
     const std::vector<const DeclaredValue*>& inputs,
     const std::map<std::string, std::vector<int64_t>>& given);

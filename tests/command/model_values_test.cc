@@ -38,12 +38,13 @@ TEST(ModelValuesTest, IntegersOfEveryType) {
                                     {"-1", DType::kU16},
                                     {"-1", DType::kU64},
                                     {"1.0", DType::kI32},
-                                    {"2", DType::kBool},
                                     {"1,,2", DType::kI64},
                                     {"x", DType::kF32}}) {
     EXPECT_THAT(ValueOf(text, Vector(dtype)).status().message(), HasSubstr("` is no number of type "))
         << text;
   }
+  EXPECT_EQ(ValueOf("True", Vector(DType::kBool)).status().message(),
+            "`True` is no value of type bool; expected such as true, or FILE.npy");
 }
 
 TEST(ModelValuesTest, FloatsAreRounded) {

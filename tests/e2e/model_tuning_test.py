@@ -69,6 +69,12 @@ class ModelTuningTest(unittest.TestCase):
         self.assertIn("for 10m at most, and no longer than a minute gains 0.5%, results go to", text.splitlines()[0])
         self.assertIn("the spaces hold nothing new", text)
 
+    def test_library_kernels_have_nothing_to_tune(self):
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [3, 3]), ("y", []))]
+        graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"])], "det", values[:1], values[1:])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), self.model)
+        self.assertIn("small.onnx: nothing to tune: all launches are of library kernels", self.tune(status=1))
+
     def test_a_share_is_expected(self):
         for wrong in "much", "0", "-1%", "100%", "2":
             self.assertIn("--min-gain", self.tune("--min-gain", wrong, status=2))

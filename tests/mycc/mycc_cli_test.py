@@ -106,6 +106,11 @@ class MyccTest(mycc_case.MyccCase):
         self.te.write_text("")
         self.refuses([f"{self.te}:1:1: error: the text ends here"], "compile", self.te)
 
+    def test_a_model_under_another_name(self):
+        model = self.folder / "model.pb"
+        model.write_bytes(b"\x08\x08:\x00\x12\x01")
+        self.fails(1, "is no text; expected workloads (.te), or a model under a name that ends in .onnx", "tasks", model)
+
     def test_logs_that_are_none(self):
         self.fails(1, "no.db", "compile", self.te, "--tuning-log", self.folder / "no.db")
         self.fails(1, "two-layers.te", "compile", self.te, "--tuning-log", self.te)

@@ -52,7 +52,10 @@ class MyccLibraryTest(mycc_case.MyccCase):
         self.fails(2, "name one with --function: two_layers_scale", "run", library)
         self.fails(2, "no function `nothing`", "run", library, "--function", "nothing")
         self.fails(2, "expected NAME=FILE.npy", "run", library, "--function", "total", "--input", "v")
-        self.fails(2, "has no input `s`", "run", library, "--function", "total", "--input", "s=x.npy")
+        self.fails(2, "has no input `s`; expected v", "run", library, "--function", "total", "--input", "s=x.npy")
+        write_npy(self.folder / "v.npy", "<f4", (6,), bytes(24))
+        twice = ("--input", f"v={self.folder / 'v.npy'}") * 2
+        self.fails(2, "--input: `v` is given twice", "run", library, "--function", "total", *twice)
         write_npy(self.folder / "v.npy", "<f8", (6,), bytes(48))
         self.fails(1, "holds <f8 [6]; argument `v` expects <f4 (f32) [6]", "run", library, "--function", "total", "--input",
                    f"v={self.folder / 'v.npy'}")

@@ -55,6 +55,13 @@ class MyccLockTest(mycc_case.MyccCase):
         self.lock.write_text(good)
         self.fails(1, "the target is", "compile", self.te, "--target", "znver3", "-o", self.folder / "again", "--lock", self.lock)
 
+    def test_a_lock_file_that_cannot_be_written_leaves_no_library(self):
+        self.fails(1, "nowhere/two.lock", "compile", self.te, "--target", self.TARGET, "-o", self.folder / "again", "--write-lock",
+                   self.folder / "nowhere/two.lock")
+        self.assertEqual(self.contents("again"), {})
+        self.succeeds("compile", self.te, "--target", self.TARGET, "-o", self.folder / "new", "--write-lock", self.folder / "new/two.lock")
+        self.assertEqual((self.folder / "new/two.lock").read_text(), self.lock.read_text())
+
     def test_no_lock_file(self):
         self.lock.write_text("{}")
         self.refused("is no lock file that `mycc compile --write-lock` wrote")
@@ -128,6 +135,38 @@ class ModelLockTest(mycc_case.MyccCase):
         other = self.save(self.folder / "other/m.onnx", seed=1)
         self.fails(1, "the model (its weights, names or launches) is", "compile", other, *self.OPTIONS, "-o", self.folder / "again", "--lock",
                    self.lock)
+
+    def test_another_model_is_named(self):
+        self.compiled("first", *self.OPTIONS, "--write-lock", self.lock)
+        other = "the model is another than that of the lock file, or is cut into other kernels: "
+        for op, message in (("Relu", "workload "), ("Identity", "the number of kernels is 1 here, and 2 in the lock file")):
+            model = onnx.load(self.model)
+            del model.graph.node[2 if op == "Identity" else 3:]
+            model.graph.node.append(onnx.helper.make_node(op, ["b" if op == "Identity" else "c"], ["y"]))
+            onnx.save(model, self.folder / "other.onnx")
+            self.fails(1, f"--lock: {other}{message}", "compile", self.folder / "other.onnx", *self.OPTIONS, "-o", self.folder / "again",
+                       "--lock", self.lock)
+        two = self.folder / "two.lock"
+        self.succeeds("compile", self.te, "-o", self.folder / "two", "--write-lock", two)
+        self.fails(1, "m.onnx is a model here, and a file of workloads in the lock file", "compile", self.model,
+                   *self.OPTIONS, "-o", self.folder / "again", "--lock", two)
+        self.assertFalse((self.folder / "again").exists())
+
+    def test_the_time_of_a_library_kernel_is_not_expected(self):
+        value, FLOAT = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+        node = onnx.helper.make_node
+        for nodes, shape, is_known in (([node("Relu", ["x"], ["y"])], [3, 3], True),
+                                       ([node("Relu", ["x"], ["a"]), node("Det", ["a"], ["y"])], [], False)):
+            graph = onnx.helper.make_graph(nodes, "m", [value("x", FLOAT, [3, 3])], [value("y", FLOAT, shape)])
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), self.model)
+            self.compiled("first", "--target", "host", "--write-lock", self.lock)
+            lock = json.loads(self.lock.read_text())
+            lock["kernels"][0]["expected_seconds"] = 0.25
+            self.lock.write_text(json.dumps(lock))
+            out = self.succeeds("compile", self.model, "-o", self.folder / "out", "--lock", self.lock)
+            self.assertIn("expected in all: 250.000 ms" + ("\n" if is_known else ", without 1 launch of unknown time\n"), out)
+            (row,) = json.loads(self.succeeds("bench", self.folder / "out/m.so", "--json", "--repeat", 2))["functions"]
+            self.assertEqual(row.get("expected_seconds"), 0.25 if is_known else None)
 
     def test_a_file_is_known_by_what_is_in_it(self):
         first, second = self.folder / "factor.npy", self.folder / "copy.npy"

@@ -174,7 +174,7 @@ class GraphTest(ModelCase):
         texts = [value("x", kind=onnx.TensorProto.STRING)]
         self.save([relu("x", "y", "same", "Identity")], inputs=texts, outputs=[value("y", kind=onnx.TensorProto.STRING)])
         on_gpu = ("compile", self.model, "-o", self.folder / "gpu", "--target", "h200")
-        self.fails(1, "input `x`: elements of type STRING are not supported on a GPU; expected a CPU target", *on_gpu)
+        self.fails(1, "m.onnx: input `x`: elements of type STRING are not supported on a GPU; expected a CPU target", *on_gpu)
         self.refused("--value x: values of type STRING are not supported", "--value", "x=a")
         self.save([relu("x", "y", "split", "StringSplit")], inputs=texts, opsets=[helper.make_opsetid("", 20)],
                   outputs=[value("y", (2, 3, None), onnx.TensorProto.STRING)])
@@ -185,11 +185,28 @@ class GraphTest(ModelCase):
         self.save([relu("x", "y")], weights=[names])
         self.refused("tensor `names`: a string with a NUL is not supported")
 
+    def test_library_kernels_are_for_cpus(self):
+        self.save([helper.make_node("TopK", ["x", "k"], ["y", "i"], name="top"), relu("x", "z")],
+                  outputs=[value("y", (2, 3)), value("i", (2, 3), onnx.TensorProto.INT64), value("z")],
+                  weights=[helper.make_tensor("k", onnx.TensorProto.INT64, [1], [3])])
+        out = self.succeeds("compile", self.model, "-o", self.folder / "both", "--target", "haswell")
+        self.assertIn("2 launches of 1 kernel and the library kernel top_k; tensors", out)
+        table = self.succeeds("explain", self.model, "--target", "haswell")
+        self.assertRegex(table, r"top_k +i64\[2,3\] +i ")
+        for command in (("compile", self.model, "-o", self.folder / "gpu"), ("tasks", self.model)):
+            self.fails(1, "m.onnx: node `TopK top`: its operator is the library kernel `top_k`, which has no version for GPUs", *command,
+                       "--target", "h200")
+        self.save([helper.make_node("TopK", ["x", "k"], ["y", ""], name="top")], outputs=[value("y", (2, 3))],
+                  weights=[helper.make_tensor("k", onnx.TensorProto.INT64, [1], [3])])
+        out = self.succeeds("compile", self.model, "-o", self.folder / "both", "--target", "haswell")
+        self.assertTrue(out.startswith("1 launch of the library kernel top_k; tensors"), out)
+
     def test_sizes_that_data_decide(self):
         self.save([relu("x", "n", "nz", "NonZero"), relu("n", "y", "same", "Identity")],
                   outputs=[value("y", (2, None), onnx.TensorProto.INT64)])
         on_gpu = ("compile", self.model, "-o", self.folder / "gpu", "--target", "h200")
         self.fails(1, "output `y`: a size that is known after the call is not supported on a GPU; expected a CPU target", *on_gpu)
+        self.assertRegex(self.succeeds("explain", self.model), r"non_zero +i64\[2,6\] +y ")
         self.compiles()
         self.out = self.folder / "none"
         self.save([relu("x", "n", "nz", "NonZero"), relu("n", "y", "on", "Neg")], outputs=[value("y", (2, None), onnx.TensorProto.INT64)])

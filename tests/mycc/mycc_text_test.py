@@ -96,7 +96,7 @@ class RunTest(TextCase):
     def test_a_call_that_cannot_be_computed_fails(self):
         library = self.compile([helper.make_node("Cast", ["x"], ["y"], to=FLOAT)], [("x", STRING, [2])], [("y", FLOAT, [2])])
         numpy.save(self.folder / "x.npy", numpy.array(["1.5", "two"]))
-        self.fails(1, "m_run: a text of a Cast is no number of its type", "run", library, "--input", f"x={self.folder / 'x.npy'}")
+        self.fails(1, "m_run: a text of a Cast is no number of its type: element 1 of its input", "run", library, "--input", f"x={self.folder / 'x.npy'}")
 
 
 class PythonTest(TextCase):
@@ -114,6 +114,28 @@ class PythonTest(TextCase):
             values, inverse, counts = numpy.unique(x, return_inverse=True, return_counts=True)
             for got, expected in ((y, values), (i, inverse.reshape(-1)), (c, counts), (t, x.astype(str))):
                 numpy.testing.assert_array_equal(got, expected)
+
+    def test_only_texts_are_taken_as_texts(self):
+        library = mycc.Library(self.compile([helper.make_node("StringConcat", ["x", "x"], ["y"])], [("x", STRING, [2])], [("y", STRING, [2])]))
+        numpy.testing.assert_array_equal(library.run(numpy.array(["a", "ü"], object)), ["aa", "üü"])
+        for x, message in (
+            (numpy.ones(2), "run: x is an array of float64; expected NumPy's array of str"),
+            (numpy.array([b"a", b"b"]), r"run: x is an array of \|S1; expected NumPy's array of str"),
+            (numpy.array(["a", None]), "x: an element is of Python's type NoneType; expected str"),
+            (numpy.array(["a", "b\0c"]), "x: an element has a NUL; expected texts without"),
+            (["a", "b"], "run: x is of Python's type list; expected an array of NumPy"),
+        ):
+            with self.assertRaisesRegex(TypeError, message):
+                library.run(x)
+        x = numpy.array(["a", "b"])
+        numpy.testing.assert_array_equal(library.run(x, out=numpy.zeros(2, numpy.uint64)), ["aa", "bb"])
+        for out in (numpy.zeros(2), numpy.array(["", ""])):
+            with self.assertRaisesRegex(TypeError, "run: `out` for y is an array of .*; expected uint64"):
+                library.run(x, out=out)
+
+    def test_a_library_without_inputs_gives_numpys_arrays(self):
+        library = mycc.Library(self.compile([helper.make_node("Constant", [], ["y"], value_strings=["a", "b"])], [], [("y", STRING, [2])]))
+        numpy.testing.assert_array_equal(library.run(), ["a", "b"])
 
     def test_threads_have_texts_of_their_own(self):
         library = mycc.Library(self.compile([helper.make_node("StringConcat", ["x", "x"], ["y"])], [("x", STRING, [50])], [("y", STRING, [50])]))

@@ -145,7 +145,7 @@ class RefusalTest(ValueCase):
         self.refused("--value s: `1e99` is no number of type f32", "--value", "s=1e99")
         choose = helper.make_node("Where", ["c", "x", "x"], ["y"])
         self.save([choose], inputs=[models.value("c", [4], BOOL), models.value("x", X.shape)])
-        self.refused("`2` is no number of type bool", "--value", "c=0,1,2,0")
+        self.refused("`2` is no value of type bool", "--value", "c=0,1,2,0")
 
 
 if __name__ == "__main__":

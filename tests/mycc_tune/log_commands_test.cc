@@ -47,7 +47,21 @@ TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {
   EXPECT_EQ(stats["statuses"]["ok"], 4);
   EXPECT_EQ(stats["keys"][0]["best_warm_seconds"], 1e-3);
   EXPECT_EQ(stats["keys"][0]["best_cold_seconds"], nullptr);
+  EXPECT_EQ(stats["keys"][0]["best_model_seconds"], nullptr);
   EXPECT_EQ(stats["keys"][1]["workload_hash"], WorkloadHashOf(65));
+}
+
+TEST_F(LogCommandsTest, StatsOfKernelsOfAModel) {
+  const std::string path = MakeLog(directory_, "model.db", 0);
+  ASSERT_TRUE(TuningLog::Open(path, OpenMode::kCreate)
+                  .value()
+                  ->Append({MakeRecord({.seconds = 2e-3, .protocol = v1::TIMING_PROTOCOL_MODEL})})
+                  .ok());
+  const json key = json::parse(Output<LogStatsArgs>(LogStatsCommand, {.log = path, .json = true}))["keys"][0];
+  EXPECT_EQ(key["ranked"], 1);
+  EXPECT_EQ(key["best_warm_seconds"], nullptr);
+  EXPECT_EQ(key["best_model_seconds"], 2e-3);
+  EXPECT_THAT(Output<LogStatsArgs>(LogStatsCommand, {.log = path}), HasSubstr("best model"));
 }
 
 TEST_F(LogCommandsTest, StatsOfAnEmptyLog) {

@@ -129,6 +129,9 @@ TEST(InputShapesTest, ShapesThatDoNotFit) {
   }
   EXPECT_EQ(InputShapes({&x}, {{"x", {2, 5}}, {"z", {1}}}).status().message(),
             "--shape z: the model has no such input; expected x");
+  EXPECT_EQ(InputShapes({&x}, {{"n", {5}}}).status().message(),
+            "--shape n: `n` is a dimension; expected the shape of each input that has it\n"
+            "  `x`: [2,n]");
   EXPECT_THAT(InputShapes({&x}, {{"x", {2, int64_t{1} << 40}}}).status().message(),
               HasSubstr("input `x`: a tensor of more than 2^40 elements"));
 }

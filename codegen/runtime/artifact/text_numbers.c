@@ -5,7 +5,7 @@
 
 #include "codegen/runtime/artifact/texts.h"
 
-enum { kMostDigits = 17, kMostBytes = 64 };
+enum { kMostDigits = 17, kMostBytes = 64, kMostProblemBytes = 96 };
 
 static double FloatAt(const struct MyccTensor* tensor, int64_t place) {
   if (tensor->dtype == kMyccF32) {
@@ -213,12 +213,21 @@ static const char* Trimmed(const char* text) {
   return copy;
 }
 
+static void SetProblemAt(int64_t place) {
+  char* problem = MyccNewText(kMostProblemBytes);
+  if (problem == 0) return;
+  snprintf(problem, kMostProblemBytes, "a text of a Cast is no number of its type: element %lld of its input",
+           (long long)place);
+  MyccSetProblem(problem);
+}
+
 void MyccReadNumbers(const int64_t* attributes, const struct MyccTensor* tensors, uint8_t* workspace) {
   (void)attributes;
   (void)workspace;
   const int64_t count = MyccElements(&tensors[0]);
   for (int64_t i = 0; i < count; ++i) {
-    if (!ReadElement(Trimmed(MyccTextAt(&tensors[0], i)), &tensors[1], i))
-      MyccSetProblem("a text of a Cast is no number of its type");
+    if (ReadElement(Trimmed(MyccTextAt(&tensors[0], i)), &tensors[1], i)) continue;
+    SetProblemAt(i);
+    return;
   }
 }
