@@ -15,21 +15,21 @@ int omp_get_num_threads();
 namespace mycc {
 namespace {
 
-constexpr int64_t kLine = 64;  // bytes
+constexpr int64_t kLineBytes = 64;  // bytes
 
-struct Work {
+struct LineWork {
   const std::vector<MemorySpan>* spans;
   void (*line)(uint8_t* line);
 };
 
 // This thread's part of each span, line by line.
-void RunMember(void* data) {
-  const Work& work = *static_cast<const Work*>(data);
+void OnOwnLines(void* data) {
+  const LineWork& work = *static_cast<const LineWork*>(data);
   const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
   for (const MemorySpan& span : *work.spans) {
-    const int64_t lines = (span.bytes + kLine - 1) / kLine;
+    const int64_t lines = (span.bytes + kLineBytes - 1) / kLineBytes;
     for (int64_t i = lines * thread / threads; i < lines * (thread + 1) / threads; ++i)
-      work.line(span.data + i * kLine);
+      work.line(span.data + i * kLineBytes);
   }
 }
 
@@ -50,8 +50,8 @@ bool HasUnorderedEviction() {
 
 void InTeam(int threads, const std::vector<MemorySpan>& spans, void (*line)(uint8_t*)) {
   if (spans.empty()) return;
-  Work work{&spans, line};
-  GOMP_parallel(RunMember, &work, static_cast<unsigned>(threads), 0);
+  LineWork work{&spans, line};
+  GOMP_parallel(OnOwnLines, &work, static_cast<unsigned>(threads), 0);
 }
 
 }  // namespace
