@@ -15,7 +15,7 @@ int omp_get_num_threads();
 namespace mycc {
 namespace {
 
-constexpr int64_t kLineBytes = 64;  // bytes
+constexpr int64_t kLineBytes = 64;
 
 struct LineWork {
   const std::vector<MemorySpan>* spans;
