@@ -83,7 +83,10 @@ class Function:
             outputs = tuple(empty(inputs, arg["shape"], arg["dtype"]) for arg in self.outputs)
         else:
             outputs = out if isinstance(out, tuple) else (out,)
-        shapes = self.run(self.name, (*inputs, *outputs), stream, self.args)[len(inputs):]
+        texts = [Texts(tensor, arg["name"]) if is_text(arg) and tensor.dtype.kind in "OU" else None for tensor, arg in zip(inputs, self.inputs)]
+        passed = [tensor if text is None else text.handles for tensor, text in zip(inputs, texts)]
+        # Outputs may have texts of inputs, so `texts` has to live until the last output is made.
+        shapes = self.run(self.name, (*passed, *outputs), stream, self.args)[len(inputs):]
         outputs = tuple(result_of(*each) for each in zip(outputs, shapes, self.outputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -97,8 +100,6 @@ class Function:
 
     def run(self, name, tensors, stream, args=()):
         """Returns the shapes of the tensors, which the call gives to outputs whose size depends on data."""
-        texts = [Texts(tensor) if is_text(arg) and tensor.dtype.kind in "OU" else None for tensor, arg in zip(tensors, args)]
-        tensors = [tensor if text is None else text.handles for tensor, text in zip(tensors, texts or [None] * len(tensors))]
         capsules = [capsule_of(tensor) for tensor in tensors]  # a capsule keeps its DLTensor alive
         views = [DLTensor.from_address(dltensor_of(capsule, b"dltensor")) for capsule in capsules]
         for view, arg in zip(views, args):
@@ -112,8 +113,11 @@ class Function:
 class Texts:
     """The addresses of the texts of an array of str, and the memory that the texts are in."""
 
-    def __init__(self, array):
-        self.texts = [ctypes.create_string_buffer(str(text).encode()) for text in array.flat]
+    def __init__(self, array, name):
+        texts = [str(text).encode() for text in array.flat]
+        if any(b"\0" in text for text in texts):
+            raise Error(f"argument `{name}` has a text with a NUL, which ends a text; expected texts without")
+        self.texts = [ctypes.create_string_buffer(text) for text in texts]
         numpy = sys.modules["numpy"]
         self.handles = numpy.array([ctypes.addressof(text) for text in self.texts], numpy.uint64).reshape(array.shape)
 

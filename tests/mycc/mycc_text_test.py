@@ -115,6 +115,13 @@ class PythonTest(TextCase):
             for got, expected in ((y, values), (i, inverse.reshape(-1)), (c, counts), (t, x.astype(str))):
                 numpy.testing.assert_array_equal(got, expected)
 
+    def test_texts_of_inputs_come_back_as_they_were(self):
+        library = mycc.Library(self.compile([helper.make_node("Transpose", ["x"], ["y"])], [("x", STRING, [2, 3])], [("y", STRING, [3, 2])]))
+        x = numpy.array([[letter * 40 for letter in row] for row in ("abc", "def")])
+        numpy.testing.assert_array_equal(library.run(x), x.T)
+        with self.assertRaisesRegex(mycc.Error, "argument `x` has a text with a NUL"):
+            library.run(numpy.array([["a\0b"] * 3] * 2))
+
     def test_threads_have_texts_of_their_own(self):
         library = mycc.Library(self.compile([helper.make_node("StringConcat", ["x", "x"], ["y"])], [("x", STRING, [50])], [("y", STRING, [50])]))
         problems = []
