@@ -26,6 +26,12 @@ bool IsDifferentiable(const TypedTensor* value) {
           value->type == kBfloat16);
 }
 
+bool HasDifferentiableElement(const TypedTensor* value) {
+  if (value == nullptr || value->elements == nullptr) return false;
+  return std::any_of(value->elements->begin(), value->elements->end(),
+                     [](const TypedTensor& element) { return IsDifferentiable(&element); });
+}
+
 // Which function is differentiated, and where: the attributes, with the input of Gradient for each variable.
 struct Differentiated {
   std::vector<std::string> xs, zs;
@@ -127,7 +133,8 @@ absl::Status CopyNodes(const NodeImport& n, Differentiated* by, std::vector<Impo
   return absl::OkStatus();
 }
 
-// The tensors that depend on one of the xs and have a gradient.
+// The tensors that depend on one of the xs and have a gradient, and the sequences with such elements: no rule
+// is for what reads those.
 std::unordered_set<std::string> DependentOn(const std::vector<std::string>& xs,
                                             const std::vector<ImportedNode>& between,
                                             const NodeWriter& writer) {
@@ -138,7 +145,8 @@ std::unordered_set<std::string> DependentOn(const std::vector<std::string>& xs,
                      [&](const std::string& name) { return dependent.count(name) > 0; }))
       continue;
     for (const std::string& output : one.node->outputs) {
-      if (!output.empty() && IsDifferentiable(writer.Find(output))) dependent.insert(output);
+      const TypedTensor* value = output.empty() ? nullptr : writer.Find(output);
+      if (IsDifferentiable(value) || HasDifferentiableElement(value)) dependent.insert(output);
     }
   }
   return dependent;
