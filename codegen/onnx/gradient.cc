@@ -3,6 +3,8 @@
 // that another Gradient can be of it.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -70,19 +72,14 @@ absl::StatusOr<Differentiated> DifferentiatedBy(const NodeImport& n, const OnnxN
 // The nodes that y is computed by from the variables, in the order of their import.
 absl::StatusOr<std::vector<ImportedNode>> NodesBetween(const NodeImport& n, const Differentiated& by) {
   const std::vector<ImportedNode>& nodes = n.around()->nodes();
-  std::unordered_map<std::string, size_t> makers;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    // Another Gradient stands behind a node that is recorded for each of its outputs.
-    for (const std::string& output : nodes[i].node->outputs) makers.emplace(output, i);
-  }
-  std::vector<bool> is_between(nodes.size());
+  std::set<size_t> places;  // of nodes between; a model may have many a Gradient of few nodes
   std::vector<std::string> open = {by.y};
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
     if (by.inputs.count(name)) continue;
-    const auto maker = makers.find(name);
-    if (maker == makers.end()) {
+    const std::optional<size_t> maker = n.around()->MakerOf(name);
+    if (!maker) {
       const TypedTensor* value = n.around()->Find(name);
       if (value == nullptr) return n.Refuse(absl::StrCat("nothing in front of it defines `", name, "`"));
       if (value->tensor == nullptr || n.ValueOf(value->tensor) != nullptr) continue;
@@ -91,14 +88,11 @@ absl::StatusOr<std::vector<ImportedNode>> NodesBetween(const NodeImport& n, cons
       return n.Refuse(absl::StrCat("`", by.y, "` depends on `", name,
                                    "`, which neither xs nor zs names; expected all variables there"));
     }
-    if (is_between[maker->second]) continue;
-    is_between[maker->second] = true;
-    for (std::string& read : ReadNames(*nodes[maker->second].node)) open.push_back(std::move(read));
+    if (!places.insert(*maker).second) continue;
+    for (std::string& read : ReadNames(*nodes[*maker].node)) open.push_back(std::move(read));
   }
   std::vector<ImportedNode> between;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (is_between[i]) between.push_back(nodes[i]);
-  }
+  for (const size_t place : places) between.push_back(nodes[place]);
   return between;
 }
 
@@ -198,7 +192,8 @@ absl::Status ImportGradient(NodeImport& n) {
   if (n.around() == nullptr) return n.NotSupported("a Gradient outside of a graph");
   MYCC_ASSIGN_OR_RETURN(Differentiated by, DifferentiatedBy(n, n.node()));
   MYCC_ASSIGN_OR_RETURN(std::vector<ImportedNode> between, NodesBetween(n, by));
-  const std::string& name = n.node().name.empty() ? by.y : n.node().name;
+  // A name of its own for each Gradient, lest it looks through the names of others for one that is free.
+  const std::string& name = n.node().outputs.empty() ? by.y : n.node().outputs[0];
   NodeWriter writer(n.around(), absl::StrCat("gradient of ", name, "/"));
   if (!by.IsInPlace()) MYCC_RETURN_IF_ERROR(CopyNodes(n, &by, &between, &writer));
   const TypedTensor* value = writer.Find(by.y);
