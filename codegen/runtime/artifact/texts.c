@@ -39,14 +39,13 @@ static void FreeTexts(struct ThreadTexts* texts) {
 
 static void EndThread(void* texts) { FreeTexts(texts); }
 
-__attribute__((destructor)) static void Unload(void) {
+__attribute__((destructor)) static void UnloadTexts(void) {
   const int64_t slot = __atomic_exchange_n(&key_slot, kUnloaded, __ATOMIC_ACQ_REL);
   if (slot > 0) pthread_key_delete((pthread_key_t)(slot - 1));
   FreeTexts(&own_texts);
 }
 
-// The slot with a key, where there can be one. Of two threads that make one at once, the later one's is
-// dropped.
+// The slot with a key, where there can be one. Two threads may make one at once: the later one's is dropped.
 static int64_t KeySlot(void) {
   int64_t slot = __atomic_load_n(&key_slot, __ATOMIC_ACQUIRE);
   pthread_key_t made;
