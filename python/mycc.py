@@ -89,7 +89,10 @@ class Function:
             for tensor, arg in zip(outputs, self.outputs):
                 if is_text(arg) and str(tensor.dtype) != "uint64":
                     raise TypeError(f"{self.name}: `out` for {arg['name']} is an array of {tensor.dtype}; expected uint64, for the addresses of texts")
-        shapes = self.run(self.name, (*inputs, *outputs), stream, self.args)[len(inputs):]
+        texts = [Texts(tensor, arg["name"]) if is_text(arg) and has_texts(tensor) else None for tensor, arg in zip(inputs, self.inputs)]
+        passed = [tensor if text is None else text.handles for tensor, text in zip(inputs, texts)]
+        # Outputs may have texts of inputs, so `texts` has to live until the last output is made.
+        shapes = self.run(self.name, (*passed, *outputs), stream, self.args)[len(inputs):]
         outputs = tuple(result_of(*each) for each in zip(outputs, shapes, self.outputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -103,8 +106,6 @@ class Function:
 
     def run(self, name, tensors, stream, args=()):
         """Returns the shapes of the tensors, which the call gives to outputs whose size depends on data."""
-        texts = [Texts(tensor, arg["name"]) if is_text(arg) and has_texts(tensor) else None for tensor, arg in zip(tensors, args)]
-        tensors = [tensor if text is None else text.handles for tensor, text in zip(tensors, texts or [None] * len(tensors))]
         capsules = [capsule_of(tensor) for tensor in tensors]  # a capsule keeps its DLTensor alive
         views = [DLTensor.from_address(dltensor_of(capsule, b"dltensor")) for capsule in capsules]
         for view, arg in zip(views, args):

@@ -47,14 +47,15 @@ int64_t ElementOf(const std::string& sequence, const std::string& name) {
 
 // How many elements of a sequence have a shape or a value.
 absl::StatusOr<int64_t> NumElements(const std::string& sequence, const OnnxOptions& options) {
-  int64_t count = 0;
-  for (const auto& [name, shape] : options.shapes) count = std::max(count, ElementOf(sequence, name) + 1);
-  for (const auto& [name, value] : options.values) count = std::max(count, ElementOf(sequence, name) + 1);
-  if (count > kMostElementsOfInput) {
-    return absl::InvalidArgumentError(absl::StrCat("--shape ", ElementName(sequence, count - 1),
+  int64_t last = -1;
+  for (const auto& [name, shape] : options.shapes) last = std::max(last, ElementOf(sequence, name));
+  for (const auto& [name, value] : options.values) last = std::max(last, ElementOf(sequence, name));
+  if (last >= kMostElementsOfInput) {
+    return absl::InvalidArgumentError(absl::StrCat("--shape ", ElementName(sequence, last),
                                                    ": the sequence has more than ", kMostElementsOfInput,
                                                    " elements; expected at most that many"));
   }
+  const int64_t count = last + 1;
   for (int64_t i = 0; i < count; ++i) {
     if (IsGiven(options, ElementName(sequence, i))) continue;
     return absl::InvalidArgumentError(absl::StrCat("--shape ", ElementName(sequence, count - 1),

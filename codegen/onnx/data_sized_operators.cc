@@ -256,8 +256,12 @@ absl::StatusOr<Suppression> SuppressionOf(const NodeImport& n) {
     if (n.Has(i) && n.In(i)->num_elements() != 1)
       return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), "; expected a number"));
     if (n.Value(i) == nullptr) continue;
+    if (i == 2) {  // often the largest i64, which no double holds
+      MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> most, n.ConstantInts(i));
+      rule.most = most[0];
+      continue;
+    }
     MYCC_ASSIGN_OR_RETURN(const std::vector<double> number, n.ConstantFloats(i));
-    if (i == 2) rule.most = static_cast<int64_t>(number[0]);
     if (i == 3) rule.overlap = number[0];
     if (i == 4) rule.score = number[0];
   }

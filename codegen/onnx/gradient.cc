@@ -3,6 +3,8 @@
 // that another Gradient can be of it.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -24,6 +26,12 @@ bool IsDifferentiable(const TypedTensor* value) {
   return value != nullptr && value->tensor != nullptr &&
          (value->type == kFloat || value->type == kDouble || value->type == kFloat16 ||
           value->type == kBfloat16);
+}
+
+bool HasDifferentiableElement(const TypedTensor* value) {
+  if (value == nullptr || value->elements == nullptr) return false;
+  return std::any_of(value->elements->begin(), value->elements->end(),
+                     [](const TypedTensor& element) { return IsDifferentiable(&element); });
 }
 
 // Which function is differentiated, and where: the attributes, with the input of Gradient for each variable.
@@ -64,19 +72,14 @@ absl::StatusOr<Differentiated> DifferentiatedBy(const NodeImport& n, const OnnxN
 // The nodes that y is computed by from the variables, in the order of their import.
 absl::StatusOr<std::vector<ImportedNode>> NodesBetween(const NodeImport& n, const Differentiated& by) {
   const std::vector<ImportedNode>& nodes = n.around()->nodes();
-  std::unordered_map<std::string, size_t> makers;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    // Another Gradient stands behind a node that is recorded for each of its outputs.
-    for (const std::string& output : nodes[i].node->outputs) makers.emplace(output, i);
-  }
-  std::vector<bool> is_between(nodes.size());
+  std::set<size_t> places;  // of nodes between; a model may have many a Gradient of few nodes
   std::vector<std::string> open = {by.y};
   while (!open.empty()) {
     const std::string name = std::move(open.back());
     open.pop_back();
     if (by.inputs.count(name)) continue;
-    const auto maker = makers.find(name);
-    if (maker == makers.end()) {
+    const std::optional<size_t> maker = n.around()->MakerOf(name);
+    if (!maker) {
       const TypedTensor* value = n.around()->Find(name);
       if (value == nullptr) return n.Refuse(absl::StrCat("nothing in front of it defines `", name, "`"));
       if (value->tensor == nullptr || n.ValueOf(value->tensor) != nullptr) continue;
@@ -85,14 +88,11 @@ absl::StatusOr<std::vector<ImportedNode>> NodesBetween(const NodeImport& n, cons
       return n.Refuse(absl::StrCat("`", by.y, "` depends on `", name,
                                    "`, which neither xs nor zs names; expected all variables there"));
     }
-    if (is_between[maker->second]) continue;
-    is_between[maker->second] = true;
-    for (std::string& read : ReadNames(*nodes[maker->second].node)) open.push_back(std::move(read));
+    if (!places.insert(*maker).second) continue;
+    for (std::string& read : ReadNames(*nodes[*maker].node)) open.push_back(std::move(read));
   }
   std::vector<ImportedNode> between;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (is_between[i]) between.push_back(nodes[i]);
-  }
+  for (const size_t place : places) between.push_back(nodes[place]);
   return between;
 }
 
@@ -127,7 +127,8 @@ absl::Status CopyNodes(const NodeImport& n, Differentiated* by, std::vector<Impo
   return absl::OkStatus();
 }
 
-// The tensors that depend on one of the xs and have a gradient.
+// The tensors that depend on one of the xs and have a gradient, and the sequences with such elements: no rule
+// is for what reads those.
 std::unordered_set<std::string> DependentOn(const std::vector<std::string>& xs,
                                             const std::vector<ImportedNode>& between,
                                             const NodeWriter& writer) {
@@ -138,7 +139,8 @@ std::unordered_set<std::string> DependentOn(const std::vector<std::string>& xs,
                      [&](const std::string& name) { return dependent.count(name) > 0; }))
       continue;
     for (const std::string& output : one.node->outputs) {
-      if (!output.empty() && IsDifferentiable(writer.Find(output))) dependent.insert(output);
+      const TypedTensor* value = output.empty() ? nullptr : writer.Find(output);
+      if (IsDifferentiable(value) || HasDifferentiableElement(value)) dependent.insert(output);
     }
   }
   return dependent;
@@ -190,7 +192,8 @@ absl::Status ImportGradient(NodeImport& n) {
   if (n.around() == nullptr) return n.NotSupported("a Gradient outside of a graph");
   MYCC_ASSIGN_OR_RETURN(Differentiated by, DifferentiatedBy(n, n.node()));
   MYCC_ASSIGN_OR_RETURN(std::vector<ImportedNode> between, NodesBetween(n, by));
-  const std::string& name = n.node().name.empty() ? by.y : n.node().name;
+  // A name of its own for each Gradient, lest it looks through the names of others for one that is free.
+  const std::string& name = n.node().outputs.empty() ? by.y : n.node().outputs[0];
   NodeWriter writer(n.around(), absl::StrCat("gradient of ", name, "/"));
   if (!by.IsInPlace()) MYCC_RETURN_IF_ERROR(CopyNodes(n, &by, &between, &writer));
   const TypedTensor* value = writer.Find(by.y);

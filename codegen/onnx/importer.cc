@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -31,8 +32,14 @@ constexpr int64_t kMostNodes = int64_t{1} << 18;  // with those of each call of 
 struct Values {
   const Values* around = nullptr;
   std::unordered_map<std::string, TypedTensor> tensors;
-  std::vector<ImportedNode> nodes;  // imported so far
-  std::deque<OnnxNode> added;       // those of them that are in no file
+  std::vector<ImportedNode> nodes;                 // imported so far
+  std::unordered_map<std::string, size_t> makers;  // in `nodes`, by output; the first one
+  std::deque<OnnxNode> added;                      // those of them that are in no file
+
+  void AddNode(const OnnxNode* node, const Opsets* opsets) {
+    for (const std::string& output : node->outputs) makers.emplace(output, nodes.size());
+    nodes.push_back({node, opsets});
+  }
 
   const TypedTensor* Find(const std::string& name) const {
     for (const Values* values = this; values != nullptr; values = values->around) {
@@ -128,11 +135,15 @@ class Importer {
     GraphAround(Importer* importer, Values* values) : importer_(importer), values_(values) {}
     const std::vector<ImportedNode>& nodes() const override { return values_->nodes; }
     const TypedTensor* Find(const std::string& name) const override { return values_->Find(name); }
+    std::optional<size_t> MakerOf(const std::string& name) const override {
+      const auto maker = values_->makers.find(name);
+      return maker == values_->makers.end() ? std::nullopt : std::optional(maker->second);
+    }
     absl::Status Add(OnnxNode node, const Opsets& opsets) override {
       return importer_->OneNode(values_->added.emplace_back(std::move(node)), opsets, values_);
     }
     void Record(OnnxNode node, const Opsets& opsets) override {
-      values_->nodes.push_back({&values_->added.emplace_back(std::move(node)), &opsets});
+      values_->AddNode(&values_->added.emplace_back(std::move(node)), &opsets);
     }
 
    private:
@@ -178,7 +189,7 @@ class Importer {
       if (!values->tensors.emplace(node.outputs[i], (*outputs)[i]).second)
         return At(node, DefinedTwice(node.outputs[i]));
     }
-    values->nodes.push_back({&node, &opsets});
+    values->AddNode(&node, &opsets);
     return absl::OkStatus();
   }
 

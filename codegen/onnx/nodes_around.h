@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class NodesAround {
   virtual ~NodesAround() = default;
   // Those that were imported so far, in that order, with those that were added.
   virtual const std::vector<ImportedNode>& nodes() const = 0;
+  // The place in nodes() of the one that makes a tensor; a Gradient stands behind a node that is recorded for
+  // each of its outputs.
+  virtual std::optional<size_t> MakerOf(const std::string& name) const = 0;
   // The value of a name; null without one.
   virtual const TypedTensor* Find(const std::string& name) const = 0;
   // Imports one more node. The opsets have to live as long as the graph.

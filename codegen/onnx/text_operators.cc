@@ -51,12 +51,23 @@ absl::Status StringNormalizer(NodeImport& n) {
   return absl::OkStatus();
 }
 
+// The bytes of the longest text that is known.
+int64_t LongestOf(const TypedTensor& tensor) {
+  size_t longest = 0;
+  if (tensor.texts != nullptr) {
+    for (const std::string& text : tensor.texts->elements) longest = std::max(longest, text.size());
+  }
+  return static_cast<int64_t>(longest);
+}
+
+// Texts that are joined to themselves again and again are twice as long each time.
 absl::Status StringConcat(NodeImport& n) {
   MYCC_RETURN_IF_ERROR(ExpectTexts(n, 0));
   MYCC_RETURN_IF_ERROR(ExpectTexts(n, 1));
   MYCC_ASSIGN_OR_RETURN(const auto shape, BroadcastOfInputs(n, 0, 1));
   MYCC_ASSIGN_OR_RETURN(const auto joined,
-                        CallOnTexts(n.g(), "concat_texts", {}, {n.Typed(0), n.Typed(1)}, {{kString, shape}}));
+                        CallOnTexts(n.g(), "concat_texts", {}, {n.Typed(0), n.Typed(1)}, {{kString, shape}},
+                                    ElementsOf(shape) * (LongestOf(n.Typed(0)) + LongestOf(n.Typed(1)))));
   n.Set(0, joined[0]);
   return absl::OkStatus();
 }

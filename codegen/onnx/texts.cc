@@ -13,7 +13,7 @@ namespace mycc::onnx {
 namespace {
 
 // Larger results are computed when the model runs.
-constexpr int64_t kMostKnownElements = int64_t{1} << 22;
+constexpr int64_t kMostKnownElements = int64_t{1} << 22, kMostKnownBytes = int64_t{1} << 26;
 
 DType TypeInGraph(int type) { return type == kString ? DType::kU64 : *StorageOf(type); }
 
@@ -59,8 +59,8 @@ absl::StatusOr<TypedTensor> TextsOf(NodeImport& n, std::vector<std::string> elem
 
 absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
     GraphBuilder& g, const std::string& function, std::vector<int64_t> attributes,
-    const std::vector<TypedTensor>& inputs,
-    const std::vector<std::pair<int, std::vector<int64_t>>>& outputs) {
+    const std::vector<TypedTensor>& inputs, const std::vector<std::pair<int, std::vector<int64_t>>>& outputs,
+    int64_t bytes) {
   LibraryCall call{function, std::move(attributes), {}};
   std::vector<NDArray> known;
   for (const TypedTensor& input : inputs) {
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
   int64_t elements = 0;
   for (const auto& [type, shape] : outputs) elements += ElementsOf(shape);
   std::vector<TypedTensor> results;
-  if (known.size() < inputs.size() || elements > kMostKnownElements) {
+  if (known.size() < inputs.size() || elements > kMostKnownElements || bytes > kMostKnownBytes) {
     const std::vector<Buffer> tensors = g.Call(function, call.attributes, call.inputs, types);
     for (size_t i = 0; i < outputs.size(); ++i) results.push_back({tensors[i], outputs[i].first});
     return results;

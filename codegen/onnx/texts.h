@@ -18,10 +18,12 @@ absl::StatusOr<TypedTensor> TextsOf(NodeImport& n, std::vector<std::string> elem
                                     std::vector<int64_t> shape);
 
 // Calls a library kernel, now where all inputs are known and the outputs are not large. The outputs are
-// strings or the numbers that their ONNX types say.
+// strings or the numbers that their ONNX types say. `bytes` is the most that outputs with longer texts than
+// the inputs have.
 absl::StatusOr<std::vector<TypedTensor>> CallOnTexts(
     GraphBuilder& g, const std::string& function, std::vector<int64_t> attributes,
-    const std::vector<TypedTensor>& inputs, const std::vector<std::pair<int, std::vector<int64_t>>>& outputs);
+    const std::vector<TypedTensor>& inputs, const std::vector<std::pair<int, std::vector<int64_t>>>& outputs,
+    int64_t bytes = 0);
 
 // Refuses input `i` unless it is a tensor of strings.
 absl::Status ExpectTexts(const NodeImport& n, size_t i);

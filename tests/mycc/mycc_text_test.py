@@ -137,6 +137,11 @@ class PythonTest(TextCase):
         library = mycc.Library(self.compile([helper.make_node("Constant", [], ["y"], value_strings=["a", "b"])], [], [("y", STRING, [2])]))
         numpy.testing.assert_array_equal(library.run(), ["a", "b"])
 
+    def test_texts_of_inputs_come_back_as_they_were(self):
+        library = mycc.Library(self.compile([helper.make_node("Transpose", ["x"], ["y"])], [("x", STRING, [2, 3])], [("y", STRING, [3, 2])]))
+        x = numpy.array([[letter * 40 for letter in row] for row in ("abc", "def")])
+        numpy.testing.assert_array_equal(library.run(x), x.T)
+
     def test_threads_have_texts_of_their_own(self):
         library = mycc.Library(self.compile([helper.make_node("StringConcat", ["x", "x"], ["y"])], [("x", STRING, [50])], [("y", STRING, [50])]))
         problems = []

@@ -100,6 +100,8 @@ TEST(InputTensorsTest, WhatIsRefused) {
   EXPECT_EQ(TensorsOf("sequence", Shapes({"x[0]", "x[2]"})),
             "--shape x[2]: nothing is said of x[1]; expected a --shape or a --value of each element");
   EXPECT_THAT(TensorsOf("sequence", Shapes({"x[9999999]"})), HasSubstr("more than 4096 elements"));
+  EXPECT_THAT(TensorsOf("sequence", Shapes({"x[9223372036854775807]"})),
+              HasSubstr("more than 4096 elements"));
   EXPECT_EQ(TensorsOf("sequence", Shapes({"x"})),
             "--shape x: the input is of type sequence; expected --shape x[0]=..., one for each element");
   // Names of another form say nothing of the elements.

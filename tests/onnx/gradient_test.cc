@@ -85,6 +85,16 @@ TEST(GradientTest, WhatDoesNotDependHasNoSlope) {
   EXPECT_EQ(SumOf((*results)[0]), 0);
 }
 
+// Without a rule for sequences the slope would be taken for zero.
+TEST(GradientTest, ThroughASequenceIsRefused) {
+  FunctionModel model;
+  model.Input({2}).Known("first", {0}).Add(NodeOf("SequenceConstruct", {"a", "a"}, {"all"}));
+  model.Add(NodeOf("SequenceAt", {"all", "first"}, {"y"})).Add(GradientNodeOf({"a"}, {"d"}, {"a"}, "y"));
+  EXPECT_THAT(
+      std::string(model.Import({"d"}).status().message()),
+      HasSubstr("differentiates node `y` (SequenceAt); Gradient has no rule for the operator SequenceAt"));
+}
+
 TEST(GradientTest, WhatIsRefused) {
   const auto message = [](FunctionModel model, const OnnxNode& gradient) {
     model.Input({2}).Input({2}).Known("ints", {1, 2}).Add(NodeOf("Mul", {"a", "b"}, {"y"}));

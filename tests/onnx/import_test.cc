@@ -48,6 +48,34 @@ absl::StatusOr<Graph> Import(const onnx_file::Model& model, const OnnxOptions& o
   return ImportOnnxBytes(model.SerializeAsString(), "folder/small.onnx", options);
 }
 
+// A text that is joined to itself forty times would have a tebibyte.
+TEST(ImportOnnxTest, LongTextsAreJoinedWhenTheModelRuns) {
+  onnx_file::Model model;
+  model.add_opset_import()->set_version(20);
+  onnx_file::Graph* graph = model.mutable_graph();
+  onnx_file::Tensor* text = graph->add_initializer();
+  text->set_name("0");
+  text->set_data_type(8);
+  text->add_string_data("x");
+  for (int i = 0; i < 40; ++i) {
+    const std::string from = std::to_string(i);
+    AddNode(graph, "StringConcat", {from, from}, std::to_string(i + 1));
+  }
+  for (const char* name : {"12", "40"}) {
+    onnx_file::Value* output = graph->add_output();
+    output->set_name(name);
+    output->mutable_type()->mutable_tensor_type()->set_elem_type(8);
+  }
+  const auto imported = Import(model);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  int joined = 0;
+  for (const Node& node : imported->nodes) {
+    const auto* call = std::get_if<LibraryCall>(&node.made_by);
+    joined += call != nullptr && call->function == "concat_texts" ? 1 : 0;
+  }
+  EXPECT_EQ(joined, 14);
+}
+
 TEST(ImportOnnxTest, KnownInputsAreConstants) {
   const auto value = [](std::vector<int64_t> shape) {
     return [shape](const OnnxInput& input) -> absl::StatusOr<NDArray> {

@@ -297,5 +297,18 @@ TEST(MovesTest, ScansWalkBackwards) {
   EXPECT_THAT(shape, ElementsAre(2, 3));
 }
 
+TEST(NonMaxSuppressionTest, TheLargestNumberOfBoxesIsNoLimit) {
+  for (const bool is_known : {true, false}) {
+    SmallModel model(11);
+    const NDArray scores = Floats({1, 1, 2}, {0.5, 1});
+    model.Known("boxes", Floats({1, 2, 4}, {0, 0, 1, 1, 2, 2, 3, 3})).Known("most", Integers({1}, {kMost}));
+    is_known ? model.Known("scores", scores) : model.Input("scores", scores);
+    model.Add(NodeOf("NonMaxSuppression", {"boxes", "scores", "most"}, {"rows"}));
+    const auto rows = model.Run("rows");
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_THAT(*rows, ElementsAre(0, 0, 1, 0, 0, 0));
+  }
+}
+
 }  // namespace
 }  // namespace mycc::onnx

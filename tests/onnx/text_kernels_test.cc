@@ -1,8 +1,11 @@
 // The kernels of texts: what they make of letters beyond ASCII, of bytes that are no UTF-8, and of numbers.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <thread>
 
@@ -177,6 +180,31 @@ TEST_F(TextKernelTest, EachThreadHasItsOwnTexts) {
     MyccForgetTexts();
   }).join();
   EXPECT_THAT(TextsOf(joined[0]), ElementsAre("onetwo"));
+}
+
+const char* text_of_another_thread = nullptr;
+
+// Runs behind the destructors of the library kernels.
+__attribute__((destructor(101))) void ReadAtTheEnd() {
+  if (text_of_another_thread != nullptr && std::strcmp(text_of_another_thread, "onetwo") != 0) _exit(1);
+}
+
+// Where a process ends, other threads may still be in calls. AddressSanitizer notices when they lose texts.
+TEST_F(TextKernelTest, OtherThreadsKeepTheirTextsWhileTheProcessEnds) {
+  const auto end = [&] {
+    std::promise<const char*> made;
+    std::thread([&] {
+      const NDArray a = Texts({"one"}), b = Texts({"two"});
+      const auto joined = CallKernel("concat_texts", {}, {a, b}, {{DType::kU64, {1}}});
+      const char* text = nullptr;
+      std::memcpy(&text, joined[0].bytes.data(), sizeof text);
+      made.set_value(text);
+      for (;;) pause();
+    }).detach();
+    text_of_another_thread = made.get_future().get();
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The memory of the texts that a call makes. Each thread has blocks of its own, as it has an error text: they
-// are used again by the thread's next call, and freed when the thread ends or the library is unloaded.
+// are used again by the thread's next call, and freed when the thread ends. Unloading the library frees those
+// of its own thread alone, because it looks the same as the end of the process, where other threads may still
+// be in calls. There is no lock and no list, so a fork leaves nothing half done.
 #include "codegen/runtime/artifact/texts.h"
 
 #include <pthread.h>
@@ -14,69 +16,55 @@ struct Block {
 };
 
 struct ThreadTexts {
-  struct ThreadTexts *next, **link;  // in the list of all threads
   struct Block* last;
   const char* problem;
+  int ends;  // whether the key knows this thread
 };
 
-static _Thread_local struct ThreadTexts* own_texts;
+static _Thread_local struct ThreadTexts own_texts;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ThreadTexts* all_texts;
-static pthread_key_t key;  // its destructor runs when a thread ends
-static enum { kNoKey, kHasKey, kUnloaded } key_state;
+// The number of a key, whose destructor runs when a thread ends, plus one. Accessed atomically. Without a
+// key, which a process has few of, the texts of threads that end stay.
+static int64_t key_slot;
+enum { kNoKey = 0, kUnloaded = -1 };
 
-static void FreeBlocks(struct Block* block) {
-  while (block != NULL) {
+static void FreeTexts(struct ThreadTexts* texts) {
+  for (struct Block* block = texts->last; block != NULL;) {
     struct Block* previous = block->previous;
     free(block);
     block = previous;
   }
+  *texts = (struct ThreadTexts){0};
 }
 
-// REQUIRES: the lock.
-static void FreeTexts(struct ThreadTexts* texts) {
-  *texts->link = texts->next;
-  if (texts->next != NULL) texts->next->link = texts->link;
-  FreeBlocks(texts->last);
-  free(texts);
+static void EndThread(void* texts) { FreeTexts(texts); }
+
+__attribute__((destructor)) static void UnloadTexts(void) {
+  const int64_t slot = __atomic_exchange_n(&key_slot, kUnloaded, __ATOMIC_ACQ_REL);
+  if (slot > 0) pthread_key_delete((pthread_key_t)(slot - 1));
+  FreeTexts(&own_texts);
 }
 
-static void EndThread(void* texts) {
-  pthread_mutex_lock(&lock);
-  FreeTexts(texts);
-  pthread_mutex_unlock(&lock);
-  own_texts = NULL;
+// The slot with a key, where there can be one. Two threads may make one at once: the later one's is dropped.
+static int64_t KeySlot(void) {
+  int64_t slot = __atomic_load_n(&key_slot, __ATOMIC_ACQUIRE);
+  pthread_key_t made;
+  if (slot != kNoKey || pthread_key_create(&made, EndThread) != 0) return slot;
+  const int64_t made_slot = (int64_t)made + 1;
+  if (__atomic_compare_exchange_n(&key_slot, &slot, made_slot, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return made_slot;
+  pthread_key_delete(made);
+  return slot;
 }
 
-__attribute__((destructor)) static void FreeAllTexts(void) {
-  pthread_mutex_lock(&lock);
-  if (key_state == kHasKey) pthread_key_delete(key);
-  key_state = kUnloaded;
-  while (all_texts != NULL) FreeTexts(all_texts);
-  own_texts = NULL;
-  pthread_mutex_unlock(&lock);
-}
-
-// Without a key, which a process has few of, the texts live until the library is unloaded.
-static struct ThreadTexts* OwnTexts(void) {
-  if (own_texts != NULL) return own_texts;
-  struct ThreadTexts* texts = calloc(1, sizeof *texts);
-  if (texts == NULL) return NULL;
-  pthread_mutex_lock(&lock);
-  if (key_state == kNoKey && pthread_key_create(&key, EndThread) == 0) key_state = kHasKey;
-  texts->next = all_texts;
-  texts->link = &all_texts;
-  if (all_texts != NULL) all_texts->link = &texts->next;
-  all_texts = texts;
-  if (key_state == kHasKey) pthread_setspecific(key, texts);
-  pthread_mutex_unlock(&lock);
-  return own_texts = texts;
+static void FreeAtEnd(struct ThreadTexts* texts) {
+  if (texts->ends) return;
+  const int64_t slot = KeySlot();
+  texts->ends = slot > 0 && pthread_setspecific((pthread_key_t)(slot - 1), texts) == 0;
 }
 
 char* MyccNewText(int64_t bytes) {
-  struct ThreadTexts* texts = OwnTexts();
-  if (texts == NULL) return NULL;
+  struct ThreadTexts* texts = &own_texts;
   struct Block* block = texts->last;
   if (block == NULL || block->bytes - block->used < bytes) {
     const int64_t twice = block == NULL ? kSmallestBlock : 2 * block->bytes;
@@ -88,6 +76,7 @@ char* MyccNewText(int64_t bytes) {
     }
     *larger = (struct Block){block, capacity, 0};
     texts->last = block = larger;
+    FreeAtEnd(texts);
   }
   char* text = (char*)(block + 1) + block->used;
   block->used += bytes;
@@ -96,24 +85,23 @@ char* MyccNewText(int64_t bytes) {
 
 // The last block is the largest, and stays.
 void MyccForgetTexts(void) {
-  struct ThreadTexts* texts = own_texts;
-  if (texts == NULL) return;
+  struct ThreadTexts* texts = &own_texts;
   texts->problem = NULL;
-  if (texts->last == NULL) return;
-  FreeBlocks(texts->last->previous);
-  texts->last->previous = NULL;
-  texts->last->used = 0;
+  struct Block* last = texts->last;
+  if (last == NULL) return;
+  struct ThreadTexts others = {last->previous, NULL, 0};
+  FreeTexts(&others);
+  last->previous = NULL;
+  last->used = 0;
 }
 
 void MyccSetProblem(const char* problem) {
-  struct ThreadTexts* texts = OwnTexts();
-  if (texts != NULL && texts->problem == NULL) texts->problem = problem;
+  if (own_texts.problem == NULL) own_texts.problem = problem;
 }
 
 const char* MyccTakeProblem(void) {
-  if (own_texts == NULL) return NULL;
-  const char* problem = own_texts->problem;
-  own_texts->problem = NULL;
+  const char* problem = own_texts.problem;
+  own_texts.problem = NULL;
   return problem;
 }
 
