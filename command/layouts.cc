@@ -58,10 +58,10 @@ double SumOfPredicted(const std::vector<Workload>& kernels, const Target& target
   return sum;
 }
 
-absl::StatusOr<LaidOutModel> LayOutAs(ImageLayout images, const std::string& layout, const Graph& imported,
+absl::StatusOr<LaidOutModel> LayOutAs(ImageLayout images, const std::string& layout, Graph prepared,
                                       const Target& target, GraphOptions options) {
   options.images = images;
-  MYCC_ASSIGN_OR_RETURN(Graph graph, OptimizeGraph(imported, target, options));
+  MYCC_ASSIGN_OR_RETURN(Graph graph, LayOutGraph(std::move(prepared), target, options));
   ModelProgram program = MakeProgram(graph);
   return LaidOutModel{layout, std::move(graph), std::move(program)};
 }
@@ -71,14 +71,18 @@ absl::StatusOr<LaidOutModel> LayOutAs(ImageLayout images, const std::string& lay
 bool IsLayoutAlternative(const std::string& name) { return absl::StartsWith(name, kPrefix); }
 std::string LayoutOf(const std::string& name) { return std::string(absl::StripPrefix(name, kPrefix)); }
 
-absl::StatusOr<std::vector<LaidOutModel>> LayOut(const Graph& imported, const Target& target,
+absl::StatusOr<std::vector<LaidOutModel>> LayOut(Graph imported, const Target& target,
                                                  const GraphOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(Graph prepared, PrepareGraph(std::move(imported), target, options));
+  const bool may_differ = target.kind == TargetKind::kCpu && HasImages(prepared, target);
+  Graph copy;
+  if (may_differ) copy = prepared;
   std::vector<LaidOutModel> models(1);
-  MYCC_ASSIGN_OR_RETURN(models[0],
-                        LayOutAs(ImageLayout::kChannelsLast, "channels_last", imported, target, options));
-  if (target.kind != TargetKind::kCpu) return models;
+  MYCC_ASSIGN_OR_RETURN(
+      models[0], LayOutAs(ImageLayout::kChannelsLast, "channels_last", std::move(prepared), target, options));
+  if (!may_differ) return models;
   MYCC_ASSIGN_OR_RETURN(LaidOutModel planes,
-                        LayOutAs(ImageLayout::kPlanes, "planes", imported, target, options));
+                        LayOutAs(ImageLayout::kPlanes, "planes", std::move(copy), target, options));
   std::vector<Workload> of_last = Missing(models[0].program, KernelsOf(planes.program));
   std::vector<Workload> of_planes = Missing(planes.program, KernelsOf(models[0].program));
   if (of_last.empty() || of_planes.empty()) return models;

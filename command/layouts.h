@@ -23,7 +23,7 @@ struct LaidOutModel {
 
 // The model in each of its layouts, the preferred one first; a single one where the layouts are the same. The
 // program of the preferred one has the other among its alternatives where that may be faster.
-absl::StatusOr<std::vector<LaidOutModel>> LayOut(const Graph& imported, const Target& target,
+absl::StatusOr<std::vector<LaidOutModel>> LayOut(Graph imported, const Target& target,
                                                  const GraphOptions& options);
 
 // The names of alternatives that are layouts: "layout:planes", of the layout "planes".

@@ -111,9 +111,9 @@ absl::StatusOr<std::vector<LaidOutModel>> ReadLaidOut(const ModelSource& source,
   for (const std::string& shape : source.shapes) MYCC_RETURN_IF_ERROR(AddShape(shape, &options));
   for (const std::string& value : source.values) MYCC_RETURN_IF_ERROR(AddValue(value, &options));
   MYCC_ASSIGN_OR_RETURN(const GraphOptions passes, PassesFor(source.dtype));
-  const absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
+  absl::StatusOr<Graph> graph = ImportOnnx(source.file, options);
   if (!graph.ok()) return Listed(graph.status());
-  MYCC_ASSIGN_OR_RETURN(std::vector<LaidOutModel> models, LayOut(*graph, target, passes));
+  MYCC_ASSIGN_OR_RETURN(std::vector<LaidOutModel> models, LayOut(*std::move(graph), target, passes));
   if (target.kind != TargetKind::kCuda) return models;
   // Nothing is tuned for a library that cannot be written.
   if (const absl::Status status = CheckForGpu(models[0].program); !status.ok())

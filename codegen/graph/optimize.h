@@ -26,6 +26,14 @@ struct GraphOptions {
 // Runs all passes that the options ask for. An error is one of the compiler's own: a pass broke the graph.
 absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const GraphOptions& options = {});
 
+// The same in two steps, for several layouts of one graph: the passes before the layout of images is chosen,
+// and that choice with the passes behind it.
+absl::StatusOr<Graph> PrepareGraph(Graph graph, const Target& target, const GraphOptions& options);
+absl::StatusOr<Graph> LayOutGraph(Graph prepared, const Target& target, const GraphOptions& options);
+
+// Whether the layout of images makes a difference.
+bool HasImages(const Graph& prepared, const Target& target);
+
 // "graph.NAME" of each pass, in the order in which they run.
 std::vector<std::string> GraphPassNames();
 

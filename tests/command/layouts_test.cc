@@ -64,7 +64,6 @@ TEST(LayoutsTest, WideImagesOfFewChannelsArePredictedToBeFasterInPlanes) {
 TEST(LayoutsTest, ManyChannelsStandLast) {
   const std::vector<LaidOutModel> models = LaidOut(Images(64, 32));
   EXPECT_EQ(models[0].layout, "channels_last");
-  if (models.size() == 2) ExpectDifference(models);
 }
 
 TEST(LayoutsTest, AModelWithoutImagesHasOne) {

@@ -169,6 +169,10 @@ class ChannelsLastChooser {
 
 }  // namespace
 
+bool CanStandLast(const Graph& graph, const Target& target) {
+  return !ChannelsLastChooser(graph, target).Run().empty();
+}
+
 Graph ChooseChannelsLast(Graph graph, const Target& target) {
   const Permutations chosen = ChannelsLastChooser(graph, target).Run();
   return PermuteTensors(std::move(graph), chosen);
