@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "codegen/runtime/artifact/artifact.h"
+#include "codegen/runtime/artifact/parallel.h"
 
 int omp_get_num_threads(void);
 int omp_get_thread_num(void);
@@ -109,4 +110,19 @@ void __wrap_GOMP_parallel(Region* region, void* data, unsigned threads, unsigned
   if (team->size > 1) StartRound(team, region, data);
   region(data);
   if (team->size > 1) AwaitOthers(team);
+}
+
+struct SharedWork {
+  MyccWork* work;
+  void* data;
+};
+
+static void RunWork(void* data) {
+  const struct SharedWork* shared = data;
+  shared->work(shared->data, omp_get_thread_num(), omp_get_num_threads());
+}
+
+void MyccInParallel(MyccWork* work, void* data) {
+  struct SharedWork shared = {work, data};
+  __wrap_GOMP_parallel(RunWork, &shared, 0, 0);
 }
