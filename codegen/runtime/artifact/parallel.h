@@ -19,7 +19,7 @@ struct MyccBarrier {
   int64_t arrived __attribute__((aligned(64)));
   int64_t round __attribute__((aligned(64)));
 };
-// Returns when all `threads` have called it. What they wrote before is visible to all after.
+// Returns when all `threads` have called it. All of them see then whatever one has written before its call.
 void MyccAwaitAll(struct MyccBarrier* barrier, int64_t threads);
 
 #ifdef __cplusplus

@@ -68,28 +68,36 @@ static int64_t DivideUp(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 static int64_t RowGroups(const struct MyccRecurrence* r) { return DivideUp(r->batch, kMyccRowsAtOnce); }
 
-// About the nanoseconds of a call: panels of weights are read and multiplied, and threads wait.
+// About the nanoseconds of a call: panels of weights are read and multiplied, elements activated, and threads
+// wait for each other. Waits take less than half of this if nothing else runs.
 static double CostOf(const struct MyccRecurrence* r, struct Division division, int64_t element_bytes) {
-  enum { kCacheOfThread = 600 << 10 };
+  enum { kCacheOfCore = 1 << 20 };
   const double vectors = (double)(r->gates * r->hidden * kMyccPanel * element_bytes) / 64;  // of a panel
   const int64_t panels = DivideUp(r->padded / kMyccPanel, division.columns);
   const int64_t groups = DivideUp(RowGroups(r), division.rows);
-  const double bytes = 64 * vectors * (double)panels;
-  // A row's vectors come from the cache of the core, or from that of all cores; groups of rows compute.
-  const double read = bytes > kCacheOfThread ? 0.75 : 0.4, multiplied = r->batch > 1 ? 0.6 : 0.1;
-  const double group = (multiplied > read ? multiplied : read) + (double)(groups - 1) * multiplied;
+  const int64_t rows = r->batch < groups * kMyccRowsAtOnce ? r->batch : groups * kMyccRowsAtOnce;
+  // The first group of rows reads the weights, the others have them in the nearest cache.
+  const double read = 64 * vectors * (double)panels > kCacheOfCore ? 0.65 : 0.35;
+  const double multiplied = rows > 1 ? 0.65 : 0.2;
+  const double products = (read > multiplied ? read : multiplied) + (double)(groups - 1) * multiplied;
+  const double activated = 10 * (double)(rows * (r->gates + 1) * element_bytes / 4);
   const int64_t waits = division.columns == 1 ? 0 : r->cell == kMyccGru && r->bias == 0 ? 2 : 1;
-  const double step = vectors * (double)panels * group + 300 * (double)waits;
+  const double step =
+      (double)panels * (vectors * products + activated) + (double)(waits * (500 + 100 * division.columns));
   return step * (double)(r->steps * DivideUp(r->directions, division.directions));
 }
 
+// The best division. Of two that cost the same, it is the one whose cores read the weights of fewer
+// directions.
 static struct Division Divide(const struct MyccRecurrence* r, int64_t threads, int64_t element_bytes) {
   struct Division best = {1, 1, 1};
   double least = CostOf(r, best, element_bytes);
-  for (int64_t directions = 1; directions <= r->directions; ++directions) {
-    for (int64_t rows = 1; rows <= RowGroups(r) && rows * directions <= threads; ++rows) {
-      const int64_t rest = threads / (directions * rows), panels = r->padded / kMyccPanel;
-      for (int64_t columns = 1; columns <= (rest < panels ? rest : panels); ++columns) {
+  const int64_t groups = RowGroups(r), panels = r->padded / kMyccPanel;
+  for (int64_t directions = r->directions; directions > 0; --directions) {
+    const int64_t of_direction = threads / directions;
+    for (int64_t rows = of_direction < groups ? of_direction : groups; rows > 0; rows /= 2) {
+      const int64_t of_row = of_direction / rows;
+      for (int64_t columns = of_row < panels ? of_row : panels; columns > 0; columns /= 2) {
         const struct Division division = {directions, rows, columns};
         const double cost = CostOf(r, division, element_bytes);
         if (cost < least) best = division, least = cost;
@@ -97,6 +105,13 @@ static struct Division Divide(const struct MyccRecurrence* r, int64_t threads, i
     }
   }
   return best;
+}
+
+// Whether a team of a few threads would gain more than it takes to start one.
+static int IsWorthATeam(const struct MyccRecurrence* r, int64_t element_bytes) {
+  enum { kThreads = 8, kStart = 2000 };
+  const double alone = CostOf(r, (struct Division){1, 1, 1}, element_bytes);
+  return alone - CostOf(r, Divide(r, kThreads, element_bytes), element_bytes) > kStart;
 }
 
 struct Work {
@@ -161,7 +176,6 @@ int64_t MyccRecurrentWorkspace(const int64_t* attributes, const struct MyccTenso
 
 void MyccRecurrentWith(enum MyccRecurrentSet set, const int64_t* attributes, const struct MyccTensor* tensors,
                        uint8_t* workspace) {
-  enum { kFewNanoseconds = 8000 };  // not worth a team
   struct MyccRecurrence r = ReadCall(attributes, tensors);
   const int64_t element_bytes = tensors[0].element_bytes, bytes = StateBytes(&r, element_bytes);
   const uint64_t alignment = _Alignof(struct MyccBarrier);
@@ -177,10 +191,10 @@ void MyccRecurrentWith(enum MyccRecurrentSet set, const int64_t* attributes, con
     Start(&r, d, r.start_h, element_bytes, h + d * 2 * bytes);
     Start(&r, d, r.start_c, element_bytes, c + d * bytes);
   }
-  if (CostOf(&r, (struct Division){1, 1, 1}, element_bytes) < kFewNanoseconds) {
-    RunThread(&work, 0, 1);
-  } else {
+  if (IsWorthATeam(&r, element_bytes)) {
     MyccInParallel(RunThread, &work);
+  } else {
+    RunThread(&work, 0, 1);
   }
   for (int64_t d = 0; d < r.directions; ++d) {
     Finish(&r, d, h + (d * 2 + r.steps % 2) * bytes, element_bytes, r.last_h);

@@ -1,5 +1,5 @@
-// What the parts of the recurrent kernel share: recurrent.c plans a call, recurrent_sets.c runs a thread's
-// part of it with each instruction set.
+// The types that the parts of the recurrent kernel share: recurrent.c divides a call among threads,
+// recurrent_sets.c runs a thread's part of it with one of the instruction sets.
 #pragma once
 
 #include <string.h>
@@ -27,7 +27,7 @@ struct MyccRecurrence {
   void *h, *c, *reset, *gate_sums;
 };
 
-// What one thread computes: its rows and columns of some directions. `sharers` threads share the rows, and
+// The part of one thread: its rows and columns of some directions. `sharers` threads share the rows, and
 // wait for each other.
 struct MyccRecurrentPart {
   int64_t first_direction, last_direction;  // the first that is not its own any more, and so the others

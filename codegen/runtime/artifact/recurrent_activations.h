@@ -16,7 +16,8 @@ TARGET static inline void FOR_SET(SplitExp)(const FOR_SET(Floats) * at, FOR_SET(
   *power = (FOR_SET(Floats))(((FOR_SET(Ints))rounded << 23) + 0x3F800000);
   *rest =
       r +
-      r * r * (0.5F + r * (1 / 6.0F + r * (1 / 24.0F + r * (1 / 120.0F + r * (1 / 720.0F + r / 5040.0F)))));
+      r * r *
+          (0.5F + r * (1 / 6.0F + r * (1 / 24.0F + r * (1 / 120.0F + r * (1 / 720.0F + r * (1 / 5040.0F))))));
 }
 
 TARGET static inline void FOR_SET(Limit)(FOR_SET(Floats) * x, float most) {

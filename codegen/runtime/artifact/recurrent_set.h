@@ -5,7 +5,7 @@
 #define NAMED(name) FOR_SET(name##F32)
 #define MATH(name) name##f
 #include "codegen/runtime/artifact/recurrent_products.h"
-// Cells multiply.
+// The cells use the products.
 #include "codegen/runtime/artifact/recurrent_cells.h"
 #undef Real
 #undef NAMED
@@ -15,7 +15,7 @@
 #define NAMED(name) FOR_SET(name##F64)
 #define MATH(name) name
 #include "codegen/runtime/artifact/recurrent_products.h"
-// Cells multiply.
+// The cells use the products.
 #include "codegen/runtime/artifact/recurrent_cells.h"
 #undef Real
 #undef NAMED
