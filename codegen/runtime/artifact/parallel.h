@@ -14,7 +14,7 @@ typedef void MyccWork(void* data, int64_t thread, int64_t threads);
 // artifact the team is OpenMP's (team.c); inside mycc it is the caller alone (one_thread.c).
 void MyccInParallel(MyccWork* work, void* data);
 
-// Where some threads of a team wait for each other. All zero at first.
+// A point at which some threads of a team wait for each other. All zero at first.
 struct MyccBarrier {
   int64_t arrived __attribute__((aligned(64)));
   int64_t round __attribute__((aligned(64)));
