@@ -17,7 +17,8 @@ void MyccInParallel(MyccWork* work, void* data);
 // A point at which some threads of a team wait for each other. All zero at first.
 struct MyccBarrier {
   int64_t arrived __attribute__((aligned(64)));
-  int64_t round __attribute__((aligned(64)));
+  uint32_t round __attribute__((aligned(64)));
+  uint32_t asleep;
 };
 // Returns when all `threads` have called it. All of them see then whatever one has written before its call.
 void MyccAwaitAll(struct MyccBarrier* barrier, int64_t threads);

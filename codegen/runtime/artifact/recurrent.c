@@ -87,8 +87,7 @@ static double CostOf(const struct MyccRecurrence* r, struct Division division, i
   return step * (double)(r->steps * DivideUp(r->directions, division.directions));
 }
 
-// The best division. Of two that cost the same, it is the one whose cores read the weights of fewer
-// directions.
+// The division that costs the least; among equals, the one whose cores read the weights of fewer directions.
 static struct Division Divide(const struct MyccRecurrence* r, int64_t threads, int64_t element_bytes) {
   struct Division best = {1, 1, 1};
   double least = CostOf(r, best, element_bytes);
