@@ -25,6 +25,7 @@ struct LibraryKernel {
   MyccLibraryKernel* run;
   MyccWorkspaceFunction* workspace_bytes;  // null: none
   bool makes_texts = false;
+  bool parallel = false;
 };
 
 constexpr LibraryKernel kKernels[] = {
@@ -40,7 +41,7 @@ constexpr LibraryKernel kKernels[] = {
     {"normalize_texts", "MyccNormalizeTexts", MyccNormalizeTexts, nullptr, true},
     {"print_numbers", "MyccPrintNumbers", MyccPrintNumbers, nullptr, true},
     {"read_numbers", "MyccReadNumbers", MyccReadNumbers, nullptr},
-    {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace},
+    {"recurrent", "MyccRecurrent", MyccRecurrent, MyccRecurrentWorkspace, false, true},
     {"scatter_elements", "MyccScatterElements", MyccScatterElements, nullptr},
     {"scatter_nd", "MyccScatterND", MyccScatterND, nullptr},
     {"split_texts", "MyccSplitTexts", MyccSplitTexts, nullptr, true},
@@ -70,6 +71,11 @@ std::string LibraryKernelSymbol(const std::string& function) {
 bool MakesTexts(const std::string& function) {
   const LibraryKernel* kernel = Find(function);
   return kernel != nullptr && kernel->makes_texts;
+}
+
+bool RunsInParallel(const std::string& function) {
+  const LibraryKernel* kernel = Find(function);
+  return kernel != nullptr && kernel->parallel;
 }
 
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs) {

@@ -18,6 +18,8 @@ namespace mycc {
 std::string LibraryKernelSymbol(const std::string& function);
 // Whether a function makes handles of texts. They are addresses of this process, and so never constants.
 bool MakesTexts(const std::string& function);
+// Whether a function's work is divided among a team of threads.
+bool RunsInParallel(const std::string& function);
 // Bytes of workspace that a call needs.
 int64_t LibraryWorkspaceBytes(const LibraryCall& call, const std::vector<Buffer>& outputs);
 

@@ -5,16 +5,17 @@
 #include <cmath>
 
 #include "codegen/runtime/artifact/library_kernels.h"
+#include "codegen/runtime/artifact/recurrent.h"
 #include "tests/onnx/kernel_calls.h"
 
 namespace mycc {
 namespace {
 
-constexpr int64_t kSteps = 5, kBatch = 4;
+constexpr int64_t kSteps = 5;
 
 // A call, and the same numbers by name.
 struct RecurrentCase {
-  int64_t cell, directions, hidden, flags;
+  int64_t cell, directions, batch, hidden, flags;
   double clip = 0;
   int64_t gates() const { return cell == kMyccRnn ? 1 : cell == kMyccGru ? 3 : 4; }
   std::vector<int64_t> attributes;
@@ -46,7 +47,7 @@ class SequenceReference {
   SequenceReference(const RecurrentCase& k, int64_t direction, int64_t row)
       : k_(k), d_(direction), row_(row), h(k.hidden), c(k.hidden) {
     for (int64_t j = 0; j < k.hidden; ++j) {
-      const int64_t at = (d_ * kBatch + row) * k.hidden + j;
+      const int64_t at = (d_ * k.batch + row) * k.hidden + j;
       if (k.flags & kMyccHasH) h[j] = k.h.Get(at).f;
       if (k.flags & kMyccHasC) c[j] = k.c.Get(at).f;
     }
@@ -67,7 +68,8 @@ class SequenceReference {
 
  private:
   double Input(int64_t gate, int64_t j) const {
-    return k_.products.Get((((t_ * kBatch + row_) * k_.directions + d_) * k_.gates() + gate) * k_.hidden + j)
+    return k_.products
+        .Get((((t_ * k_.batch + row_) * k_.directions + d_) * k_.gates() + gate) * k_.hidden + j)
         .f;
   }
   double Product(const std::vector<double>& from, int64_t gate, int64_t j) const {
@@ -137,16 +139,16 @@ NDArray Panels(const NDArray& weights) {
 }
 
 RecurrentCase MakeCase(DType dtype, int64_t cell, int64_t directions, int64_t hidden, int64_t flags,
-                       double clip, int64_t first_activation) {
+                       double clip, int64_t first_activation, int64_t batch = 4) {
   std::mt19937_64 random(static_cast<uint64_t>(cell * 1000 + flags * 7 + hidden));
-  RecurrentCase k{cell, directions, hidden, flags, clip, {}, {}, {}, {}, {}, {}, {}, {}};
-  k.products = RandomArray(dtype, {kSteps, kBatch, directions, k.gates(), hidden}, 1, &random);
+  RecurrentCase k{cell, directions, batch, hidden, flags, clip, {}, {}, {}, {}, {}, {}, {}, {}};
+  k.products = RandomArray(dtype, {kSteps, k.batch, directions, k.gates(), hidden}, 1, &random);
   k.weights = RandomArray(dtype, {directions, k.gates(), hidden, hidden}, 0.3, &random);
-  k.lengths = NDArray::Zeros(DType::kI32, {kBatch});
-  const int64_t lengths[kBatch] = {3, 0, INT32_MAX, INT32_MIN};  // the last two are outside
-  for (int64_t i = 0; i < kBatch; ++i) k.lengths.Set(i, Scalar{0, lengths[i]});
-  k.h = RandomArray(dtype, {directions, kBatch, hidden}, 1, &random);
-  k.c = RandomArray(dtype, {directions, kBatch, hidden}, 1, &random);
+  k.lengths = NDArray::Zeros(DType::kI32, {k.batch});
+  const int64_t lengths[] = {3, 0, INT32_MAX, INT32_MIN};  // the last two are outside
+  for (int64_t i = 0; i < batch; ++i) k.lengths.Set(i, Scalar{0, lengths[i % 4]});
+  k.h = RandomArray(dtype, {directions, k.batch, hidden}, 1, &random);
+  k.c = RandomArray(dtype, {directions, k.batch, hidden}, 1, &random);
   k.peepholes = RandomArray(dtype, {directions, 3, hidden}, 1, &random);
   k.bias = RandomArray(dtype, {directions, hidden}, 1, &random);
   k.attributes = {cell, flags, std::bit_cast<int64_t>(clip)};
@@ -159,20 +161,26 @@ RecurrentCase MakeCase(DType dtype, int64_t cell, int64_t directions, int64_t hi
   return k;
 }
 
-void CheckCase(DType dtype, const RecurrentCase& k) {
-  std::vector<NDArray> inputs = {k.products, Panels(k.weights)};
-  if (k.flags & kMyccHasLengths) inputs.push_back(k.lengths);
-  if (k.flags & kMyccHasH) inputs.push_back(k.h);
-  if (k.flags & kMyccHasC) inputs.push_back(k.c);
-  if (k.flags & kMyccHasPeepholes) inputs.push_back(k.peepholes);
-  if (k.flags & kMyccHasBias) inputs.push_back(k.bias);
-  const std::vector<int64_t> state = {k.directions, kBatch, k.hidden};
-  Outputs outputs = {{dtype, {kSteps, k.directions, kBatch, k.hidden}}, {dtype, state}};
-  if (k.cell == kMyccLstm) outputs.emplace_back(dtype, state);
-  const std::vector<NDArray> got = CallKernel("recurrent", k.attributes, inputs, outputs);
+// A call of one instruction set.
+std::vector<NDArray> CallWith(MyccRecurrentSet set, const std::vector<int64_t>& attributes,
+                              std::vector<NDArray> inputs, const Outputs& outputs) {
+  std::vector<NDArray> results;
+  for (const auto& [dtype, shape] : outputs) results.push_back(NDArray::Zeros(dtype, shape));
+  std::vector<MyccTensor> tensors;
+  for (std::vector<NDArray>* arrays : {&inputs, &results}) {
+    for (NDArray& array : *arrays)
+      tensors.push_back({array.bytes.data(), static_cast<int64_t>(array.dtype), DTypeBytes(array.dtype),
+                         static_cast<int64_t>(array.shape.size()), array.shape.data()});
+  }
+  std::vector<uint64_t> workspace(MyccRecurrentWorkspace(attributes.data(), tensors.data()) / 8 + 1);
+  MyccRecurrentWith(set, attributes.data(), tensors.data(), reinterpret_cast<uint8_t*>(workspace.data()));
+  return results;
+}
+
+void CheckResults(DType dtype, const RecurrentCase& k, const std::vector<NDArray>& got) {
   const double tolerance = dtype == DType::kF64 ? 1e-12 : 2e-5;
-  for (int64_t row = 0; row < k.directions * kBatch; ++row) {
-    const int64_t d = row / kBatch, b = row % kBatch;
+  for (int64_t row = 0; row < k.directions * k.batch; ++row) {
+    const int64_t d = row / k.batch, b = row % k.batch;
     const int64_t given = k.flags & kMyccHasLengths ? k.lengths.Get(b).i : kSteps;
     const int64_t length = std::min(std::max<int64_t>(given, 0), kSteps);
     const bool is_reversed = d == 1 || (k.flags & kMyccFirstReversed);
@@ -181,7 +189,7 @@ void CheckCase(DType dtype, const RecurrentCase& k) {
       const int64_t t = is_reversed && number < length ? length - 1 - number : number;
       if (number < length) reference.Step(t);
       for (int64_t j = 0; j < k.hidden; ++j) {
-        const int64_t at = ((t * k.directions + d) * kBatch + b) * k.hidden + j;
+        const int64_t at = ((t * k.directions + d) * k.batch + b) * k.hidden + j;
         ASSERT_NEAR(got[0].Get(at).f, number < length ? reference.h[j] : 0, tolerance)
             << "cell " << k.cell << " flags " << k.flags << " step " << t << " row " << row;
       }
@@ -191,6 +199,21 @@ void CheckCase(DType dtype, const RecurrentCase& k) {
       if (k.cell == kMyccLstm) ASSERT_NEAR(got[2].Get(row * k.hidden + j).f, reference.c[j], tolerance);
     }
   }
+}
+
+void CheckCase(DType dtype, const RecurrentCase& k) {
+  std::vector<NDArray> inputs = {k.products, Panels(k.weights)};
+  if (k.flags & kMyccHasLengths) inputs.push_back(k.lengths);
+  if (k.flags & kMyccHasH) inputs.push_back(k.h);
+  if (k.flags & kMyccHasC) inputs.push_back(k.c);
+  if (k.flags & kMyccHasPeepholes) inputs.push_back(k.peepholes);
+  if (k.flags & kMyccHasBias) inputs.push_back(k.bias);
+  const std::vector<int64_t> state = {k.directions, k.batch, k.hidden};
+  Outputs outputs = {{dtype, {kSteps, k.directions, k.batch, k.hidden}}, {dtype, state}};
+  if (k.cell == kMyccLstm) outputs.emplace_back(dtype, state);
+  CheckResults(dtype, k, CallKernel("recurrent", k.attributes, inputs, outputs));
+  for (int set = kMyccRecurrentBase; set < MyccBestRecurrentSet(); ++set)
+    CheckResults(dtype, k, CallWith(static_cast<MyccRecurrentSet>(set), k.attributes, inputs, outputs));
 }
 
 TEST(RecurrentKernelTest, CellsWithEveryOption) {
@@ -207,6 +230,19 @@ TEST(RecurrentKernelTest, CellsWithEveryOption) {
           CheckCase(dtype, MakeCase(dtype, kMyccLstm, directions, hidden, full, 0, -1));
           CheckCase(dtype, MakeCase(dtype, kMyccLstm, directions, hidden, full | kMyccInputForget, 0, -1));
         }
+      }
+    }
+  }
+}
+
+// One row, or a few that are left over, are multiplied in other ways than four.
+TEST(RecurrentKernelTest, BatchesOfEverySize) {
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    for (int64_t batch : {1, 2, 3, 5, 7, 8}) {
+      for (int64_t hidden : {3, 34, 64}) {
+        CheckCase(dtype, MakeCase(dtype, kMyccRnn, 1, hidden, 0, 0, -1, batch));
+        CheckCase(dtype, MakeCase(dtype, kMyccGru, 2, hidden, kMyccHasH, 0, -1, batch));
+        CheckCase(dtype, MakeCase(dtype, kMyccLstm, 1, hidden, kMyccHasLengths, 0, -1, batch));
       }
     }
   }
@@ -232,7 +268,7 @@ TEST(RecurrentKernelTest, ActivationsOfSmallAndLargeNumbers) {
     // The first step: later ones multiply the NaN.
     const NDArray y =
         CallKernel("recurrent", k.attributes, {k.products, Panels(k.weights)},
-                   {{DType::kF32, {kSteps, 1, kBatch, hidden}}, {DType::kF32, {1, kBatch, hidden}}})[0];
+                   {{DType::kF32, {kSteps, 1, k.batch, hidden}}, {DType::kF32, {1, k.batch, hidden}}})[0];
     for (int64_t j = 0; j < hidden; ++j) {
       const double expected = ActivationAt(k, 0, 0, static_cast<float>(numbers[j])), got = y.Get(j).f;
       if (std::isnan(expected)) {

@@ -1,46 +1,36 @@
-// The cells of recurrent.c for one type: included with Real, NAMED (which makes names of the type's own) and
-// MATH (which makes those of libm) defined.
+// A thread's part of the recurrence for one type and one instruction set. Besides the macros of
+// recurrent_set.h, recurrent_products.h is included before.
 
-typedef Real NAMED(Vector) __attribute__((vector_size(32), aligned(4), may_alias));
-
-// A row's recurrent products, `count` panels of a gate or more: to[j] = sum over k of h[k] * w[k, j].
-#define MYCC_PRODUCT(name, attributes)                                                             \
-  attributes static void NAMED(name)(const Real* h, const Real* w, int64_t hidden, int64_t panels, \
-                                     Real* to) {                                                   \
-    enum { kLanes = 32 / sizeof(Real), kBlock = 4 * kLanes };                                      \
-    for (int64_t panel = 0; panel < panels; ++panel, w += hidden * kMyccPanel, to += kMyccPanel) { \
-      for (int64_t j = 0; j < kMyccPanel; j += kBlock) {                                           \
-        NAMED(Vector) s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};                                      \
-        for (int64_t k = 0; k < hidden; ++k) {                                                     \
-          const NAMED(Vector)* row = (const NAMED(Vector)*)(w + k * kMyccPanel + j);               \
-          s0 += h[k] * row[0], s1 += h[k] * row[1], s2 += h[k] * row[2], s3 += h[k] * row[3];      \
-        }                                                                                          \
-        NAMED(Vector)* block = (NAMED(Vector)*)(to + j);                                           \
-        block[0] = s0, block[1] = s1, block[2] = s2, block[3] = s3;                                \
-      }                                                                                            \
-    }                                                                                              \
-  }
-MYCC_PRODUCT(ProductBase, )
-MYCC_PRODUCT(ProductFma, __attribute__((target("avx2,fma"))))
-#undef MYCC_PRODUCT
-
-// The state of a call in one direction.
-struct NAMED(State) {
-  const struct Recurrence* r;
-  int64_t direction;
-  const Real* weights;  // of the direction
-  Real *h, *c;          // [batch, hidden]
-  Real* reset;          // [batch, hidden]: a GRU's hidden state times its reset gate
-  Real* gates;          // [batch, gates, padded]
-  void (*product)(const Real* h, const Real* w, int64_t hidden, int64_t panels, Real* to);
+// A thread's place: one step of one direction.
+struct NAMED(Place) {
+  const struct MyccRecurrence* r;
+  const struct MyccRecurrentPart* part;
+  int64_t direction, number;  // the sequences' `number`th step
+  const Real* h;              // [batch, padded], before the step
+  Real *next_h, *c, *reset;   // [batch, padded]
+  Real* gates;                // [batch, gates, padded]
 };
+
+// One row of a place, from the thread's first column.
+struct NAMED(Row) {
+  const Real *x, *h, *peepholes, *bias;  // x[gates, hidden]; no peepholes or bias are NULL
+  Real *next_h, *c, *reset, *gates;
+  int64_t columns, real_columns;  // with and without those that pad the last panel
+  const struct NAMED(Place) * place;
+};
+
+// The steps of a sequence.
+static inline int64_t NAMED(LengthOf)(const struct MyccRecurrence* r, int64_t row) {
+  if (r->lengths == 0 || r->lengths[row] > r->steps) return r->steps;
+  return r->lengths[row] < 0 ? 0 : r->lengths[row];
+}
 
 // x[j] = function(x[j]), clipped before where it is a gate. (ONNX does not say whether an LSTM's cell state
 // is clipped as well; ONNX Runtime leaves it.)
-static void NAMED(Activate)(const struct NAMED(State) * s, int which, Real* x) {
+TARGET static void NAMED(Activate)(const struct NAMED(Place) * s, int which, int64_t n, Real* x) {
   const int64_t* activation = s->r->activations + 9 * s->direction + 3 * which;
-  const Real a = (Real)DoubleOf(activation[1]), b = (Real)DoubleOf(activation[2]), clip = (Real)s->r->clip;
-  const int64_t n = s->r->hidden;
+  const Real a = (Real)MyccDoubleOf(activation[1]), b = (Real)MyccDoubleOf(activation[2]);
+  const Real clip = (Real)s->r->clip;
   for (int64_t j = 0; clip > 0 && which < 2 && j < n; ++j)
     x[j] = x[j] > clip ? clip : x[j] < -clip ? -clip : x[j];
 #define MYCC_FOR_EACH(value)                      \
@@ -62,120 +52,171 @@ static void NAMED(Activate)(const struct NAMED(State) * s, int which, Real* x) {
 #undef MYCC_FOR_EACH
 }
 
-// The recurrent products of some gates of a row, from `from`.
-static void NAMED(Multiply)(const struct NAMED(State) * s, const Real* from, int64_t gate, int64_t count,
-                            Real* gates) {
-  const struct Recurrence* r = s->r;
-  s->product(from, s->weights + gate * r->hidden * r->padded, r->hidden, count * (r->padded / kMyccPanel),
-             gates + gate * r->padded);
-}
-
-static void NAMED(Add)(int64_t n, const Real* from, Real* to) {
-  for (int64_t j = 0; j < n; ++j) to[j] += from[j];
-}
-
-static void NAMED(AddProduct)(int64_t n, const Real* a, const Real* b, Real* to) {
-  for (int64_t j = 0; j < n; ++j) to[j] += a[j] * b[j];
-}
-
-static void NAMED(RnnStep)(const struct NAMED(State) * s, const Real* x, int64_t row) {
-  const int64_t n = s->r->hidden;
-  Real *h = s->h + row * n, *gates = s->gates + row * s->r->padded;
-  NAMED(Multiply)(s, h, 0, 1, gates);
-  NAMED(Add)(n, x, gates);
-  NAMED(Activate)(s, 0, gates);
-  memcpy(h, gates, (size_t)n * sizeof(Real));
-}
-
-// The gates are z, r and h.
-static void NAMED(GruStep)(const struct NAMED(State) * s, const Real* x, int64_t row) {
-  const struct Recurrence* r = s->r;
-  const int64_t n = r->hidden;
-  Real *h = s->h + row * n, *reset = s->reset + row * n, *z = s->gates + row * 3 * r->padded;
-  Real *gate_r = z + r->padded, *fresh = gate_r + r->padded;
-  const int is_linear_first = r->bias != 0;
-  NAMED(Multiply)(s, h, 0, is_linear_first ? 3 : 2, z);
-  NAMED(Add)(n, x, z);
-  NAMED(Add)(n, x + n, gate_r);
-  NAMED(Activate)(s, 0, z);
-  NAMED(Activate)(s, 0, gate_r);
-  if (is_linear_first) {
-    NAMED(Add)(n, (const Real*)r->bias + s->direction * n, fresh);
-    for (int64_t j = 0; j < n; ++j) fresh[j] *= gate_r[j];
-  } else {
-    for (int64_t j = 0; j < n; ++j) reset[j] = gate_r[j] * h[j];
-    NAMED(Multiply)(s, reset, 2, 1, z);
+// The recurrent products of some gates. A panel of weights is read for all rows before the next one.
+TARGET static void NAMED(Multiply)(const struct NAMED(Place) * s, const Real* from, int64_t first_gate,
+                                   int64_t last_gate) {
+  const struct MyccRecurrence* r = s->r;
+  const struct MyccRecurrentPart* part = s->part;
+  const Real* weights = (const Real*)r->weights + s->direction * r->gates * r->padded * r->hidden;
+  for (int64_t gate = first_gate; gate < last_gate; ++gate) {
+    for (int64_t column = part->first_column; column < part->last_column; column += kMyccPanel) {
+      const Real* w = weights + (gate * r->padded + column) * r->hidden;
+      for (int64_t row = part->first_row; row < part->last_row; row += kMyccRowsAtOnce) {
+        int64_t count = part->last_row - row < kMyccRowsAtOnce ? part->last_row - row : kMyccRowsAtOnce;
+        int runs = 0;
+        for (int64_t i = 0; i < count; ++i) runs |= s->number < NAMED(LengthOf)(r, row + i);
+        if (!runs) continue;
+        NAMED(Rows)
+        (count, from + row * r->padded, r->padded, w, r->hidden,
+         s->gates + (row * r->gates + gate) * r->padded + column, r->gates * r->padded);
+      }
+    }
   }
-  NAMED(Add)(n, x + 2 * n, fresh);
-  NAMED(Activate)(s, 1, fresh);
-  for (int64_t j = 0; j < n; ++j) h[j] = (1 - z[j]) * fresh[j] + z[j] * h[j];
+}
+
+// Sums of elements, and of products. `n` may be no multiple of a vector.
+TARGET static void NAMED(Add)(int64_t n, const Real* from, Real* to) {
+  int64_t j = 0;
+  for (; j + NAMED(kLanes) <= n; j += NAMED(kLanes))
+    *(NAMED(Vector)*)(to + j) += *(const NAMED(Vector)*)(from + j);
+  for (; j < n; ++j) to[j] += from[j];
+}
+
+TARGET static void NAMED(AddProduct)(int64_t n, const Real* a, const Real* b, Real* to) {
+  int64_t j = 0;
+  for (; j + NAMED(kLanes) <= n; j += NAMED(kLanes))
+    *(NAMED(Vector)*)(to + j) += *(const NAMED(Vector)*)(a + j) * *(const NAMED(Vector)*)(b + j);
+  for (; j < n; ++j) to[j] += a[j] * b[j];
+}
+
+// Whole vectors: rows of the state are padded.
+#define MYCC_VECTORS(row, j) for (int64_t j = 0; j < (row)->columns; j += NAMED(kLanes))
+#define MYCC_AT(pointer, j) (*(NAMED(Vector)*)((pointer) + j))
+#define MYCC_READ(pointer, j) (*(const NAMED(Vector)*)((pointer) + j))
+
+TARGET static void NAMED(RnnRow)(const struct NAMED(Row) * row) {
+  NAMED(Add)(row->real_columns, row->x, row->gates);
+  NAMED(Activate)(row->place, 0, row->columns, row->gates);
+  memcpy(row->next_h, row->gates, (size_t)row->columns * sizeof(Real));
+}
+
+// The gates are z, r and h; z and r come first.
+TARGET static void NAMED(GruGates)(const struct NAMED(Row) * row) {
+  const struct MyccRecurrence* r = row->place->r;
+  Real *z = row->gates, *gate_r = z + r->padded;
+  NAMED(Add)(row->real_columns, row->x, z);
+  NAMED(Add)(row->real_columns, row->x + r->hidden, gate_r);
+  NAMED(Activate)(row->place, 0, row->columns, z);
+  NAMED(Activate)(row->place, 0, row->columns, gate_r);
+  if (row->bias == 0)
+    MYCC_VECTORS(row, j) MYCC_AT(row->reset, j) = MYCC_READ(gate_r, j) * MYCC_READ(row->h, j);
+}
+
+TARGET static void NAMED(GruState)(const struct NAMED(Row) * row) {
+  const struct MyccRecurrence* r = row->place->r;
+  Real *z = row->gates, *gate_r = z + r->padded, *fresh = gate_r + r->padded;
+  if (row->bias != 0) {
+    NAMED(Add)(row->real_columns, row->bias, fresh);
+    MYCC_VECTORS(row, j) MYCC_AT(fresh, j) *= MYCC_READ(gate_r, j);
+  }
+  NAMED(Add)(row->real_columns, row->x + 2 * r->hidden, fresh);
+  NAMED(Activate)(row->place, 1, row->columns, fresh);
+  MYCC_VECTORS(row, j) {
+    const NAMED(Vector) kept = MYCC_READ(z, j);
+    MYCC_AT(row->next_h, j) = ((Real)1 - kept) * MYCC_READ(fresh, j) + kept * MYCC_READ(row->h, j);
+  }
 }
 
 // The gates are i, o, f and c, and so the peepholes.
-static void NAMED(LstmStep)(const struct NAMED(State) * s, const Real* x, int64_t row) {
-  const struct Recurrence* r = s->r;
-  const int64_t n = r->hidden;
-  Real *h = s->h + row * n, *c = s->c + row * n, *i = s->gates + row * 4 * r->padded;
-  Real *o = i + r->padded, *f = o + r->padded, *fresh = f + r->padded;
-  const Real* peepholes = r->peepholes == 0 ? 0 : (const Real*)r->peepholes + s->direction * 3 * n;
-  NAMED(Multiply)(s, h, 0, 4, i);
-  for (int64_t gate = 0; gate < 4; ++gate) NAMED(Add)(n, x + gate * n, i + gate * r->padded);
-  if (peepholes != 0) NAMED(AddProduct)(n, peepholes, c, i);
-  if (peepholes != 0) NAMED(AddProduct)(n, peepholes + 2 * n, c, f);
-  NAMED(Activate)(s, 0, i);
+TARGET static void NAMED(LstmRow)(const struct NAMED(Row) * row) {
+  const struct MyccRecurrence* r = row->place->r;
+  const int64_t n = row->columns, real = row->real_columns;
+  Real *i = row->gates, *o = i + r->padded, *f = o + r->padded, *fresh = f + r->padded;
+  for (int64_t gate = 0; gate < 4; ++gate) NAMED(Add)(real, row->x + gate * r->hidden, i + gate * r->padded);
+  if (row->peepholes != 0) NAMED(AddProduct)(real, row->peepholes, row->c, i);
+  if (row->peepholes != 0) NAMED(AddProduct)(real, row->peepholes + 2 * r->hidden, row->c, f);
+  NAMED(Activate)(row->place, 0, n, i);
   if (r->flags & kMyccInputForget) {
-    for (int64_t j = 0; j < n; ++j) f[j] = 1 - i[j];
+    MYCC_VECTORS(row, j) MYCC_AT(f, j) = (Real)1 - MYCC_READ(i, j);
   } else {
-    NAMED(Activate)(s, 0, f);
+    NAMED(Activate)(row->place, 0, n, f);
   }
-  NAMED(Activate)(s, 1, fresh);
-  for (int64_t j = 0; j < n; ++j) c[j] = f[j] * c[j] + i[j] * fresh[j];
-  if (peepholes != 0) NAMED(AddProduct)(n, peepholes + n, c, o);
-  NAMED(Activate)(s, 0, o);
-  memcpy(h, c, (size_t)n * sizeof(Real));
-  NAMED(Activate)(s, 2, h);
-  for (int64_t j = 0; j < n; ++j) h[j] *= o[j];
+  NAMED(Activate)(row->place, 1, n, fresh);
+  MYCC_VECTORS(row, j)
+  MYCC_AT(row->c, j) = MYCC_READ(f, j) * MYCC_READ(row->c, j) + MYCC_READ(i, j) * MYCC_READ(fresh, j);
+  if (row->peepholes != 0) NAMED(AddProduct)(real, row->peepholes + r->hidden, row->c, o);
+  NAMED(Activate)(row->place, 0, n, o);
+  memcpy(row->next_h, row->c, (size_t)n * sizeof(Real));
+  NAMED(Activate)(row->place, 2, n, row->next_h);
+  MYCC_VECTORS(row, j) MYCC_AT(row->next_h, j) *= MYCC_READ(o, j);
 }
+#undef MYCC_VECTORS
+#undef MYCC_AT
+#undef MYCC_READ
 
-// One step of one sequence, its `number`th; a reversed one begins with its last element.
-static void NAMED(Step)(const struct NAMED(State) * s, int64_t row, int64_t number) {
-  const struct Recurrence* r = s->r;
-  const int64_t n = r->hidden, length = LengthOf(r, row);
-  const int is_reversed = s->direction == 1 || (r->flags & kMyccFirstReversed);
-  const int64_t t = is_reversed && number < length ? length - 1 - number : number;
-  Real* y = (Real*)r->y + ((t * r->directions + s->direction) * r->batch + row) * n;
-  if (number >= length) {
-    memset(y, 0, (size_t)n * sizeof(Real));
-    return;
-  }
-  const Real* x =
-      (const Real*)r->products + ((t * r->batch + row) * r->directions + s->direction) * r->gates * n;
-  if (r->cell == kMyccRnn) NAMED(RnnStep)(s, x, row);
-  if (r->cell == kMyccGru) NAMED(GruStep)(s, x, row);
-  if (r->cell == kMyccLstm) NAMED(LstmStep)(s, x, row);
-  memcpy(y, s->h + row * n, (size_t)n * sizeof(Real));
-}
+typedef void NAMED(RowFunction)(const struct NAMED(Row) * row);
 
-static void NAMED(Start)(const void* from, int64_t direction, int64_t count, Real* state) {
-  if (from == 0) {
-    memset(state, 0, (size_t)count * sizeof(Real));
-  } else {
-    memcpy(state, (const Real*)from + direction * count, (size_t)count * sizeof(Real));
-  }
-}
-
-static void NAMED(Run)(const struct Recurrence* r, Real* workspace) {
-  const int64_t count = r->batch * r->hidden;
-  for (int64_t direction = 0; direction < r->directions; ++direction) {
-    struct NAMED(State) s = {r, direction, 0, 0, 0, 0, 0, HasFma() ? NAMED(ProductFma) : NAMED(ProductBase)};
-    s.weights = (const Real*)r->weights + direction * r->gates * r->hidden * r->padded;
-    s.h = workspace, s.c = s.h + count, s.reset = s.c + count, s.gates = s.reset + count;
-    NAMED(Start)(r->h, direction, count, s.h);
-    NAMED(Start)(r->c, direction, count, s.c);
-    for (int64_t number = 0; number < r->steps; ++number) {
-      for (int64_t row = 0; row < r->batch; ++row) NAMED(Step)(&s, row, number);
+// Calls a function for each row that has not ended. A row's last function also writes the row's part of y.
+TARGET static void NAMED(ForRows)(const struct NAMED(Place) * s, NAMED(RowFunction) * function, int is_last) {
+  const struct MyccRecurrence* r = s->r;
+  const int64_t column = s->part->first_column, n = r->hidden, d = s->direction;
+  struct NAMED(Row) row = {.columns = s->part->last_column - column, .place = s};
+  row.real_columns = row.columns < n - column ? row.columns : n - column;
+  if (r->peepholes != 0) row.peepholes = (const Real*)r->peepholes + d * 3 * n + column;
+  if (r->bias != 0) row.bias = (const Real*)r->bias + d * n + column;
+  const int is_reversed = d == 1 || (r->flags & kMyccFirstReversed);
+  for (int64_t b = s->part->first_row; b < s->part->last_row; ++b) {
+    const int64_t length = NAMED(LengthOf)(r, b), state = b * r->padded + column;
+    const int64_t t = is_reversed && s->number < length ? length - 1 - s->number : s->number;
+    Real* y = (Real*)r->y + ((t * r->directions + d) * r->batch + b) * n + column;
+    row.h = s->h + state, row.next_h = s->next_h + state;
+    if (s->number >= length) {
+      if (!is_last) continue;
+      memcpy(row.next_h, row.h, (size_t)row.columns * sizeof(Real));
+      memset(y, 0, (size_t)row.real_columns * sizeof(Real));
+      continue;
     }
-    memcpy((Real*)r->last_h + direction * count, s.h, (size_t)count * sizeof(Real));
-    if (r->last_c != 0) memcpy((Real*)r->last_c + direction * count, s.c, (size_t)count * sizeof(Real));
+    row.x = (const Real*)r->products + ((t * r->batch + b) * r->directions + d) * r->gates * n + column;
+    row.c = s->c + state, row.reset = s->reset + state;
+    row.gates = s->gates + b * r->gates * r->padded + column;
+    function(&row);
+    if (is_last) memcpy(y, row.next_h, (size_t)row.real_columns * sizeof(Real));
+  }
+}
+
+static void NAMED(Await)(const struct MyccRecurrentPart* part) {
+  if (part->sharers > 1) MyccAwaitAll(part->barrier, part->sharers);
+}
+
+TARGET static void NAMED(Step)(const struct NAMED(Place) * s) {
+  if (s->r->cell == kMyccGru) {
+    const int is_linear_first = s->r->bias != 0;
+    NAMED(Multiply)(s, s->h, 0, is_linear_first ? 3 : 2);
+    NAMED(ForRows)(s, NAMED(GruGates), 0);
+    if (!is_linear_first) {
+      NAMED(Await)(s->part);
+      NAMED(Multiply)(s, s->reset, 2, 3);
+    }
+    NAMED(ForRows)(s, NAMED(GruState), 1);
+  } else {
+    NAMED(Multiply)(s, s->h, 0, s->r->gates);
+    NAMED(ForRows)(s, s->r->cell == kMyccRnn ? NAMED(RnnRow) : NAMED(LstmRow), 1);
+  }
+  NAMED(Await)(s->part);
+}
+
+TARGET void NAMED(MyccRecurrent)(const struct MyccRecurrence* r, const struct MyccRecurrentPart* part) {
+  const int64_t rows = r->batch * r->padded;
+  for (int64_t direction = part->first_direction; direction < part->last_direction; ++direction) {
+    Real* h = (Real*)r->h + direction * 2 * rows;
+    struct NAMED(Place) s = {.r = r, .part = part, .direction = direction};
+    s.c = (Real*)r->c + direction * rows;
+    s.reset = (Real*)r->reset + direction * rows;
+    s.gates = (Real*)r->gate_sums + direction * rows * r->gates;
+    for (; s.number < r->steps; ++s.number) {
+      s.h = h + s.number % 2 * rows;
+      s.next_h = h + (s.number + 1) % 2 * rows;
+      NAMED(Step)(&s);
+    }
   }
 }

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "codegen/runtime/artifact/artifact.h"
+#include "codegen/runtime/artifact/parallel.h"
 
 int omp_get_num_threads(void);
 int omp_get_thread_num(void);
@@ -29,6 +30,7 @@ struct Team {
   void* data;
   uint32_t round;
   uint32_t asleep;  // threads that wait for the next round asleep
+  uint32_t waits;   // whether thread 0 waits for the others asleep
   // The others write this: the number of threads that have not finished the round.
   int32_t running __attribute__((aligned(kLine)));
 };
@@ -59,15 +61,24 @@ static void AwaitRound(struct Team* team, uint32_t last) {
   __atomic_fetch_sub(&team->asleep, 1, __ATOMIC_RELAXED);
 }
 
-// The others finish soon after thread 0, unless they were taken off their core.
+// The others finish soon after thread 0, unless they were taken off their core. Then it gives them its own:
+// a thread that only yields stays ready to run, and takes turns with other processes.
 static void AwaitOthers(struct Team* team) {
-  for (int spins = 0; __atomic_load_n(&team->running, __ATOMIC_ACQUIRE) > 0; ++spins) {
-    if (spins < kSpins) {
-      Pause();
-    } else {
-      syscall(SYS_sched_yield);
-    }
+  for (int spins = 0; spins < kSpins; ++spins) {
+    if (__atomic_load_n(&team->running, __ATOMIC_ACQUIRE) == 0) return;
+    Pause();
   }
+  __atomic_store_n(&team->waits, 1, __ATOMIC_SEQ_CST);
+  for (int32_t left; (left = __atomic_load_n(&team->running, __ATOMIC_SEQ_CST)) > 0;)
+    syscall(SYS_futex, &team->running, FUTEX_WAIT_PRIVATE, left, NULL, NULL, 0);
+  __atomic_store_n(&team->waits, 0, __ATOMIC_RELAXED);
+}
+
+// The team outlives this, even after the last thread has finished: all return before it ends.
+static void FinishRound(struct Team* team) {
+  if (__atomic_sub_fetch(&team->running, 1, __ATOMIC_SEQ_CST) == 0 &&
+      __atomic_load_n(&team->waits, __ATOMIC_SEQ_CST))
+    syscall(SYS_futex, &team->running, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void Serve(struct Team* team) {
@@ -76,7 +87,7 @@ static void Serve(struct Team* team) {
     Region* region = team->region;
     if (region == NULL) return;
     region(team->data);
-    __atomic_fetch_sub(&team->running, 1, __ATOMIC_RELEASE);
+    FinishRound(team);
   }
 }
 
@@ -109,4 +120,19 @@ void __wrap_GOMP_parallel(Region* region, void* data, unsigned threads, unsigned
   if (team->size > 1) StartRound(team, region, data);
   region(data);
   if (team->size > 1) AwaitOthers(team);
+}
+
+struct SharedWork {
+  MyccWork* work;
+  void* data;
+};
+
+static void RunWork(void* data) {
+  const struct SharedWork* shared = data;
+  shared->work(shared->data, omp_get_thread_num(), omp_get_num_threads());
+}
+
+void MyccInParallel(MyccWork* work, void* data) {
+  struct SharedWork shared = {work, data};
+  __wrap_GOMP_parallel(RunWork, &shared, 0, 0);
 }
