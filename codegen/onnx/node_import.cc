@@ -115,7 +115,8 @@ void NodeImport::SetSized(size_t i, const Buffer& tensor, int type,
   const std::string& name = node_.name.empty() ? node_.outputs[0] : node_.name;
   DataSize size{std::move(extents), absl::StrCat("node `", name, "` (", node_.op, ")"),
                 std::string(NotKnown(deciding).message())};
-  Set(i, TypedTensor{tensor, type, nullptr, nullptr, nullptr, std::make_shared<const DataSize>(std::move(size))});
+  Set(i, TypedTensor{tensor, type, nullptr, nullptr, nullptr,
+                     std::make_shared<const DataSize>(std::move(size))});
 }
 
 absl::StatusOr<int64_t> NodeImport::Axis(int64_t axis, int64_t rank) const {

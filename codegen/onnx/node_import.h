@@ -29,8 +29,8 @@ struct TypedTensor {
   int type = kUndefined;
   std::shared_ptr<const std::vector<TypedTensor>> elements = nullptr;  // of a sequence
   Buffer shaped_by = nullptr;  // of an element that is not there: its shape depends on this tensor's value
-  std::shared_ptr<const Texts> texts = nullptr;                        // of strings that are known
-  std::shared_ptr<const DataSize> size = nullptr;                      // null: the tensor's shape
+  std::shared_ptr<const Texts> texts = nullptr;    // of strings that are known
+  std::shared_ptr<const DataSize> size = nullptr;  // null: the tensor's shape
 
   bool IsThere() const { return tensor != nullptr || elements != nullptr; }
   // Strings: the tensor holds their handles (library_kernels.h) as u64.

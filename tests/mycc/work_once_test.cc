@@ -58,7 +58,8 @@ class WorkOnceTest : public ::testing::TestWithParam<const char*> {
     v1::MeasureResult* result = record.mutable_result();
     result->set_status(v1::MEASURE_STATUS_OK);
     result->mutable_verification()->set_passed(true);
-    result->mutable_timing()->set_protocol(ProtocolFor(target_, v1::TIMING_PROTOCOL_UNSPECIFIED, KernelUse::kAlone));
+    result->mutable_timing()->set_protocol(
+        ProtocolFor(target_, v1::TIMING_PROTOCOL_UNSPECIFIED, KernelUse::kAlone));
     result->mutable_timing()->set_timer_version(1);
     result->mutable_timing()->set_seconds(1e-3);
     result->set_code_digest(CodeDigestOf(CompileKernel(gemm_, target_, trace).value(), target_).value());
