@@ -242,8 +242,9 @@ void CheckFourier(int64_t n, int64_t length, bool is_inverse, bool is_one_sided,
     }
     if (is_inverse) sum /= static_cast<double>(length);
     ASSERT_NEAR(y.Get(row * results).f, sum.real(), 1e-9) << n << " " << length << " element " << row;
-    if (results == 2)
+    if (results == 2) {
       ASSERT_NEAR(y.Get(row * 2 + 1).f, sum.imag(), 1e-9) << n << " " << length << " element " << row;
+    }
   }
 }
 

@@ -196,7 +196,9 @@ void CheckResults(DType dtype, const RecurrentCase& k, const std::vector<NDArray
     }
     for (int64_t j = 0; j < k.hidden; ++j) {
       ASSERT_NEAR(got[1].Get(row * k.hidden + j).f, reference.h[j], tolerance);
-      if (k.cell == kMyccLstm) ASSERT_NEAR(got[2].Get(row * k.hidden + j).f, reference.c[j], tolerance);
+      if (k.cell == kMyccLstm) {
+        ASSERT_NEAR(got[2].Get(row * k.hidden + j).f, reference.c[j], tolerance);
+      }
     }
   }
 }
