@@ -8,7 +8,7 @@
 
 namespace mycc {
 
-// Where a kernel is used: called by itself, or as one of a model's.
+// A kernel is called by itself, or is one of the kernels of a model.
 enum class KernelUse { kAlone, kInModel };
 
 // The protocol that was asked for, or the usual one of the target: cold caches on a GPU, where a kernel's

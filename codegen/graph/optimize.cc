@@ -89,8 +89,6 @@ absl::StatusOr<Graph> LayOutGraph(Graph prepared, const Target& target, const Gr
   return RunPasses(kLayingOut, std::move(prepared), target, options);
 }
 
-bool HasImages(const Graph& prepared, const Target& target) { return CanStandLast(prepared, target); }
-
 absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const GraphOptions& options) {
   MYCC_ASSIGN_OR_RETURN(graph, PrepareGraph(std::move(graph), target, options));
   return LayOutGraph(std::move(graph), target, options);

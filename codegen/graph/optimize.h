@@ -31,7 +31,7 @@ absl::StatusOr<Graph> OptimizeGraph(Graph graph, const Target& target, const Gra
 absl::StatusOr<Graph> PrepareGraph(Graph graph, const Target& target, const GraphOptions& options);
 absl::StatusOr<Graph> LayOutGraph(Graph prepared, const Target& target, const GraphOptions& options);
 
-// Whether the layout of images makes a difference.
+// Whether there are images whose channels would stand last (passes/channels_last.cc).
 bool HasImages(const Graph& prepared, const Target& target);
 
 // "graph.NAME" of each pass, in the order in which they run.

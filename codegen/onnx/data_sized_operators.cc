@@ -1,5 +1,6 @@
 // Operators whose outputs have a size that depends on data: NonZero, Compress, Unique and NonMaxSuppression.
-// Where what decides the size is constant, the shape is known, and the result is constant or made of slices.
+// A size that constants decide is known when the model is compiled. The result is then constant, or made of
+// slices.
 // Otherwise a library kernel computes it, in a tensor that has room for the most; nothing computes on with
 // it.
 #include "codegen/onnx/data_sized_operators.h"

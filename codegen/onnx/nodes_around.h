@@ -24,7 +24,7 @@ struct ImportedNode {
 class NodesAround {
  public:
   virtual ~NodesAround() = default;
-  // Those that were imported so far, in that order, with those that were added.
+  // The nodes imported and added so far, in that order.
   virtual const std::vector<ImportedNode>& nodes() const = 0;
   // The place in nodes() of the one that makes a tensor; a Gradient stands behind a node that is recorded for
   // each of its outputs.

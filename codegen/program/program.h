@@ -43,7 +43,8 @@ struct ModelProgram {
   std::vector<KernelLaunch> launches;  // in the order of execution
   int64_t arena_bytes = 0;             // the peak
   int64_t tensor_bytes = 0;            // the sum of all tensors in the arena
-  // The same whatever was chosen. Those of the most work come first; they add a third to the tasks at most.
+  // The same whatever was chosen. A layout comes last, after the cuts that it would replace. The cuts of the
+  // most work come first; they add a third to the tasks at most.
   std::vector<Alternative> alternatives;
 };
 

@@ -189,7 +189,8 @@ __attribute__((destructor(101))) void ReadAtTheEnd() {
   if (text_of_another_thread != nullptr && std::strcmp(text_of_another_thread, "onetwo") != 0) _exit(1);
 }
 
-// Where a process ends, other threads may still be in calls. AddressSanitizer notices when they lose texts.
+// Threads may still be in calls when their process ends. They must keep their texts, which AddressSanitizer
+// watches.
 TEST_F(TextKernelTest, OtherThreadsKeepTheirTextsWhileTheProcessEnds) {
   const auto end = [&] {
     std::promise<const char*> made;

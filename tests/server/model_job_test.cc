@@ -92,6 +92,11 @@ TEST(ModelJobTest, LatencyIsKnownOnceEveryKernelHasATime) {
   EXPECT_EQ(server.Progress(server.Submit(no_model)).latency_seconds(), 0);
 }
 
+void SetPart(v1::Grouping::Part* part, uint32_t task, int64_t count) {
+  part->set_task(task);
+  part->set_count(count);
+}
+
 // Reports all that is leased; the third kernel takes `share` of its time.
 void WorkWithThird(FakeServer* server, FakeWorker* worker, const std::string& job, double share) {
   for (int step = 0; step < 200 && server->Progress(job).state() == v1::JOB_STATE_RUNNING; ++step) {
@@ -118,9 +123,7 @@ TEST(ModelJobTest, TheFasterGroupingCountsInTheLatency) {
     v1::Grouping& grouping = *spec.add_groupings();
     grouping.set_task(0);
     grouping.set_count(3);
-    v1::Grouping::Part& part = *grouping.add_parts();
-    part.set_task(2);
-    part.set_count(3);
+    SetPart(grouping.add_parts(), 2, 3);
     const std::string job = server.Submit(spec);
     WorkWithThird(&server, &worker, job, share);
     const v1::JobProgress progress = server.Progress(job);
@@ -146,11 +149,8 @@ TEST(ModelJobTest, TheFasterLayoutCountsInTheLatency) {
     v1::Grouping& layout = *spec.add_groupings();
     layout.set_task(0);
     layout.set_count(3);
-    v1::Grouping::Part &more = *layout.add_more(), &part = *layout.add_parts();
-    more.set_task(1);
-    more.set_count(1);
-    part.set_task(2);
-    part.set_count(2);
+    SetPart(layout.add_more(), 1, 1);
+    SetPart(layout.add_parts(), 2, 2);
     const std::string job = server.Submit(spec);
     WorkWithThird(&server, &worker, job, share);
     const v1::JobProgress progress = server.Progress(job);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "codegen/graph/optimize.h"
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/permute.h"
 #include "codegen/graph/stage_reads.h"
@@ -169,8 +170,8 @@ class ChannelsLastChooser {
 
 }  // namespace
 
-bool CanStandLast(const Graph& graph, const Target& target) {
-  return !ChannelsLastChooser(graph, target).Run().empty();
+bool HasImages(const Graph& prepared, const Target& target) {
+  return !ChannelsLastChooser(prepared, target).Run().empty();
 }
 
 Graph ChooseChannelsLast(Graph graph, const Target& target) {

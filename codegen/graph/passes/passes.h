@@ -36,8 +36,6 @@ Graph MergeProducts(Graph graph, const Target& target);
 
 // Images are stored with channels last, around every convolution.
 Graph ChooseChannelsLast(Graph graph, const Target& target);
-// Whether there is one that would be.
-bool CanStandLast(const Graph& graph, const Target& target);
 
 // Readers of a stage that only moves elements read its source instead.
 Graph InlineMoves(Graph graph, const Target& target);
