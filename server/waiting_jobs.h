@@ -113,7 +113,7 @@ class WaitingJobs {
   std::deque<Waiting>::iterator FindWaiting(const std::string& job);
   size_t Room() const;
   bool IsOver(const JobTerms& terms) const;
-  // Whose turn is next: an index of those that wait; -1: of none.
+  // The index, among those that wait, of the job whose turn is next; -1: of none.
   int Next(const std::map<std::string, uint32_t>& running) const;
   std::map<std::string, uint32_t> RunningByOwner() const;
   // From here on, until `Took`.
