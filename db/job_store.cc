@@ -206,6 +206,20 @@ absl::Status JobStore::SetJobSpec(const std::string& id, const std::string& spec
   return ExpectChanged(*database_, "job " + id);
 }
 
+absl::Status JobStore::SetSpecs(const std::string& job, const std::string& spec,
+                                absl::Span<const std::pair<uint32_t, std::string>> tasks) {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET spec = ?2 WHERE id = ?1", {job, Blob{spec}}));
+  MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, "job " + job));
+  for (const auto& [task, of_task] : tasks) {
+    MYCC_RETURN_IF_ERROR(database_->Run("UPDATE tasks SET spec = ?3 WHERE job = ?1 AND task = ?2",
+                                        {job, int64_t{task}, Blob{of_task}}));
+    MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, absl::StrCat("task ", task, " of job ", job)));
+  }
+  return transaction.Commit();
+}
+
 absl::StatusOr<std::vector<Task>> JobStore::LoadTasks(const std::string& job) const {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Query row, database_->Prepare(kSelectTasks, {job}));

@@ -54,6 +54,7 @@ ordered_json FieldToJson(const Message& message, const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64: return reflection.GetInt64(message, field);
     case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetUInt64(message, field);
+    case FieldDescriptor::CPPTYPE_INT32: return reflection.GetInt32(message, field);
     case FieldDescriptor::CPPTYPE_UINT32: return reflection.GetUInt32(message, field);
     case FieldDescriptor::CPPTYPE_BOOL: return reflection.GetBool(message, field);
     case FieldDescriptor::CPPTYPE_DOUBLE: return DoubleToJson(reflection.GetDouble(message, field));
@@ -142,6 +143,12 @@ absl::Status SetField(const json& value, const std::string& key, const FieldDesc
       const std::optional<uint64_t> number = IntegerFromJson<uint64_t>(value);
       if (!number) return Expected(key, "an unsigned 64-bit integer", value);
       reflection.SetUInt64(message, field, *number);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_INT32: {
+      const std::optional<int32_t> number = IntegerFromJson<int32_t>(value);
+      if (!number) return Expected(key, "a 32-bit integer", value);
+      reflection.SetInt32(message, field, *number);
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_UINT32: {

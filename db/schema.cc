@@ -218,8 +218,19 @@ CREATE TABLE server_key (
 INSERT INTO server_key (id, bytes) VALUES (1, randomblob(32));
 )sql";
 
-constexpr const char* kMigrations[] = {kLog,    kJobs,        kFinalRounds, kSubmissions,
-                                       kProofs, kGenerations, kStamps,      kServerKey};
+// For quotas (usage_store.h). An hour counts from 1970.
+constexpr char kUsage[] = R"sql(
+CREATE TABLE usage (
+  owner TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  device_seconds REAL NOT NULL,
+  trials INTEGER NOT NULL,
+  PRIMARY KEY (owner, hour)
+) WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kLog,         kJobs,   kFinalRounds, kSubmissions, kProofs,
+                                       kGenerations, kStamps, kServerKey,   kUsage};
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
+#include "server/job_terms.h"
 #include "server/search_child.h"
 #include "worker/child_main.h"
 
@@ -70,6 +71,9 @@ void AddServe(CLI::App* app, Command* command) {
                   "memory limit of a job's search, in GiB; a job whose search needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
       ->capture_default_str();
+  sub->add_option("--quotas", options->quotas, "the limits of owners, as JSON; read again when it changes")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
 }
 
@@ -86,6 +90,12 @@ void AddWorker(CLI::App* app, Command* command) {
                   "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
   sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
+}
+
+template <typename Number>
+void AddPriority(CLI::App* app, Number* priority) {
+  app->add_option("--priority", *priority, "jobs of a higher priority have their trials first: -10 to 10")
+      ->check(CLI::Range(-kMostPriority, kMostPriority));
 }
 
 void AddTune(CLI::App* app, Command* command) {
@@ -115,6 +125,12 @@ void AddTune(CLI::App* app, Command* command) {
   sub->add_option("--min-gain", options->min_gain,
                   "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
       ->type_name("SHARE");
+  sub->add_option("--deadline", options->deadline,
+                  "end the job then, with its best so far: 18:00, 2026-12-01T18:00, or in 2h")
+      ->type_name("TIME");
+  AddPriority(sub, &options->priority);
+  sub->add_flag("--only-when-idle", options->only_when_idle,
+                "measure only on devices that have nothing else to do");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache,
                   "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
@@ -144,6 +160,10 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
     sub->add_option("--limit", options->limit, "number of jobs to list, the newest first; 0 for all")
         ->check(NotWhole)
         ->capture_default_str();
+  if (name == "jobs" || name == "quota") {
+    auto* owner = sub->add_option("--owner", options->owner, "of this owner alone");
+    sub->add_flag("--mine", options->mine, "of you alone")->excludes(owner);
+  }
   AddServerAddress(sub, &options->server);
   auto* json = sub->add_flag("--json", options->json, "print JSON lines");
   if (name == "watch") {
@@ -151,6 +171,19 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
         ->excludes(json);
   }
   sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
+}
+
+void AddSet(CLI::App* app, Command* command) {
+  auto options = std::make_shared<SetOptions>();
+  CLI::App* sub = app->add_subcommand("set", "change the priority or the deadline of a job");
+  sub->add_option("JOB", options->job, "the job's id")->required();
+  AddPriority(sub, &options->priority);
+  sub->add_option("--deadline", options->deadline,
+                  "end the job then: 18:00, 2026-12-01T18:00, or in 2h; none: without a deadline")
+      ->type_name("TIME");
+  AddServerAddress(sub, &options->server);
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->callback([=] { *command = [=] { return SetCommand(*options, std::cout); }; });
 }
 
 void AddBest(CLI::App* app, Command* command) {
@@ -211,6 +244,8 @@ int Main(int argc, char** argv) {
   AddJobCommand(&app, &command, "jobs", "list a server's jobs", false, JobsCommand);
   AddJobCommand(&app, &command, "watch", "follow a job to its end", true, WatchCommand);
   AddJobCommand(&app, &command, "cancel", "end a job; its results are kept", true, CancelCommand);
+  AddSet(&app, &command);
+  AddJobCommand(&app, &command, "quota", "show what owners have used, and their limits", false, QuotaCommand);
   AddJobCommand(&app, &command, "devices", "list a server's workers and their devices", false,
                 DevicesCommand);
   AddBest(&app, &command);

@@ -232,7 +232,8 @@ std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const G
   const auto device = holder.devices.find(grant.device);
   if (device == holder.devices.end() || device->second.trouble.empty()) return "";
   const absl::StatusOr<Target> code = ParseTarget(grant.work.target);
-  const bool has_elsewhere = code.ok() && workers_.HasElsewhere(*code, {holder.worker}, time_->Seconds());
+  const bool has_elsewhere =
+      code.ok() && workers_.HasElsewhere(*code, grant.work.protocol, {holder.worker}, time_->Seconds());
   return has_elsewhere ? device->second.trouble : "";
 }
 

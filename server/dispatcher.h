@@ -70,8 +70,12 @@ class Dispatcher {
   void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
-  bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
-  std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
+  bool AnyFits(const Target& code, v1::TimingProtocol protocol) const {
+    return workers_.AnyFits(code, protocol);
+  }
+  std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
+    return workers_.StandstillOf(code, protocol);
+  }
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
   // Ends expired leases, forgets silent workers, and repeats failed writes.

@@ -149,6 +149,18 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
     return Answer<v1::LeaveJobResponse>(*token_check_, context, response,
                                         [&](auto reply) { loop_->LeaveJob(*request, reply); });
   }
+  grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
+                                      const v1::UpdateJobRequest* request,
+                                      v1::UpdateJobResponse* response) override {
+    return Answer<v1::UpdateJobResponse>(*token_check_, context, response,
+                                         [&](auto reply) { loop_->UpdateJob(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* ListOwners(grpc::CallbackServerContext* context,
+                                       const v1::ListOwnersRequest* request,
+                                       v1::ListOwnersResponse* response) override {
+    return Answer<v1::ListOwnersResponse>(*token_check_, context, response,
+                                          [&](auto reply) { loop_->ListOwners(*request, reply); });
+  }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {

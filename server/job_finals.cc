@@ -47,6 +47,7 @@ std::vector<QueuedWork> QueuedRounds(const JobLedger& ledger, const FinalsPlan& 
                       .job = ledger.id(),
                       .target = ledger.plan().tasks[round.task].key.target,
                       .task = round.task,
+                      .protocol = ledger.plan().tasks[round.task].protocol,
                       .what = std::move(work)});
   }
   return rounds;

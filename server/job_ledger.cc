@@ -167,6 +167,10 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   progress.set_protocol(plan_.tasks.front().protocol);
   progress.set_budget_seconds(stored_.spec().budget_seconds());
   progress.set_created_unix_micros(created_unix_micros_);
+  ShowTerms(TermsOf(stored_), &progress);
+  double device_seconds = 0;
+  for (const auto& [name, work] : devices_) device_seconds += work.run_seconds();
+  progress.set_device_seconds(device_seconds);
   int64_t trials = 0, searched = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const TaskState& state = tasks_[i];

@@ -36,6 +36,7 @@ class JobLedger {
             int64_t created_unix_micros);
 
   const std::string& id() const { return id_; }
+  int64_t created_unix_micros() const { return created_unix_micros_; }
   const v1::StoredJob& stored() const { return stored_; }
   const JobPlan& plan() const { return plan_; }
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }

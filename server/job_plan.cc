@@ -29,13 +29,13 @@ absl::Status Expected(const std::string& what, const std::string& expected) {
 }
 
 // Checks all that can be checked without reading the workloads.
-absl::Status CheckLimits(const v1::JobSpec& spec) {
+absl::Status CheckLimits(const v1::JobSpec& spec, bool has_deadline) {
   if (spec.tasks().empty()) return Expected("no workload", "at least one");
   if (spec.tasks_size() > kMaxTasks)
     return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
   if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
-  if (spec.trials() == 0 && spec.total_trials() == 0 && spec.budget_seconds() == 0)
-    return Expected("neither trials nor a budget", "at least one of them");
+  if (spec.trials() == 0 && spec.total_trials() == 0 && spec.budget_seconds() == 0 && !has_deadline)
+    return Expected("neither trials nor a budget nor a deadline", "at least one of them");
   if (!(spec.min_gain() >= 0 && spec.min_gain() < 1))
     return Expected("the least gain is no share", "0 to 1, or 0 for none");
   return absl::OkStatus();
@@ -54,7 +54,7 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.key.workload_name = workload.name;
   MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job.target() : spec.target()));
   task.key.target = PrintTarget(task.target);
-  task.protocol = ProtocolFor(task.target, job.protocol(), UseOf(job));
+  task.protocol = ProtocolOf(job, task.target);
   if (task.protocol == v1::TIMING_PROTOCOL_MODEL && task.target.kind != TargetKind::kCpu)
     return Expected(absl::StrCat(origin, " is to be timed as in a model on ", task.key.target),
                     "a CPU, or the protocol cold or warm");
@@ -62,6 +62,11 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.count = spec.is_alternative() ? 0 : count;
   task.weight = static_cast<double>(count) * (spec.is_alternative() ? kWeightOfAlternative : 1);
   return task;
+}
+
+// The part of a job's time that its final rounds are given.
+double FinalSeconds(double seconds, size_t tasks) {
+  return std::min(kMostFinalShare * seconds, kFinalSecondsATask * static_cast<double>(tasks));
 }
 
 // The groupings by the numbers of merged tasks.
@@ -86,8 +91,8 @@ absl::Status RenumberGroupings(const std::vector<size_t>& numbers, v1::JobSpec* 
 
 }  // namespace
 
-absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
-  MYCC_RETURN_IF_ERROR(CheckLimits(spec));
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline) {
+  MYCC_RETURN_IF_ERROR(CheckLimits(spec, has_deadline));
   JobPlan plan;
   plan.spec = spec;
   if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
@@ -126,10 +131,31 @@ double WeightOf(const v1::StoredTask& task) {
   return task.weight() > 0 ? task.weight() : static_cast<double>(task.count());
 }
 
+v1::TimingProtocol ProtocolOf(const v1::JobSpec& spec, const Target& target) {
+  return ProtocolFor(target, spec.protocol(), UseOf(spec));
+}
+
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks) {
-  const double finals =
-      std::min(kMostFinalShare * spec.budget_seconds(), kFinalSecondsATask * static_cast<double>(tasks));
-  return spec.budget_seconds() - finals;
+  return spec.budget_seconds() - FinalSeconds(spec.budget_seconds(), tasks);
+}
+
+int64_t SearchDeadline(const JobTerms& terms, int64_t created_unix_micros, size_t tasks) {
+  const double seconds = static_cast<double>(terms.deadline_unix_micros - created_unix_micros) / 1e6;
+  return terms.deadline_unix_micros - static_cast<int64_t>(FinalSeconds(std::max(0.0, seconds), tasks) * 1e6);
+}
+
+JobTerms TermsOf(const v1::StoredJob& job) {
+  return {.owner = job.owner(),
+          .priority = job.priority(),
+          .only_when_idle = job.spec().only_when_idle(),
+          .deadline_unix_micros = job.deadline_unix_micros()};
+}
+
+void ShowTerms(const JobTerms& terms, v1::JobProgress* progress) {
+  progress->set_owner(terms.owner);
+  progress->set_priority(terms.priority);
+  progress->set_only_when_idle(terms.only_when_idle);
+  progress->set_deadline_unix_micros(terms.deadline_unix_micros);
 }
 
 int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks) {

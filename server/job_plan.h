@@ -13,6 +13,7 @@
 #include "proto/job_state.pb.h"
 #include "proto/timing_protocol.h"
 #include "proto/tuning.pb.h"
+#include "server/job_terms.h"
 
 namespace mycc {
 
@@ -30,11 +31,14 @@ struct JobPlan {
   std::vector<PlannedTask> tasks;
 };
 
-// InvalidArgument names the fault and what was expected.
-absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline.
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline = false);
 
 // How the workloads of a job are used.
 KernelUse UseOf(const v1::JobSpec& spec);
+
+// How a job's tasks for a target are timed.
+v1::TimingProtocol ProtocolOf(const v1::JobSpec& spec, const Target& target);
 
 // The weight of a task in the search.
 double WeightOf(const v1::StoredTask& task);
@@ -45,6 +49,11 @@ inline constexpr double kMinShareOfModel = 0.002;
 
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
+// When the search of a job ends so that its final rounds are over at its deadline. REQUIRES: it has one.
+int64_t SearchDeadline(const JobTerms& terms, int64_t created_unix_micros, size_t tasks);
+
+JobTerms TermsOf(const v1::StoredJob& job);
+void ShowTerms(const JobTerms& terms, v1::JobProgress* progress);
 
 // The number of trials that the job may take for `tasks` tasks to be searched; 0: time alone limits it.
 int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks);

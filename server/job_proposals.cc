@@ -205,6 +205,7 @@ void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
                  .job = job->id(),
                  .target = job->ledger->plan().tasks[proposal.task()].key.target,
                  .task = proposal.task(),
+                 .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
                  .what = TrialWork{proposal.traces(i)}});
   }
   job->unsaved.reset();

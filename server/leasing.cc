@@ -77,14 +77,17 @@ bool Leasing::Answer(const Call& call) {
 std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
   WorkerTable::Device& device = session->devices.at(request.device());
   std::map<std::pair<std::string, std::string>, bool> known;  // a line is asked for again for each trial
-  Asker asker{.holder = session->id, .device = request.device()};
+  Asker asker{.holder = session->id,
+              .device = request.device(),
+              .pool = device.offer.target(),
+              .now = time_->Seconds()};
   asker.fits = [&](const std::string& job, const std::string& code) {
     const auto [found, is_new] = known.try_emplace({job, code}, false);
     if (!is_new) return found->second;
-    std::string why;
+    const JobLedger* const ledger = board_->MayLease(job) ? board_->Leasable(job) : nullptr;
     const absl::StatusOr<Target> parsed = ParseTarget(code);
-    return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
-                           IsMeasurableOn(*parsed, device.target, &why);
+    return found->second = ledger != nullptr && parsed.ok() &&
+                           device.CanMeasure(*parsed, ProtocolOf(ledger->plan().spec, *parsed));
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
@@ -99,7 +102,7 @@ bool Leasing::MayTry(const std::string& worker, const QueuedWork& work) const {
   if (now >= work.elsewhere_until || std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
     return true;
   const absl::StatusOr<Target> code = ParseTarget(work.target);
-  return !code.ok() || !workers_->HasElsewhere(*code, failed_on, now);
+  return !code.ok() || !workers_->HasElsewhere(*code, work.protocol, failed_on, now);
 }
 
 void Leasing::Write(const std::shared_ptr<Granting>& granting) {

@@ -52,9 +52,12 @@ Job MakeJob(const std::string& id, const JobRequest& request, uint32_t generatio
   stored.set_submission(request.submission);
   stored.set_generation_size(generation_size);
   stored.set_detached(request.detached);
+  stored.set_owner(request.owner);
+  stored.set_priority(request.priority);
+  stored.set_deadline_unix_micros(request.deadline_unix_micros);
   Job job;
   job.id = id;
-  job.owner = request.spec.name();
+  job.owner = request.owner;
   job.spec = stored.SerializeAsString();
   job.submission = DigestOf(request.submission);
   return job;
@@ -64,7 +67,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
   v1::StoredJob stored;
   if (!stored.ParseFromString(job.spec))
     return absl::DataLossError(absl::StrCat("job ", job.id, ": its spec is damaged"));
-  MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec()));
+  MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec(), stored.deadline_unix_micros() > 0));
   History history(log);
   MYCC_ASSIGN_OR_RETURN(const bool holds_total, HoldsTotal(plan, history));
   PreparedJob prepared;

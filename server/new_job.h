@@ -18,6 +18,9 @@ struct JobRequest {
   v1::JobSpec spec;        // PlanJob makes a plan of it
   std::string submission;  // the client's words; empty: no other request is meant to find the job
   bool detached = false;   // nobody waits for it
+  std::string owner;
+  int priority = 0;
+  int64_t deadline_unix_micros = 0;  // 0: none
 };
 
 // The name by which JobsOf finds the submission; empty for none.

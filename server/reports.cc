@@ -59,6 +59,8 @@ std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expecta
   return results;
 }
 
+double RunSecondsOf(const FinishedTrial& finished) { return finished.result.timing().run_seconds(); }
+
 std::string WordsOf(const v1::MeasureResult& result) {
   return absl::StrCat(StatusName(result.status()), ": ", ToUtf8(result.error()));
 }
@@ -144,8 +146,8 @@ void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
   CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
   workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
   const QueuedWork& work = held.grant.work;
-  if (work.is_round() &&
-      !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
+  if (work.is_round() && !workers_->HasElsewhere(held.task().target, held.task().protocol,
+                                                 {held.session->worker}, time_->Seconds())) {
     const std::string job = work.job, round = work.name;
     queue_->Finish(round, work.attempt);
     board_->GiveUpRound(job, round, words);  // the single timings stand
@@ -177,12 +179,14 @@ bool Reports::IsDoubted(const Held& held) const {
       std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
   if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.work)))
     return false;
-  return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
+  return workers_->HasElsewhere(held.task().target, held.task().protocol, {held.session->worker},
+                                time_->Seconds());
 }
 
 void Reports::TakeDoubted(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
-  workers_->Judge(held.session, held.device(), {LineOf(held.grant.work), held.task().target}, result,
+  workers_->Judge(held.session, held.device(),
+                  {LineOf(held.grant.work), held.task().target, held.task().protocol}, result,
                   time_->Seconds());
   losses_->ReturnElsewhere(held.grant,
                            {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
@@ -199,6 +203,7 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   pending->device = held.device();
   pending->line = LineOf(held.grant.work);
   pending->code = held.task().target;
+  pending->protocol = held.task().protocol;
   pending->failed_tries = held.grant.work.failed_tries;
   return pending;
 }
@@ -217,7 +222,7 @@ void Reports::TakeRound(const Held& held) {
       HoldAgain(pending->call, pending->lease, status);
       return;
     }
-    queue_->Finish(pending->finished.trial, pending->finished.attempt);
+    queue_->Finish(pending->finished.trial, pending->finished.attempt, RunSecondsOf(pending->finished));
     Judge(*pending);
     Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
   });
@@ -285,7 +290,8 @@ void Reports::OnKept(const Pending& pending) {
   Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.
-  if (queue_->Finish(finished.trial, finished.attempt) && id.ok()) board_->OnFinished(*id, finished.result);
+  if (queue_->Finish(finished.trial, finished.attempt, RunSecondsOf(finished)) && id.ok())
+    board_->OnFinished(*id, finished.result);
   Answer(pending.call, pending.lease, v1::ReportAnswer::KEPT);
 }
 
@@ -308,7 +314,7 @@ void Reports::Judge(const Pending& pending) {
   const v1::MeasureResult& result = pending.finished.result;
   WorkerTable::Session* const session = workers_->Find(pending.call->session);
   if (session != nullptr && !pending.device.empty())
-    workers_->Judge(session, pending.device, {pending.line, pending.code}, result, now);
+    workers_->Judge(session, pending.device, {pending.line, pending.code, pending.protocol}, result, now);
   const bool failed_too = result.status() != v1::MEASURE_STATUS_OK;
   for (const FailedTry& earlier : pending.failed_tries) {
     if (!earlier.is_doubted) continue;

@@ -84,6 +84,7 @@ class Reports {
     // For a running job's trial: its device, the comparable trials, and where it failed before.
     std::string worker, device, line;
     Target code;
+    v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_UNSPECIFIED;
     std::vector<FailedTry> failed_tries;
   };
   using PendingPtr = std::shared_ptr<Pending>;

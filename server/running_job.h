@@ -29,7 +29,10 @@ struct JobEnding {
 
 struct RunningJob {
   RunningJob(std::unique_ptr<JobLedger> taken_up, double elapsed_seconds, double now)
-      : ledger(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
+      : ledger(std::move(taken_up)),
+        terms(TermsOf(ledger->stored())),
+        elapsed_before(elapsed_seconds),
+        started(now) {}
 
   const std::string& id() const { return ledger->id(); }
   double Elapsed(double now) const { return elapsed_before + now - started; }
@@ -37,6 +40,7 @@ struct RunningJob {
   void Touch() { ++revision; }
 
   const std::unique_ptr<JobLedger> ledger;
+  JobTerms terms;
   std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   // Work and writes that are under way beside the deciding thread: until they end, the job is neither

@@ -250,6 +250,17 @@ void ServerLoop::LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobRespons
        [reply] { reply(Stopping()); });
 }
 
+void ServerLoop::UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply) {
+  Post([this, request, reply] { coordinator_.Update(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ListOwners(v1::ListOwnersRequest, Reply<v1::ListOwnersResponse> reply) {
+  PostCall<v1::ListOwnersResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListOwnersResponse> {
+    return coordinator_.jobs().ListOwners();
+  });
+}
+
 void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {
   PostCall<v1::ListDevicesResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListDevicesResponse> {
     v1::ListDevicesResponse response;

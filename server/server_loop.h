@@ -78,6 +78,8 @@ class ServerLoop {
   void WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply);
   void CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply);
   void LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply);
+  void UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply);
+  void ListOwners(v1::ListOwnersRequest request, Reply<v1::ListOwnersResponse> reply);
   void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "proto/timer_version.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -21,7 +22,21 @@ std::string NewSessionId(uint64_t count) {
   return absl::StrFormat("s%d-%08x%08x%08x%08x", count, random(), random(), random(), random());
 }
 
+// A worker that does not say knows the protocols that there were before workers said.
+std::set<v1::TimingProtocol> ProtocolsOf(const v1::DeviceOffer& offer) {
+  std::set<v1::TimingProtocol> protocols;
+  for (const int protocol : offer.protocols()) protocols.insert(static_cast<v1::TimingProtocol>(protocol));
+  if (protocols.empty()) protocols = {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD};
+  return protocols;
+}
+
 }  // namespace
+
+bool WorkerTable::Device::CanMeasure(const Target& code, v1::TimingProtocol protocol) const {
+  std::string why;
+  return (protocol == v1::TIMING_PROTOCOL_UNSPECIFIED || protocols.contains(protocol)) &&
+         IsMeasurableOn(code, target, &why);
+}
 
 absl::Status UnknownSession(const std::string& session) {
   return absl::NotFoundError(
@@ -57,6 +72,8 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
   session.names_what_it_holds = request.names_what_it_holds();
   session.toolchain = request.toolchain();
   session.host = request.host();
+  session.version = ToUtf8(request.version());
+  session.role = request.role();
   session.last_heard = now;
   for (const v1::DeviceOffer& offer : request.devices()) {
     MYCC_ASSIGN_OR_RETURN(Target target, ParseTarget(offer.target()));
@@ -67,7 +84,7 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
                        ": the server is older, and is to be updated first"));
     }
     session.devices[offer.device()] =
-        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", ""};
+        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", "", ProtocolsOf(offer)};
   }
   if (Session* const earlier = FindWorker(session.worker); earlier != nullptr) {
     const std::string occupied = Occupied(*earlier, request, now);
@@ -130,14 +147,14 @@ bool WorkerTable::HasHealthyRival(const Device& device, double now) const {
   return false;
 }
 
-bool WorkerTable::HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const {
-  std::string why;
+bool WorkerTable::HasElsewhere(const Target& code, v1::TimingProtocol protocol,
+                               const std::vector<std::string>& except, double now) const {
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_heard > lease_seconds_) continue;
     if (std::find(except.begin(), except.end(), session.worker) != except.end()) continue;
     for (const auto& [name, device] : session.devices) {
       const bool works = device.health.drain().empty() && device.trouble.empty();
-      if (works && IsMeasurableOn(code, device.target, &why)) return true;
+      if (works && device.CanMeasure(code, protocol)) return true;
     }
   }
   return false;
@@ -153,7 +170,7 @@ void WorkerTable::Judge(Session* session, const std::string& device_name, const 
   health.OnResult(result, HasHealthyRival(found->second, now), now);
   failures_.Add(ended.line, source, ok);
   const std::string verdict = ok ? "" : failures_.Verdict(ended.line, source);
-  if (!verdict.empty() && HasElsewhere(ended.code, {session->worker}, now))
+  if (!verdict.empty() && HasElsewhere(ended.code, ended.protocol, {session->worker}, now))
     health.OnOutlier(absl::StrCat(verdict, "; the last: ", health.last_failure()), now);
 }
 
@@ -227,17 +244,18 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       row.set_refused(session.refused);
       row.set_baseline_ratio(device.health.baseline().ratio());
       row.set_silent_seconds(now - session.last_heard);
+      row.set_role(session.role == v1::WORKER_ROLE_UNSPECIFIED ? v1::WORKER_ROLE_BOTH : session.role);
+      row.set_version(session.version.empty() ? session.toolchain.mycc() : session.version);
     }
   }
   return rows;
 }
 
-std::string WorkerTable::StandstillOf(const Target& code) const {
+std::string WorkerTable::StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
   std::vector<std::string> reasons;
-  std::string why;
   for (const auto& [id, session] : sessions_) {
     for (const auto& [name, device] : session.devices) {
-      if (!IsMeasurableOn(code, device.target, &why)) continue;
+      if (!device.CanMeasure(code, protocol)) continue;
       const std::string& reason = device.trouble.empty() ? device.health.drain() : device.trouble;
       if (reason.empty()) return "";
       reasons.push_back(absl::StrCat(name, " of worker ", session.worker, ": ", reason));
@@ -246,11 +264,10 @@ std::string WorkerTable::StandstillOf(const Target& code) const {
   return absl::StrJoin(reasons, "; ");
 }
 
-bool WorkerTable::AnyFits(const Target& code) const {
-  std::string why;
+bool WorkerTable::AnyFits(const Target& code, v1::TimingProtocol protocol) const {
   for (const auto& [id, session] : sessions_) {
     for (const auto& [name, device] : session.devices) {
-      if (IsMeasurableOn(code, device.target, &why)) return true;
+      if (device.CanMeasure(code, protocol)) return true;
     }
   }
   return false;

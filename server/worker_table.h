@@ -31,8 +31,12 @@ class WorkerTable {
     v1::DeviceOffer offer;
     Target target;
     DeviceHealth health;
-    std::string trouble;  // as the worker says: why it stands still although it has work
-    std::string told;     // why it gets no work, as the worker knows
+    std::string trouble;                     // as the worker says: why it stands still although it has work
+    std::string told;                        // why it gets no work, as the worker knows
+    std::set<v1::TimingProtocol> protocols;  // that it times by
+
+    // Whether it can measure code of this target by this protocol; UNSPECIFIED: by some protocol.
+    bool CanMeasure(const Target& code, v1::TimingProtocol protocol) const;
   };
   struct Session {
     std::string id;
@@ -40,7 +44,9 @@ class WorkerTable {
     std::string instance;  // its process; empty for a worker that does not say
     bool names_what_it_holds = false;
     v1::Toolchain toolchain;
-    v1::HostState host;  // when it registered
+    v1::HostState host;   // when it registered
+    std::string version;  // of its program; empty for a worker that does not say
+    v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
     std::map<std::string, Device> devices;
     std::vector<v1::LeaseId> revoked;  // to be told with the next answer
     double last_heard = 0;
@@ -50,6 +56,7 @@ class WorkerTable {
   struct Ended {
     std::string line;
     const Target& code;
+    v1::TimingProtocol protocol;
   };
 
   // A session that is silent for longer than `lease_seconds` gives its name away. `log` hears a line, for
@@ -67,7 +74,7 @@ class WorkerTable {
   absl::StatusOr<Session*> Renew(const std::string& session, double now);
   Session* Find(const std::string& session);
   // Why no device that can measure `code` does so; empty: one does, or there is none.
-  std::string StandstillOf(const Target& code) const;
+  std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const;
   // Whether a worker of this name is registered.
   bool Knows(const std::string& worker) const { return by_name_.contains(worker); }
   void Remove(const std::string& session);
@@ -85,8 +92,10 @@ class WorkerTable {
   // The device's failure on the line counts without a second opinion: the device has shown that it can
   // measure, and such failures are usual elsewhere.
   bool IsBelieved(const Session& session, const std::string& device, const std::string& line) const;
-  // A healthy device of another worker, whose name is not among `except`, can measure `code` now.
-  bool HasElsewhere(const Target& code, const std::vector<std::string>& except, double now) const;
+  // A healthy device of another worker, whose name is not among `except`, can measure `code` by `protocol`
+  // now.
+  bool HasElsewhere(const Target& code, v1::TimingProtocol protocol, const std::vector<std::string>& except,
+                    double now) const;
 
   // The instructions for the worker; each revocation once.
   v1::Instructions TakeInstructions(Session* session);
@@ -94,7 +103,7 @@ class WorkerTable {
   // `leases` counts what a session holds.
   std::vector<v1::DeviceStatus> Status(
       double now, const std::function<int64_t(const std::string& session)>& leases) const;
-  bool AnyFits(const Target& code) const;
+  bool AnyFits(const Target& code, v1::TimingProtocol protocol) const;
 
  private:
   // Why the process cannot have the name; empty: it can.

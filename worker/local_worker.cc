@@ -50,6 +50,8 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
   device.offer.set_target(PrintTarget(DetectHostTarget()));
   *device.offer.mutable_info() = DescribeCpu();
   device.offer.set_timer_version(kTimerVersion);
+  for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL})
+    device.offer.add_protocols(protocol);
   device.batch = std::max(kLeastBatch, kBatchesABuilder * builders);
   device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
@@ -71,6 +73,8 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   device.offer.set_target(PrintTarget(gpu.target));
   *device.offer.mutable_info() = gpu.info;
   device.offer.set_timer_version(kTimerVersion);
+  for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD})
+    device.offer.add_protocols(protocol);
   device.batch = std::max(kLeastBatch, builders);
   device.lanes = kGpuLanes;
   device.reports_at_once = true;

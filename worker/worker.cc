@@ -168,6 +168,8 @@ absl::Status Worker::Register() {
   request.set_replaces(options_.replaces);
   request.set_names_what_it_holds(true);
   *request.mutable_toolchain() = options_.toolchain;
+  request.set_version(options_.toolchain.mycc());
+  request.set_role(v1::WORKER_ROLE_BOTH);
   request.mutable_host()->set_boot(BootName());
   request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;

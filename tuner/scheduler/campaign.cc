@@ -50,10 +50,11 @@ std::vector<int> Campaign::VisibleGenerations(int proposals) const {
 TaskProgress Campaign::ProgressOf(int task, int visible) const {
   TaskProgress progress;
   progress.info = tasks_[task].given.info;
+  progress.trials = progress.info.earlier_trials;
   if (tasks_[task].search == nullptr) return progress;
   const SearchStrategy& search = *tasks_[task].search;
   progress.generations = search.ledger().generations();
-  progress.trials = search.ledger().num_candidates();
+  progress.trials += search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
   for (int g = 0; g < visible; ++g) {
