@@ -70,7 +70,8 @@ class Dispatcher {
   void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
-  bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
+  bool AnyFits(const Target& code) const { return workers_.CountFitting(code) > 0; }
+  int64_t CountFitting(const Target& code) const { return workers_.CountFitting(code); }
   std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }

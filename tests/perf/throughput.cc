@@ -12,7 +12,8 @@
 //   recovery_s           from kill -9 with 20 running jobs to the first lease
 //   proposals_per_second of real evolutionary searches, for comparison: candidates
 //
-// --quick runs all of it with small numbers in some seconds, and checks that nothing is lost.
+// --only runs a part: trials, many, recovery or search. --quick runs all of it with small numbers in some
+// seconds, and checks that nothing is lost.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -54,6 +55,7 @@ struct Plan {
   int64_t trials_before_recovery = 10000;
   double search_seconds = 10;
   std::string folder;  // empty: a temporary one
+  std::string only;    // a part; empty: all
 };
 
 Plan QuickPlan() {
@@ -64,10 +66,10 @@ Plan QuickPlan() {
           .segment_seconds = 0.5,
           .segments = 1,
           .silent = 50,
-          .many_workers = 60,
-          .trial_seconds = 0.1,
+          .many_workers = 200,
+          .trial_seconds = 0.5,
           .warm_up_seconds = 0.5,
-          .busy_seconds = 1,
+          .busy_seconds = 1.5,
           .best_calls = 50,
           .recovered_jobs = 4,
           .trials_before_recovery = 200,
@@ -98,16 +100,18 @@ class Bench {
         server_(std::make_unique<ServerProcess>(log_, 0)) {}
 
   void Run() {
-    BenchTrials();
-    BenchManyWorkers();
-    BenchLookups();
-    BenchRecovery();
+    if (Wants("trials")) BenchTrials();
+    if (Wants("many")) BenchManyWorkers();
+    if (plan_.only.empty()) BenchLookups();
+    if (Wants("recovery")) BenchRecovery();
     CheckKept();
-    Print("proposals_per_second", ProposalsPerSecond(plan_.search_seconds));
+    if (Wants("search")) Print("proposals_per_second", ProposalsPerSecond(plan_.search_seconds));
     MYCC_CHECK(missing_.empty()) << missing_;
   }
 
  private:
+  bool Wants(const std::string& part) const { return plan_.only.empty() || plan_.only == part; }
+
   std::vector<std::string> SubmitJobs(int jobs, int tasks) {
     TuningUser user(server_->address());
     std::vector<std::string> ids;
@@ -163,7 +167,7 @@ class Bench {
     Rate(workers, plan_.warm_up_seconds);
     const double rate = Rate(workers, plan_.busy_seconds);
     Print("busy_share_1000", rate * plan_.trial_seconds / plan_.many_workers);
-    BenchBest();
+    if (plan_.only.empty()) BenchBest();
     CancelJobs(jobs);
     Count(workers);
   }
@@ -276,11 +280,16 @@ int main(int argc, char** argv) {
       plan = mycc::QuickPlan();
     } else if (flag == "--records" && absl::SimpleAtoi(value, &plan.records)) {
       ++i;
+    } else if (flag == "--only" && !value.empty()) {
+      plan.only = value;
+      ++i;
     } else if (flag == "--folder" && !value.empty()) {
       plan.folder = value;
       ++i;
     } else {
-      std::fprintf(stderr, "throughput: `%s`; expected --quick, --records N, or --folder FOLDER\n", argv[i]);
+      std::fprintf(stderr,
+                   "throughput: `%s`; expected --quick, --records N, --only PART, or --folder FOLDER\n",
+                   argv[i]);
       return 2;
     }
   }

@@ -40,7 +40,7 @@ int64_t Search(int shape, double until) {
   int64_t candidates = 0;
   TaskOutcomes untold;
   while (Now() < until) {
-    const absl::StatusOr<SearchStep> step = (*search)->Next(untold, 1);
+    const absl::StatusOr<SearchStep> step = (*search)->Next(untold, 1, 0);
     MYCC_CHECK(step.ok() && step->proposal) << step.status();
     untold.clear();
     const v1::Proposal& proposal = *step->proposal;

@@ -32,23 +32,24 @@ class ScriptedSearch final : public JobSearch {
     }
   }
 
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes&, double elapsed_seconds) override {
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes&, double elapsed_seconds, uint32_t window) override {
     for (size_t tried = 0; tried < proposed_.size(); ++tried) {
       const size_t task = next_task_;
       next_task_ = (next_task_ + 1) % proposed_.size();
       if (proposed_[task] < trials_)
-        return SearchStep{Propose(static_cast<uint32_t>(task), elapsed_seconds), std::nullopt};
+        return SearchStep{Propose(static_cast<uint32_t>(task), elapsed_seconds, window), std::nullopt};
     }
     return SearchStep{std::nullopt, StopReason::kTrials};
   }
   absl::StatusOr<ModelBytes> Models() override { return ModelBytes(); }
 
  private:
-  v1::Proposal Propose(uint32_t task, double elapsed_seconds) {
+  v1::Proposal Propose(uint32_t task, double elapsed_seconds, uint32_t window) {
     v1::Proposal proposal;
     proposal.set_task(task);
     proposal.set_generation(generations_[task]++);
     proposal.set_elapsed_seconds(elapsed_seconds);
+    proposal.mutable_state()->set_window(window);
     const uint32_t size = std::min(generation_size_, trials_ - proposed_[task]);
     for (uint32_t i = 0; i < size; ++i) {
       const uint32_t number = proposed_[task]++;
