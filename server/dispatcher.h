@@ -73,6 +73,7 @@ class Dispatcher {
   bool AnyFits(const Target& code, v1::TimingProtocol protocol) const {
     return workers_.AnyFits(code, protocol);
   }
+  int64_t CountFitting(const Target& code) const { return workers_.CountFitting(code); }
   std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
     return workers_.StandstillOf(code, protocol);
   }

@@ -92,6 +92,10 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
     *replaced = *earlier;
     Remove(earlier->id);
   }
+  for (const auto& [name, device] : session.devices) {
+    kinds_.try_emplace(device.offer.target(), Kind{device.target, 0}).first->second.devices += 1;
+    ++num_devices_;
+  }
   by_name_[session.worker] = session.id;
   by_last_heard_.insert({now, session.id});
   const std::string id = session.id;
@@ -120,6 +124,11 @@ WorkerTable::Session* WorkerTable::FindWorker(const std::string& name) {
 void WorkerTable::Remove(const std::string& session) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
+  for (const auto& [name, device] : found->second.devices) {
+    const auto kind = kinds_.find(device.offer.target());
+    if (--kind->second.devices == 0) kinds_.erase(kind);
+    --num_devices_;
+  }
   by_name_.erase(found->second.worker);
   by_last_heard_.erase({found->second.last_heard, session});
   sessions_.erase(found);
@@ -271,6 +280,15 @@ bool WorkerTable::AnyFits(const Target& code, v1::TimingProtocol protocol) const
     }
   }
   return false;
+}
+
+int64_t WorkerTable::CountFitting(const Target& code) const {
+  int64_t devices = 0;
+  std::string why;
+  for (const auto& [text, kind] : kinds_) {
+    if (IsMeasurableOn(code, kind.target, &why)) devices += kind.devices;
+  }
+  return devices;
 }
 
 }  // namespace mycc
