@@ -20,14 +20,15 @@ absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 }  // namespace
 
 Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board,
-                 WorkerTable* workers, Losses* losses, const LeaseTickets* tickets, const TimeSource* time,
-                 WriteExecutor write)
+                 WorkerTable* workers, Losses* losses, BuildFarm* builds, const LeaseTickets* tickets,
+                 const TimeSource* time, WriteExecutor write)
     : options_(options),
       store_(store),
       queue_(queue),
       board_(board),
       workers_(workers),
       losses_(losses),
+      builds_(builds),
       tickets_(tickets),
       time_(time),
       write_(std::move(write)) {}
@@ -87,6 +88,7 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
                            IsMeasurableOn(*parsed, device.target, &why);
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
+  asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
   const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
@@ -159,6 +161,7 @@ void Leasing::Deliver(const Granting& granting) {
     } else {
       v1::Assignment& assignment = *response.add_assignments();
       assignment = AssignmentOf(grant, *ledger);
+      if (grant.work.doubted_builder.empty()) builds_->AddArtifacts(&assignment);
       assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.work.name, grant.work.attempt));
     }
   }

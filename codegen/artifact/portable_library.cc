@@ -24,6 +24,8 @@ absl::StatusOr<PortableBuild> BuildPortable(const LibrarySpec& spec, const std::
   return build;
 }
 
+BuildReport ReportOf(const Portable& portable) { return CodeOf({{portable.program, portable.image}}).report; }
+
 absl::StatusOr<BuildReport> LinkPortable(const Portable& portable, const std::string& module,
                                          const Workload& workload, const Target& target,
                                          const std::string& path) {

@@ -19,6 +19,9 @@ struct PortableBuild {
 };
 absl::StatusOr<PortableBuild> BuildPortable(const LibrarySpec& spec, const std::string& code_digest);
 
+// The compiler's report about a kernel that was compiled before.
+BuildReport ReportOf(const Portable& portable);
+
 // Writes a library in the artifact ABI, of one function, at `path`. REQUIRES: ParsePortable has checked the
 // kernel for this workload and target.
 absl::StatusOr<BuildReport> LinkPortable(const Portable& portable, const std::string& module,
