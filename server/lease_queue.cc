@@ -110,7 +110,8 @@ std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfWor
   if (work) return work;
   std::deque<QueuedWork>& from = line->built.empty() ? line->ordinary : line->built;
   const auto found = std::find_if(from.begin(), from.end(), [&](const QueuedWork& waiting) {
-    return !waiting.built_by.empty() || asker.may_build == nullptr || asker.may_build(waiting);
+    return !waiting.built_by.empty() || !IsBuildable(waiting) || asker.may_build == nullptr ||
+           asker.may_build(waiting);
   });
   if (found == from.end()) return std::nullopt;
   work = std::move(*found);

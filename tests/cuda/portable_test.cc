@@ -1,6 +1,5 @@
 // What a measuring host accepts of a kernel that another host has built, and what a hostile one cannot make
 // it do: each field out of its range is refused, in words.
-#include "codegen/cuda/portable.h"
 
 #include <elf.h>
 
@@ -10,6 +9,7 @@
 #include "codegen/workload/parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/cuda/any_portable.h"
 
 namespace mycc {
 namespace {
@@ -20,30 +20,12 @@ constexpr char kWorkload[] = R"(workload rows(x: bf16[64,256], w: const bf16[32,
   y[i,j] = sum[k:256](f32(x[i,k]) * f32(w[j,k]))
 })";
 
-// Machine code of no kernel, with an empty section.
-std::string MachineCode() {
-  Elf64_Ehdr header = {};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_type = ET_EXEC;
-  header.e_machine = 190;
-  header.e_shoff = sizeof(header);
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 1;
-  const Elf64_Shdr section = {};
-  std::string bytes(sizeof(header) + sizeof(section), '\0');
-  std::memcpy(bytes.data(), &header, sizeof(header));
-  std::memcpy(bytes.data() + sizeof(header), &section, sizeof(section));
-  return bytes;
-}
-
 class PortableTest : public ::testing::Test {
  protected:
   PortableTest() {
     portable_.target = PrintTarget(target_);
     portable_.code_digest = std::string(64, 'a');
-    portable_.image.cubin = MachineCode();
+    portable_.image.cubin = EmptyMachineCode();
     portable_.image.kernels = {{.kernel = "trial_rows_0", .registers = 64, .shared_bytes = 1024}};
     portable_.packed_bytes = {0, 64 + 2 * 32 * 256};
     portable_.program.workspace_bytes = 4096;

@@ -93,16 +93,6 @@ class FakeLink final : public ServerLink {
     return v1::LeaveResponse();
   }
 
-  absl::StatusOr<v1::LeaseBuildsResponse> LeaseBuilds(const v1::LeaseBuildsRequest&) override {
-    return absl::UnimplementedError("it has no builds");
-  }
-  absl::StatusOr<v1::ReportBuildsResponse> ReportBuilds(const v1::ReportBuildsRequest&) override {
-    return absl::UnimplementedError("it has no builds");
-  }
-  absl::StatusOr<v1::FetchArtifactResponse> FetchArtifact(const v1::FetchArtifactRequest&) override {
-    return absl::FailedPreconditionError("it has no builds");
-  }
-
   void StopWaiting() override {
     const MutexLock lock(&mutex_);
     stopped_ = true;
