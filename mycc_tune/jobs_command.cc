@@ -74,22 +74,25 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   MYCC_ASSIGN_OR_RETURN(const std::vector<v1::DeviceStatus> devices, client->ListDevices());
   std::vector<std::vector<std::string>> rows = {{"worker", "version", "device", "state", "leases", "trials",
-                                                 "refused", "baseline", "silent", "target", ""}};
+                                                 "builds", "refused", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
     if (options.json) out << MessageToJson(device).dump() << "\n";
     const std::string baseline =
         device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
+    const bool builds = device.role() == v1::WORKER_ROLE_BUILD;
     std::vector<std::string> notes;
     for (const std::string& note : {device.reason(), device.trouble()})
       if (!note.empty()) notes.push_back(note);
     rows.push_back({device.worker(), device.version().empty() ? "-" : device.version(), device.device(),
-                    device.state(), absl::StrCat(device.leases()), absl::StrCat(device.trials()),
-                    absl::StrCat(device.refused()), baseline,
-                    absl::StrFormat("%.0f s", device.silent_seconds()), device.target(),
+                    device.state(), absl::StrCat(device.leases()),
+                    builds ? "-" : absl::StrCat(device.trials()),
+                    builds ? absl::StrCat(device.builds()) : "-", absl::StrCat(device.refused()), baseline,
+                    absl::StrFormat("%.0f s", device.silent_seconds()),
+                    builds ? absl::StrCat("builds for ", device.target()) : device.target(),
                     absl::StrJoin(notes, "; ")});
   }
   if (options.json) return absl::OkStatus();
-  out << (devices.empty() ? "no worker is registered\n" : FormatTable(rows, {4, 5, 6, 7, 8}));
+  out << (devices.empty() ? "no worker is registered\n" : FormatTable(rows, {4, 5, 6, 7, 8, 9}));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -77,9 +78,14 @@ void AddServe(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
 }
 
+// The words of --role.
+const std::map<std::string, v1::WorkerRole> kRoles = {
+    {"both", v1::WORKER_ROLE_BOTH}, {"build", v1::WORKER_ROLE_BUILD}, {"measure", v1::WORKER_ROLE_MEASURE}};
+
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
-  CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
+  CLI::App* sub = app->add_subcommand("worker", "build and measure candidates for a server");
+  auto role = std::make_shared<std::string>("both");
   options->server.address.clear();  // a worker is told for whom it works
   AddServerAddress(sub, &options->server);
   sub->get_option("--server")->required();
@@ -89,7 +95,20 @@ void AddWorker(CLI::App* app, Command* command) {
   sub->add_option("--builders", options->builders,
                   "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
-  sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
+  sub->add_option(
+         "--role", *role,
+         "build: build GPU candidates for other hosts, without a device; measure: leave that to them "
+         "where there are some")
+      ->check(OneOf({"both", "build", "measure"}))
+      ->capture_default_str();
+  sub->add_option("--target", options->build_targets,
+                  "a GPU to build for with --role build: h200; repeatable; all known ones if not given")
+      ->type_name("TARGET")
+      ->excludes(sub->get_option("--device"));
+  sub->callback([=] {
+    options->role = kRoles.at(*role);
+    *command = [=] { return WorkerCommand(*options, std::cout); };
+  });
 }
 
 template <typename Number>

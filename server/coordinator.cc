@@ -55,7 +55,7 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
              {[this](const std::string& job) { dispatcher_.Revoke(job); },
               [this](const std::string& job) { dispatcher_.OnAdopted(job); },
               [this](const Target& code) { return dispatcher_.CountFitting(code); }}),
-      dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write) {}
+      dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
 
 Executors Coordinator::Watched(Executors executors) {
   executors.write = [this, write = std::move(executors.write)](LogWrite change, LogWriteDone done) {

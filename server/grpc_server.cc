@@ -110,6 +110,25 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
     return Answer<v1::LeaveResponse>(*token_check_, context, response,
                                      [&](auto reply) { loop_->Leave(*request, reply); });
   }
+  grpc::ServerUnaryReactor* LeaseBuilds(grpc::CallbackServerContext* context,
+                                        const v1::LeaseBuildsRequest* request,
+                                        v1::LeaseBuildsResponse* response) override {
+    return Answer<v1::LeaseBuildsResponse>(*token_check_, context, response, [&](auto reply) {
+      loop_->LeaseBuilds(*request, AliveWhile(context), reply);
+    });
+  }
+  grpc::ServerUnaryReactor* ReportBuilds(grpc::CallbackServerContext* context,
+                                         const v1::ReportBuildsRequest* request,
+                                         v1::ReportBuildsResponse* response) override {
+    return Answer<v1::ReportBuildsResponse>(*token_check_, context, response,
+                                            [&](auto reply) { loop_->ReportBuilds(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* FetchArtifact(grpc::CallbackServerContext* context,
+                                          const v1::FetchArtifactRequest* request,
+                                          v1::FetchArtifactResponse* response) override {
+    return Answer<v1::FetchArtifactResponse>(*token_check_, context, response,
+                                             [&](auto reply) { loop_->FetchArtifact(*request, reply); });
+  }
 
  private:
   ServerLoop* const loop_;

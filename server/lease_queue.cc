@@ -16,6 +16,9 @@ constexpr double kElsewhereSeconds = 60;  // after this any worker may take it
 // A device keeps the next one at hand, and is free for others after these.
 constexpr int kMostIdleWork = 2;
 
+// Work that another worker may build before it is measured.
+bool IsBuildable(const QueuedWork& work) { return !work.is_round() && work.doubted_builder.empty(); }
+
 }  // namespace
 
 int64_t LeaseQueue::CountOf(const Index& index, const std::string& key) {
@@ -34,7 +37,8 @@ void LeaseQueue::Add(QueuedWork work, bool first) {
   share_.SetWaiting(work.job, true, now_);
   LineOfWork& line = lines_[{work.job, work.target}];
   const bool is_apart = work.is_suspect() || !work.failed_tries.empty();
-  std::deque<QueuedWork>& place = is_apart ? line.apart : line.ordinary;
+  std::deque<QueuedWork>& place = is_apart ? line.apart : work.built_by.empty() ? line.ordinary : line.built;
+  if (listener_.on_waiting && &place == &line.ordinary && IsBuildable(work)) listener_.on_waiting(work);
   place.insert(first ? place.begin() : place.end(), std::move(work));
   apart_ += is_apart ? 1 : 0;
   ++waiting_;
@@ -119,11 +123,58 @@ std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects
 
 std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfWork* line) {
   std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/false, line);
-  if (work || line->ordinary.empty()) return work;
-  work = std::move(line->ordinary.front());
-  line->ordinary.pop_front();
+  if (work) return work;
+  std::deque<QueuedWork>& from = line->built.empty() ? line->ordinary : line->built;
+  const auto found = std::find_if(from.begin(), from.end(), [&](const QueuedWork& waiting) {
+    return !waiting.built_by.empty() || !IsBuildable(waiting) || asker.may_build == nullptr ||
+           asker.may_build(waiting);
+  });
+  if (found == from.end()) return std::nullopt;
+  work = std::move(*found);
+  from.erase(found);
+  --waiting_;
+  if (listener_.on_gone && &from == &line->ordinary && IsBuildable(*work)) listener_.on_gone(*work);
+  return work;
+}
+
+std::optional<QueuedWork> LeaseQueue::TakeUnbuilt(const Line& line, const std::string& name) {
+  const auto of_line = lines_.find(line);
+  if (of_line == lines_.end()) return std::nullopt;
+  std::deque<QueuedWork>& ordinary = of_line->second.ordinary;
+  const auto found = std::find_if(ordinary.begin(), ordinary.end(),
+                                  [&name](const QueuedWork& waiting) { return waiting.name == name; });
+  if (found == ordinary.end()) return std::nullopt;
+  std::optional<QueuedWork> work = std::move(*found);
+  ordinary.erase(found);
+  if (of_line->second.empty()) lines_.erase(of_line);
   --waiting_;
   return work;
+}
+
+bool LeaseQueue::SetBuilt(const std::string& job, const std::string& target, const std::string& name,
+                          const std::string& worker) {
+  std::optional<QueuedWork> work = TakeUnbuilt({job, target}, name);
+  if (!work) return false;
+  work->built_by = worker;
+  Add(*std::move(work));
+  return true;
+}
+
+std::optional<Grant> LeaseQueue::LeaseUnbuilt(const Asker& asker, const std::string& job,
+                                              const std::string& target, const std::string& name) {
+  std::optional<QueuedWork> work = TakeUnbuilt({job, target}, name);
+  if (!work) return std::nullopt;
+  return *GrantTo(asker, *std::move(work));
+}
+
+bool LeaseQueue::Withdraw(const std::string& job, const std::string& target, const std::string& name) {
+  return TakeUnbuilt({job, target}, name).has_value();
+}
+
+void LeaseQueue::DoubtBuild(const std::string& name, uint32_t attempt) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr) return;
+  grant->work.doubted_builder = std::exchange(grant->work.built_by, "");
 }
 
 Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork work) {
@@ -295,6 +346,9 @@ std::vector<Grant> LeaseQueue::Overdue(double now) const {
 void LeaseQueue::DropWaiting(const std::string& job) {
   std::erase_if(lines_, [&](const auto& line) {
     if (line.first.first != job) return false;
+    for (const QueuedWork& work : line.second.ordinary) {
+      if (listener_.on_gone && IsBuildable(work)) listener_.on_gone(work);
+    }
     waiting_ -= line.second.size();
     apart_ -= static_cast<int64_t>(line.second.apart.size());
     return true;

@@ -67,6 +67,10 @@ struct QueuedWork {
   // It should not go back to a worker where it failed, while there are other workers and until then.
   std::vector<FailedTry> failed_tries;
   double elsewhere_until = 0;
+  // The worker that built the candidate for others (build_queue.h); empty: whoever measures it builds it.
+  std::string built_by;
+  // Workers whose build of it was doubted: the next one measures what it builds itself.
+  std::string doubted_builder;
 
   bool is_round() const { return std::holds_alternative<FinalRoundWork>(what); }
   bool is_suspect() const { return losses > 0; }
@@ -101,11 +105,22 @@ struct Asker {
   std::function<bool(const std::string& job, const std::string& target)> fits;
   // Whether a trial that failed elsewhere, or is a suspect, may come here. Null: any may.
   std::function<bool(const QueuedWork&)> may_try;
+  // Whether it builds a trial that nobody has built. Null: it builds any.
+  std::function<bool(const QueuedWork&)> may_build;
+};
+
+// Hears of trials that begin and cease to wait to be built. Suspects, trials that failed somewhere, and final
+// rounds are not among them: who measures them builds them.
+struct UnbuiltListener {
+  std::function<void(const QueuedWork&)> on_waiting, on_gone;
 };
 
 class LeaseQueue {
  public:
   explicit LeaseQueue(double lease_seconds) : lease_seconds_(lease_seconds) {}
+
+  // `listener` is called within calls of this queue, and must not call it.
+  void Listen(UnbuiltListener listener) { listener_ = std::move(listener); }
 
   // Appends the work to the line of its job and target; `first` puts it at the head.
   void Add(QueuedWork work, bool first = false);
@@ -147,6 +162,19 @@ class LeaseQueue {
   std::vector<Grant> HeldOf(const std::string& job) const;
   std::vector<Grant> Overdue(double now) const;
 
+  // A waiting trial was built: it is leased before those that were not. False when it does not wait to be
+  // built.
+  bool SetBuilt(const std::string& job, const std::string& target, const std::string& name,
+                const std::string& worker);
+  // Grants this trial alone, where it waits to be built: its build failed.
+  std::optional<Grant> LeaseUnbuilt(const Asker& asker, const std::string& job, const std::string& target,
+                                    const std::string& name);
+  // Forgets a trial that waits to be built. False when there is none.
+  bool Withdraw(const std::string& job, const std::string& target, const std::string& name);
+  // What a worker built of a leased trial is doubted: whoever measures it next builds it.
+  void DoubtBuild(const std::string& name, uint32_t attempt);
+  bool IsLeased(const std::string& name) const { return leased_.contains(name); }
+
   // Forgets the waiting trials of a job; leased ones may still finish.
   void DropWaiting(const std::string& job);
   // The same with the leases and its terms: the job has ended.
@@ -168,11 +196,12 @@ class LeaseQueue {
   // The waiting work of one job and target.
   struct LineOfWork {
     std::deque<QueuedWork> ordinary;
+    std::deque<QueuedWork> built;  // by another worker
     std::deque<QueuedWork> apart;  // suspects, and work that failed somewhere
     uint64_t served = 0;           // the number of the last grant; 0: none since it was empty
 
-    bool empty() const { return ordinary.empty() && apart.empty(); }
-    int64_t size() const { return static_cast<int64_t>(ordinary.size() + apart.size()); }
+    bool empty() const { return ordinary.empty() && built.empty() && apart.empty(); }
+    int64_t size() const { return static_cast<int64_t>(ordinary.size() + built.size() + apart.size()); }
   };
   using Line = std::pair<std::string, std::string>;  // job, target
   using Lines = std::map<Line, LineOfWork>;
@@ -193,6 +222,8 @@ class LeaseQueue {
   void SeeTime(double now);
   std::optional<QueuedWork> PopApart(const Asker& asker, bool suspects, LineOfWork* line);
   std::optional<QueuedWork> TakeOrdinary(const Asker& asker, LineOfWork* line);
+  // Work that waits to be built, under this name.
+  std::optional<QueuedWork> TakeUnbuilt(const Line& line, const std::string& name);
   Grant* GrantTo(const Asker& asker, QueuedWork work);
   Grant* Insert(Grant grant);
   // Into the state in which it runs out, renewed or not: its holder reports something new.
@@ -208,6 +239,7 @@ class LeaseQueue {
   const double lease_seconds_;
   FairShare share_;
   double now_ = 0;  // the latest time that was told
+  UnbuiltListener listener_;
   Lines lines_;     // without empty ones
   uint64_t grants_ = 0;
   int64_t waiting_ = 0;

@@ -21,14 +21,15 @@ absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 }  // namespace
 
 Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board,
-                 WorkerTable* workers, Losses* losses, const LeaseTickets* tickets, const TimeSource* time,
-                 WriteExecutor write)
+                 WorkerTable* workers, Losses* losses, BuildFarm* builds, const LeaseTickets* tickets,
+                 const TimeSource* time, WriteExecutor write)
     : options_(options),
       store_(store),
       queue_(queue),
       board_(board),
       workers_(workers),
       losses_(losses),
+      builds_(builds),
       tickets_(tickets),
       time_(time),
       write_(std::move(write)) {}
@@ -91,6 +92,7 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
                            device.CanMeasure(*parsed, ProtocolOf(ledger->plan().spec, *parsed));
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
+  asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
   const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
                              queue_->waiting() + queue_->leased(), workers_->num_devices());
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
@@ -164,6 +166,7 @@ void Leasing::Deliver(const Granting& granting) {
     } else {
       v1::Assignment& assignment = *response.add_assignments();
       assignment = AssignmentOf(grant, *ledger);
+      if (grant.work.doubted_builder.empty()) builds_->AddArtifacts(&assignment);
       assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.work.name, grant.work.attempt));
     }
   }

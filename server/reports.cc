@@ -133,6 +133,8 @@ void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Gran
     TakeLoss(held);
   } else if (grant.work.is_round()) {
     TakeRound(held);
+  } else if (builds_->IsBuildDoubted(grant.work, report.result().status())) {
+    TakeDoubtedBuild(held);
   } else if (IsDoubted(held)) {
     TakeDoubted(held);
   } else {
@@ -193,6 +195,13 @@ void Reports::TakeDoubted(const Held& held) {
   Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is tried on another worker first");
 }
 
+void Reports::TakeDoubtedBuild(const Held& held) {
+  builds_->Forget(AssignmentOf(held.grant, held.ledger));
+  queue_->DoubtBuild(held.grant.work.name, held.grant.work.attempt);
+  losses_->Return(held.grant);
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is built and tried again first");
+}
+
 Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   auto pending = std::make_shared<Pending>();
   pending->call = held.call;
@@ -204,7 +213,7 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   pending->line = LineOf(held.grant.work);
   pending->code = held.task().target;
   pending->protocol = held.task().protocol;
-  pending->failed_tries = held.grant.work.failed_tries;
+  pending->work = held.grant.work;
   return pending;
 }
 
@@ -316,7 +325,8 @@ void Reports::Judge(const Pending& pending) {
   if (session != nullptr && !pending.device.empty())
     workers_->Judge(session, pending.device, {pending.line, pending.code, pending.protocol}, result, now);
   const bool failed_too = result.status() != v1::MEASURE_STATUS_OK;
-  for (const FailedTry& earlier : pending.failed_tries) {
+  builds_->OnMeasured(pending.work, result.status());
+  for (const FailedTry& earlier : pending.work.failed_tries) {
     if (!earlier.is_doubted) continue;
     workers_->JudgeAgain(earlier.worker, earlier.device, failed_too,
                          absl::StrCat("what fails here succeeds on worker ", pending.worker, ": trial ",

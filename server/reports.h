@@ -18,6 +18,7 @@
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
+#include "server/build_farm.h"
 #include "server/job_board.h"
 #include "server/job_ledger.h"
 #include "server/lease_queue.h"
@@ -34,13 +35,14 @@ class Reports {
  public:
   // `log` gets a line, for people, for each refusal; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
-          const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
+          BuildFarm* builds, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
           std::function<void(const std::string&)> log)
       : store_(store),
         queue_(queue),
         board_(board),
         workers_(workers),
         losses_(losses),
+        builds_(builds),
         tickets_(tickets),
         time_(time),
         write_(std::move(write)),
@@ -85,7 +87,7 @@ class Reports {
     std::string worker, device, line;
     Target code;
     v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_UNSPECIFIED;
-    std::vector<FailedTry> failed_tries;
+    QueuedWork work;
   };
   using PendingPtr = std::shared_ptr<Pending>;
 
@@ -96,6 +98,8 @@ class Reports {
   void TakeRound(const Held& held);
   // A doubted failure: the trial is tried elsewhere.
   void TakeDoubted(const Held& held);
+  // A failure that may be the build's: whoever measures the trial next builds it.
+  void TakeDoubtedBuild(const Held& held);
   void TakeResult(const Held& held);
   // A result for a job that has ended: the log keeps it, since it was paid for.
   void TakeLate(const CallPtr& call, const v1::Report& report);
@@ -120,6 +124,7 @@ class Reports {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  BuildFarm* const builds_;
   const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;

@@ -205,6 +205,23 @@ void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply)
        [reply] { reply(Stopping()); });
 }
 
+void ServerLoop::LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive,
+                             Reply<v1::LeaseBuildsResponse> reply) {
+  Post([this, request = std::move(request), alive = std::move(alive),
+        reply] { coordinator_.workers().LeaseBuilds(request, alive, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().ReportBuilds(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().FetchArtifact(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
 void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {
   Post([this, request, reply] { coordinator_.Submit(request, WithProgress(reply)); },
        [reply] { reply(Stopping()); });

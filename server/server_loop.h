@@ -72,6 +72,9 @@ class ServerLoop {
   void Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply);
   void Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply);
   void Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply);
+  void LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive, Reply<v1::LeaseBuildsResponse> reply);
+  void ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply);
+  void FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply);
 
   void SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply);
   void ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply);

@@ -38,6 +38,19 @@ class WorkerTable {
     // Whether it can measure code of this target by this protocol; UNSPECIFIED: by some protocol.
     bool CanMeasure(const Target& code, v1::TimingProtocol protocol) const;
   };
+  // A worker that builds for others.
+  struct Builder {
+    std::vector<std::string> archs;  // "sm_90a": that it builds for
+    uint32_t at_once = 0;            // builds
+    DeviceHealth builds;             // whether its failures are believed, and why it gets no orders
+    DeviceHealth code;               // of what it has built, as others measured it
+    int64_t finished = 0;            // builds
+    double asked = 0;                // for orders, the last time
+    std::string told;                // why it gets no orders, as it knows
+
+    // Empty: it gets orders.
+    const std::string& drain() const { return builds.drain().empty() ? code.drain() : builds.drain(); }
+  };
   struct Session {
     std::string id;
     std::string worker;
@@ -46,11 +59,14 @@ class WorkerTable {
     v1::Toolchain toolchain;
     v1::HostState host;   // when it registered
     std::string version;  // of its program; empty for a worker that does not say
-    v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
-    std::map<std::string, Device> devices;
+    v1::WorkerRole role = v1::WORKER_ROLE_BOTH;
+    std::map<std::string, Device> devices;  // none of a worker that builds for others
+    std::optional<Builder> builder;
     std::vector<v1::LeaseId> revoked;  // to be told with the next answer
     double last_heard = 0;
     int64_t refused = 0;  // reports, results and held leases
+
+    bool BuildsFor(const std::string& target) const;  // text
   };
   // A trial that ended: its comparable trials, and its target.
   struct Ended {
@@ -64,7 +80,8 @@ class WorkerTable {
   explicit WorkerTable(double lease_seconds, std::function<void(const std::string&)> log = nullptr)
       : lease_seconds_(lease_seconds), log_(std::move(log)) {}
 
-  // InvalidArgument when a target does not parse, or there is no device; AlreadyExists when another process
+  // InvalidArgument when a target does not parse, or there is neither a device nor a target to build for;
+  // AlreadyExists when another process
   // has the name. Takes the place of the worker's earlier session, which is moved into `replaced`. `usual`
   // knows the usual baseline of a device; it may be null.
   absl::StatusOr<Session*> Register(const v1::RegisterRequest& request, double now,
@@ -97,6 +114,12 @@ class WorkerTable {
   bool HasElsewhere(const Target& code, v1::TimingProtocol protocol, const std::vector<std::string>& except,
                     double now) const;
 
+  // A worker that builds for the target (text) and is not among `except` lives, is not drained, and asks for
+  // orders.
+  bool HasBuilder(const std::string& target, const std::vector<std::string>& except, double now) const;
+  // The builder of this name; null when it has gone.
+  Builder* FindBuilder(const std::string& worker);
+
   // The instructions for the worker; each revocation once.
   v1::Instructions TakeInstructions(Session* session);
 
@@ -114,6 +137,11 @@ class WorkerTable {
   Session* FindWorker(const std::string& name);
   bool HasHealthyRival(const Device& device, double now) const;
   std::string TroubleOf(const Device& device, double now) const;
+  // Why a worker that leaves building to others builds itself; empty: it does not.
+  std::string BuildsItself(const Session& session, const Device& device, double now) const;
+  // A worker is told once that it gets no work, or gets some again.
+  void Tell(const Session& session, const std::string& what, const std::string& drain,
+            std::string* told) const;
 
   const double lease_seconds_;
   const std::function<void(const std::string&)> log_;

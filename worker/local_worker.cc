@@ -23,6 +23,10 @@ constexpr int kBatchesABuilder = 2;
 constexpr int kLeastBatch = 4;
 // One lane's candidates are built while another's are measured.
 constexpr int kGpuLanes = 2;
+// Of a build-only worker: an order in each, and one more, so that no builder waits for the server.
+constexpr int kMostBuildLanes = 32;
+// Every architecture that there is a preset of.
+constexpr const char* kBuildTargets[] = {"a100", "rtx3090", "l40", "h200", "b200"};
 
 std::string DefaultName() {
   char host[256] = "worker";
@@ -61,13 +65,41 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
   return device;
 }
 
+absl::StatusOr<WorkerDevice> LocalWorker::AddBuilds(const LocalWorkerOptions& options) {
+  std::vector<std::string> names = options.build_targets, targets;
+  if (names.empty()) names.assign(std::begin(kBuildTargets), std::end(kBuildTargets));
+  for (const std::string& name : names) {
+    MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(name));
+    targets.push_back(PrintTarget(target));
+  }
+  const int builders = BuildersOf(options);
+  build_link_ = std::make_unique<BuildLink>(link_.get(), targets, builders);
+  const KernelBuilds::OnBuilt attach = [link = build_link_.get()](const v1::LeaseId& lease,
+                                                                  std::string artifact) {
+    link->Attach(lease, std::move(artifact));
+  };
+  MYCC_ASSIGN_OR_RETURN(builds_, KernelBuilds::Create(builders, attach));
+  WorkerDevice device;
+  device.offer.set_device("build");
+  device.lanes = std::min(builders + 1, kMostBuildLanes);
+  device.batch = (builders + device.lanes - 1) / device.lanes;
+  device.reports_at_once = true;
+  device.measure = [builds = builds_.get()](const std::vector<v1::Assignment>& assignments,
+                                            const IsRevoked& is_revoked, const OnMeasured& done) {
+    builds->Build(assignments, is_revoked, done);
+  };
+  return device;
+}
+
 absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const LocalWorkerOptions& options) {
   MYCC_ASSIGN_OR_RETURN(const int ordinal, ParseGpuName(name));
   MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(ordinal));
   const int builders = BuildersOf(options);
   if (gpu_builders_ == nullptr) gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits());
-  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuMeasurer> made,
-                        GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log));
+  MYCC_ASSIGN_OR_RETURN(
+      std::unique_ptr<GpuMeasurer> made,
+      GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log,
+                          [this](const std::string& digest) { return worker_->FetchArtifact(digest); }));
   WorkerDevice device;
   device.offer.set_device(gpu.info.device());
   device.offer.set_target(PrintTarget(gpu.target));
@@ -100,7 +132,15 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   }
   worker.toolchain = CpuToolchain();
   worker.log = options.log;
+  worker.role = options.role;
+  MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
   std::vector<WorkerDevice> devices;
+  if (options.role == v1::WORKER_ROLE_BUILD) {
+    MYCC_ASSIGN_OR_RETURN(devices.emplace_back(), local->AddBuilds(options));
+    MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
+    local->worker_ = std::make_unique<Worker>(worker, local->build_link_.get(), std::move(devices));
+    return local;
+  }
   for (const std::string& name : options.devices) {
     absl::StatusOr<WorkerDevice> device =
         name == "cpu" ? local->AddCpu(BuildersOf(options)) : local->AddGpu(name, options);
@@ -111,7 +151,6 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   if (!local->gpus_.empty()) {
     MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
   }
-  MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
   local->worker_ = std::make_unique<Worker>(worker, local->link_.get(), std::move(devices));
   return local;
 }

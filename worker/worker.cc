@@ -161,12 +161,22 @@ void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment
   if (flush_) changed_.NotifyAll();
 }
 
+absl::StatusOr<std::string> Worker::FetchArtifact(const std::string& digest) {
+  v1::FetchArtifactRequest request;
+  request.set_session(WaitForSession());
+  if (request.session().empty()) return absl::CancelledError("the worker is stopping");
+  request.set_digest(digest);
+  MYCC_ASSIGN_OR_RETURN(v1::FetchArtifactResponse response, link_->FetchArtifact(request));
+  return std::move(*response.mutable_artifact());
+}
+
 absl::Status Worker::Register() {
   v1::RegisterRequest request;
   request.set_worker(options_.name);
   request.set_instance(options_.instance);
   request.set_replaces(options_.replaces);
   request.set_names_what_it_holds(true);
+  request.set_role(options_.role);
   *request.mutable_toolchain() = options_.toolchain;
   request.set_version(options_.toolchain.mycc());
   request.set_role(v1::WORKER_ROLE_BOTH);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "process/framing.h"
 #include "proto/worker.pb.h"
@@ -42,6 +43,7 @@ struct WorkerOptions {
   std::string instance;  // names this process: random
   std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
+  v1::WorkerRole role = v1::WORKER_ROLE_BOTH;
   double poll_seconds = 20;                     // for one Lease call to wait
   double first_retry_seconds = 0.1;             // doubles up to the last
   double last_retry_seconds = 0.5;              // soon after a restart the server has the results
@@ -57,6 +59,8 @@ class Worker {
   absl::Status Run();
   // Waits until the server knows this worker; false when it does not within `seconds`.
   bool WaitUntilRegistered(double seconds);
+  // What a build-only worker has built, by its digest; any thread. Cancelled: the worker is stopping.
+  absl::StatusOr<std::string> FetchArtifact(const std::string& digest);
   // Drains: measurements under way are finished and reported, the rest goes back.
   void Stop();
 
