@@ -24,6 +24,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
     out << line << std::endl;
   };
   serving.coordinator.dispatch.log = say;
+  serving.listen.log = say;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
   say(absl::StrCat("serving ", options.log, " on ", server->address()));
   std::promise<void> interrupted;
