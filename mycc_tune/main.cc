@@ -11,6 +11,7 @@
 #include "command/command_line.h"
 #include "command/model_options.h"
 #include "command/numbers.h"
+#include "mycc_tune/auth_cli.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
@@ -62,6 +63,11 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
       ->check(AddressTrouble)
       ->capture_default_str();
+  sub->add_option("--credentials", options->credentials,
+                  "a folder that `mycc-tune auth init` made: server/cert.pem, server/key.pem, ca.pem and "
+                  "access.json in it "
+                  "stand for the options that name them")
+      ->type_name("DIR");
   sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)")
       ->type_name("FILE");
   sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)")->type_name("FILE");
@@ -233,6 +239,7 @@ int Main(int argc, char** argv) {
   AddBest(&app, &command);
   AddMeasure(&app, &command);
   AddLogCommands(&app, &command);
+  AddAuthCommands(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -132,4 +132,13 @@ absl::Status CheckClientChain(const std::string& chain, const std::string& autho
       absl::StrCat("the certificate is not accepted: ", X509_verify_cert_error_string(error)));
 }
 
+bool IsSignedBy(const std::string& pem, const std::string& authority) {
+  const Certificate certificate = NextCertificate(BytesOf(pem).get());
+  const Certificate issuer = NextCertificate(BytesOf(authority).get());
+  const bool is_signed = certificate != nullptr && issuer != nullptr &&
+                         X509_verify(certificate.get(), X509_get0_pubkey(issuer.get())) == 1;
+  ERR_clear_error();
+  return is_signed;
+}
+
 }  // namespace mycc

@@ -29,4 +29,7 @@ absl::StatusOr<CertificateFacts> ReadCertificate(const std::string& pem);
 // through the others of the chain; the error says why not.
 absl::Status CheckClientChain(const std::string& chain, const std::string& authorities);
 
+// Whether the first certificate of `pem` has the signature of the first of `authority`, whatever the time is.
+bool IsSignedBy(const std::string& pem, const std::string& authority);
+
 }  // namespace mycc

@@ -101,9 +101,10 @@ absl::StatusOr<Shown> CallGate::ShownBy(const grpc::ServerContextBase& context) 
 // gRPC verified the chain when the connection was made. That may be days ago: the authority may have been
 // replaced, and the certificate may have expired since.
 absl::Status CallGate::ReadClientCertificate(const grpc::AuthContext& peer, Shown* shown) const {
-  std::string chain = FirstValue(peer, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
-  if (chain.empty()) chain = FirstValue(peer, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (chain.empty()) return absl::OkStatus();
+  const std::string own = FirstValue(peer, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (own.empty()) return absl::OkStatus();
+  // On a server, the chain that gRPC has does not begin with the client's own certificate.
+  const std::string chain = own + FirstValue(peer, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME);
   const uint64_t version = files_->tls_version();
   const double now = SteadySeconds();
   const MutexLock lock(&mutex_);
