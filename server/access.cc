@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kAccessVersion = 1;
 constexpr size_t kMostPrincipals = 10000, kMostSecretsOfOne = 16, kMostCallerNameBytes = 64;
+constexpr uid_t kUnknownUid = 65534;
 constexpr size_t kSha256Digits = 64;
 constexpr size_t kMostCommonNameBytes = 64;  // as X.509 has it
 
@@ -173,6 +174,11 @@ absl::Status CheckPrincipal(const Principal& principal) {
       if (!IsSha256(secret.sha256))
         return refuse("has a secret that is no SHA-256; expected 64 digits of 0123456789abcdef");
     }
+  }
+  for (const uid_t uid : principal.uids) {
+    if (uid == kUnknownUid)
+      return refuse(absl::StrCat("has the user id ", uid,
+                                 ", which the kernel gives to users that it cannot name; expected another"));
   }
   for (const std::string& name : principal.common_names) {
     if (name.empty() || name.size() > kMostCommonNameBytes)

@@ -4,6 +4,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@
 #include "proto/worker.grpc.pb.h"
 #include "server/call_gate.h"
 #include "server/peer_listener.h"
+#include "server/reflection_guard.h"
 #include "server/socket_lock.h"
 #include "server/tls_credentials.h"
 
@@ -32,6 +34,8 @@ namespace {
 constexpr int kMostCallsOfOne = 100;
 // For TLS: a connection that says nothing is not kept.
 constexpr int kHandshakeMilliseconds = 10000;
+// The calls that wait when their connection is to be made anew: the longest wait, and its answer.
+constexpr int kLastCallsMilliseconds = 90000;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 double Now() {
@@ -333,12 +337,20 @@ absl::Status GrpcServer::Listen(const ListenOptions& options, Impl* impl) {
   // A second server on one port is an error, not a rival.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  if (!options.tls_client_ca_file.empty()) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                               static_cast<int>(1e3 * options.connection_seconds));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kLastCallsMilliseconds);
+  }
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // A message is in memory before its caller is known.
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(options.message_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfOne);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> guards;
+  guards.push_back(ReflectionGuard(&impl->gate));
+  builder.experimental().SetInterceptorCreators(std::move(guards));
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr) return CannotListen(options.address, WhyNot());
   if (impl->listener != nullptr) {

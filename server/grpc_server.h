@@ -24,6 +24,9 @@ struct ListenOptions {
   std::string access_file;         // or each its own token or certificate: access.json (access.h)
   std::string tls_client_ca_file;  // the authority of clients' and workers' certificates
   bool tls_require_client_certificate = false;  // a connection without one is refused before any call
+  // A client shows its certificate when it connects. Connections are made anew after this time, so that a
+  // client whose files have a new certificate shows that one.
+  double connection_seconds = 600;
   // Anybody who can reach the address may submit jobs, which run code on the workers.
   bool insecure_allow_remote = false;
   // The memory of all messages that are arriving, and of their connections. Beyond it the server ends calls
