@@ -21,6 +21,7 @@ namespace mycc {
 struct ServeOptions {
   std::string log = kDefaultLog;
   ListenOptions listen;
+  std::string credentials;  // a folder (credential_folder.h); empty: files are named by themselves
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
   std::string quotas;            // a file; empty: no limits

@@ -12,6 +12,7 @@
 #include "command/command_line.h"
 #include "command/model_options.h"
 #include "command/numbers.h"
+#include "mycc_tune/auth_cli.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
@@ -32,7 +33,16 @@ void AddServerAddress(CLI::App* app, ServerAddress* server) {
   app->add_option("--tls-ca", server->tls_ca_file,
                   "certificates to trust (PEM), or `system`; without this option, no encryption")
       ->type_name("FILE");
-  app->add_option("--token-file", server->token_file, "a file with the server's token")->type_name("FILE");
+  app->add_option("--token-file", server->token_file, "a file with the server's token, or with one's own")
+      ->type_name("FILE");
+  app->add_option("--tls-cert", server->tls_cert_file,
+                  "one's own certificate, for a server that asks for it (PEM)")
+      ->type_name("FILE");
+  app->add_option("--tls-key", server->tls_key_file, "its private key (PEM)")->type_name("FILE");
+  app->add_option("--credentials", server->credentials,
+                  "a folder with ca.pem and token, or cert.pem and key.pem, for options that are not given")
+      ->type_name("DIR")
+      ->envname("MYCC_TUNE_CREDENTIALS");
 }
 
 // The same where a server is optional: the callback tells whether it was named.
@@ -55,12 +65,25 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_option("--listen", options->listen.address, "HOST:PORT (port 0: any free one) or unix:/PATH")
       ->check(AddressTrouble)
       ->capture_default_str();
+  sub->add_option("--credentials", options->credentials,
+                  "a folder that `mycc-tune auth init` made: server/cert.pem, server/key.pem, ca.pem and "
+                  "access.json in it "
+                  "stand for the options that name them")
+      ->type_name("DIR");
   sub->add_option("--tls-cert", options->listen.tls_cert_file, "the server's certificate chain (PEM)")
       ->type_name("FILE");
   sub->add_option("--tls-key", options->listen.tls_key_file, "its private key (PEM)")->type_name("FILE");
   sub->add_option("--token-file", options->listen.token_file,
                   "a file with the token that clients and workers must show")
       ->type_name("FILE");
+  sub->add_option("--access", options->listen.access_file,
+                  "the callers and what each may do: access.json, as `mycc-tune auth init` writes it")
+      ->type_name("FILE");
+  sub->add_option("--tls-client-ca", options->listen.tls_client_ca_file,
+                  "the authority that signs the certificates of clients and workers (PEM)")
+      ->type_name("FILE");
+  sub->add_flag("--tls-require-client-cert", options->listen.tls_require_client_certificate,
+                "refuse connections without such a certificate, also those with a token");
   sub->add_flag(
       "--insecure-allow-remote", options->listen.insecure_allow_remote,
       "accept other hosts without TLS and token: everybody who reaches the server runs code on the workers");
@@ -270,6 +293,7 @@ int Main(int argc, char** argv) {
   AddBest(&app, &command);
   AddMeasure(&app, &command);
   AddLogCommands(&app, &command);
+  AddAuthCommands(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -147,6 +147,7 @@ std::optional<QueuedWork> LeaseQueue::TakeUnbuilt(const Line& line, const std::s
   std::optional<QueuedWork> work = std::move(*found);
   ordinary.erase(found);
   if (of_line->second.empty()) lines_.erase(of_line);
+  if (waiting(line.first) == 0) share_.SetWaiting(line.first, false, now_);
   --waiting_;
   return work;
 }
