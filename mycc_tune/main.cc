@@ -14,6 +14,7 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
+#include "process/confine.h"
 #include "server/search_child.h"
 #include "worker/child_main.h"
 
@@ -73,6 +74,16 @@ void AddServe(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
 }
 
+void AddConfinement(CLI::App* app, ConfinementMode* mode) {
+  auto* required = app->add_flag_callback(
+      "--require-confinement", [mode] { *mode = ConfinementMode::kRequired; },
+      "do not start where the kernel does not let candidates be confined fully");
+  app->add_flag_callback(
+         "--no-confinement", [mode] { *mode = ConfinementMode::kOff; },
+         "run candidates with this user's network, files and processes")
+      ->excludes(required);
+}
+
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
   CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
@@ -85,6 +96,7 @@ void AddWorker(CLI::App* app, Command* command) {
   sub->add_option("--builders", options->builders,
                   "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
+  AddConfinement(sub, &options->confinement);
   sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
 }
 

@@ -223,6 +223,7 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       row.set_state(!device.health.drain().empty() ? "draining" : held > 0 ? "busy" : "idle");
       row.set_reason(device.health.drain());
       row.set_trouble(TroubleOf(device, now));
+      row.set_unconfined(device.offer.unconfined());
       row.set_trials(device.health.trials());
       row.set_refused(session.refused);
       row.set_baseline_ratio(device.health.baseline().ratio());

@@ -24,6 +24,7 @@ struct LocalWorkerOptions {
   std::vector<std::string> devices = {"cpu"};  // or "cuda:0"
   int builders = 0;                            // processes that build at once; 0: one a CPU
   bool is_alone = false;                       // the server's only worker, so that its name is unique
+  ConfinementMode confinement = ConfinementMode::kWherePossible;  // of candidates
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };
@@ -32,7 +33,7 @@ class LocalWorker {
  public:
   // AlreadyExists when a live process on this host has the name; InvalidArgument for what is no device's
   // name; NotFound or FailedPrecondition for a device that this host or this build does not have, saying what
-  // is missing.
+  // is missing; FailedPrecondition for a confinement that is required and cannot be had.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }
@@ -41,9 +42,10 @@ class LocalWorker {
 
  private:
   LocalWorker() = default;
-  absl::StatusOr<WorkerDevice> AddCpu(int builders);
+  absl::StatusOr<WorkerDevice> AddCpu(const LocalWorkerOptions& options);
   absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
+  Confinement confinement_;
   std::optional<NameLock> name_;
   std::unique_ptr<CpuMeasurer> cpu_;
   std::unique_ptr<BuildPool> gpu_builders_;  // shared by all GPUs
