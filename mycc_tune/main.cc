@@ -1,4 +1,4 @@
-// mycc-tune: the autotuner's server, workers and clients. Parses the command line; commands.h does the work.
+// Parses the command line of mycc-tune; commands.h does the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -14,9 +14,8 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
+#include "mycc_tune/program.h"
 #include "process/confine.h"
-#include "server/search_child.h"
-#include "worker/child_main.h"
 
 namespace mycc {
 namespace {
@@ -213,7 +212,9 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
   CLI::App app("mycc-tune: finds the best schedules of tensor computations, and keeps them", "mycc-tune");
   app.require_subcommand(1);
   Command command;
@@ -234,11 +235,4 @@ int Main(int argc, char** argv) {
   });
 }
 
-}  // namespace
 }  // namespace mycc
-
-int main(int argc, char** argv) {
-  if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
-  if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
-  return mycc::Main(argc, argv);
-}
