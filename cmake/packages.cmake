@@ -12,7 +12,12 @@ find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 
-# Debian's XGBoost and lld ship no usable CMake targets.
+# Debian's XGBoost, libseccomp and lld ship no usable CMake targets.
+find_library(SECCOMP_LIBRARY seccomp REQUIRED)
+find_path(SECCOMP_INCLUDE_DIR seccomp.h REQUIRED)
+add_library(seccomp_library INTERFACE)
+target_include_directories(seccomp_library SYSTEM INTERFACE ${SECCOMP_INCLUDE_DIR})
+target_link_libraries(seccomp_library INTERFACE ${SECCOMP_LIBRARY})
 find_library(XGBOOST_LIBRARY xgboost REQUIRED)
 find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)
 add_library(xgboost INTERFACE)

@@ -12,7 +12,7 @@ packages=(
   # the artifacts' interface.
   llvm-19-dev liblld-19-dev libpolly-19-dev libdlpack-dev
   # Libraries of both programs.
-  libabsl-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev
+  libabsl-dev libcli11-dev libseccomp-dev libspdlog-dev libssl-dev nlohmann-json3-dev
   # Tests, and Clang for fuzzing, thread-safety analysis and formatting.
   libbenchmark-dev libgmock-dev libgtest-dev clang-19 clang-format-14 clang-tidy-14 libclang-rt-19-dev
   # The libraries that benchmarks compare with.

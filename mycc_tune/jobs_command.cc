@@ -83,6 +83,8 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
     std::vector<std::string> notes;
     for (const std::string& note : {device.reason(), device.trouble()})
       if (!note.empty()) notes.push_back(note);
+    if (!device.unconfined().empty())
+      notes.push_back(absl::StrCat("candidates are not confined in: ", device.unconfined()));
     rows.push_back({device.worker(), device.version().empty() ? "-" : device.version(), device.device(),
                     device.state(), absl::StrCat(device.leases()),
                     builds ? "-" : absl::StrCat(device.trials()),

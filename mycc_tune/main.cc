@@ -1,4 +1,4 @@
-// mycc-tune: the autotuner's server, workers and clients. Parses the command line; commands.h does the work.
+// Parses the command line of mycc-tune; commands.h does the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -16,9 +16,9 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
+#include "mycc_tune/program.h"
+#include "process/confine.h"
 #include "server/job_terms.h"
-#include "server/search_child.h"
-#include "worker/child_main.h"
 
 namespace mycc {
 namespace {
@@ -105,6 +105,16 @@ void AddServe(CLI::App* app, Command* command) {
 const std::map<std::string, v1::WorkerRole> kRoles = {
     {"both", v1::WORKER_ROLE_BOTH}, {"build", v1::WORKER_ROLE_BUILD}, {"measure", v1::WORKER_ROLE_MEASURE}};
 
+void AddConfinement(CLI::App* app, ConfinementMode* mode) {
+  auto* required = app->add_flag_callback(
+      "--require-confinement", [mode] { *mode = ConfinementMode::kRequired; },
+      "do not start where the kernel does not let candidates be confined fully");
+  app->add_flag_callback(
+         "--no-confinement", [mode] { *mode = ConfinementMode::kOff; },
+         "run candidates with this user's network, files and processes")
+      ->excludes(required);
+}
+
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
   CLI::App* sub = app->add_subcommand("worker", "build and measure candidates for a server");
@@ -128,6 +138,7 @@ void AddWorker(CLI::App* app, Command* command) {
                   "a GPU to build for with --role build: h200; repeatable; all known ones if not given")
       ->type_name("TARGET")
       ->excludes(sub->get_option("--device"));
+  AddConfinement(sub, &options->confinement);
   sub->callback([=] {
     options->role = kRoles.at(*role);
     *command = [=] { return WorkerCommand(*options, std::cout); };
@@ -276,7 +287,9 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
   CLI::App app("mycc-tune: finds the best schedules of tensor computations, and keeps them", "mycc-tune");
   app.require_subcommand(1);
   Command command;
@@ -300,11 +313,4 @@ int Main(int argc, char** argv) {
   });
 }
 
-}  // namespace
 }  // namespace mycc
-
-int main(int argc, char** argv) {
-  if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
-  if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
-  return mycc::Main(argc, argv);
-}

@@ -319,6 +319,7 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       const std::string trouble = TroubleOf(device, now);
       row.set_trouble(trouble.empty() ? BuildsItself(session, device, now) : trouble);
       row.set_role(session.role);
+      row.set_unconfined(device.offer.unconfined());
       row.set_trials(device.health.trials());
       row.set_refused(session.refused);
       row.set_baseline_ratio(device.health.baseline().ratio());

@@ -16,6 +16,7 @@
 #include "process/host_lock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
+#include "worker/confined_children.h"
 #include "worker/device.h"
 
 namespace mycc {
@@ -42,8 +43,11 @@ absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(const Gpu& gpu,
                                                                  FetchBuild fetch) {
   MYCC_ASSIGN_OR_RETURN(const v1::Toolchain toolchain, GpuToolchain());
   MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
-  std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(gpu, toolchain, builders, options, std::move(scratch),
-                                                        std::move(log), std::move(fetch)));
+  if (options.confinement.mode != ConfinementMode::kOff) GiveToChildren(scratch.path());
+  std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(gpu, toolchain, builders, std::move(options),
+                                                        std::move(scratch), std::move(log),
+                                                        std::move(fetch)));
+  MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
   MYCC_RETURN_IF_ERROR(measurer->Start());
   return measurer;
 }
@@ -53,14 +57,17 @@ GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPo
                          std::function<void(const std::string&)> log, FetchBuild fetch)
     : gpu_(gpu),
       builders_(builders),
-      options_(options),
+      options_(std::move(options)),
       scratch_(std::move(scratch)),
+      runner_confinement_(ForDevice(options_.confinement, scratch_.path())),
       log_(std::move(log)),
       fetch_(std::move(fetch)),
       references_(scratch_.path(), kMostReferences,
                   [builders](BuildWork work) { builders->Start(std::move(work), /*first=*/true); }),
       book_(toolchain),
-      device_(gpu.info) {}
+      device_(gpu.info) {
+  builders->LetWriteTo(scratch_.path());
+}
 
 absl::Status GpuMeasurer::Start() {
   v1::BuildRequest request;
@@ -75,8 +82,10 @@ absl::Status GpuMeasurer::Start() {
   start.set_kernels(kernels.built.library());
   start.set_uuid(gpu_.uuid);
   // The runner sees this device alone, as its first one.
-  runners_ = std::make_unique<GpuRunners>(
-      ChildCommand{kGpuRunCommand, {}, {absl::StrCat("CUDA_VISIBLE_DEVICES=", gpu_.uuid)}}, start);
+  runners_ = std::make_unique<GpuRunners>(ChildCommand{kGpuRunCommand,
+                                                       runner_confinement_.ToArguments(),
+                                                       {absl::StrCat("CUDA_VISIBLE_DEVICES=", gpu_.uuid)}},
+                                          start);
   thread_ = std::thread([this] { RunDevice(); });
   return absl::OkStatus();
 }

@@ -37,6 +37,7 @@ struct GpuMeasurerOptions {
   double timing_seconds = 0.05;
   double proof_seconds = 0.03;        // for launches beyond those that a proof takes
   double max_reference_flops = 4e12;  // above, expected values are sampled
+  Confinement confinement;            // the worker's (worker/confined_children.h)
 };
 
 // What another host has built, by the digest of its bytes.
@@ -46,7 +47,7 @@ class GpuMeasurer {
  public:
   // `builders` must outlive the measurer. `fetch` may be null: then everything is built here. `log` takes
   // lines for people; may be null. NotFound or FailedPrecondition, in words, when kernels cannot be compiled
-  // here.
+  // here, or candidates are to be confined and cannot be.
   static absl::StatusOr<std::unique_ptr<GpuMeasurer>> Create(const Gpu& gpu, BuildPool* builders,
                                                              GpuMeasurerOptions options,
                                                              std::function<void(const std::string&)> log,
@@ -55,6 +56,8 @@ class GpuMeasurer {
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
+  // What candidates are not kept from, and why; empty: nothing.
+  const std::string& unconfined() const { return unconfined_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -107,6 +110,8 @@ class GpuMeasurer {
   BuildPool* const builders_;
   const GpuMeasurerOptions options_;
   const ScratchFolder scratch_;
+  const Confinement runner_confinement_;
+  std::string unconfined_;
   const std::function<void(const std::string&)> log_;
   const FetchBuild fetch_;
   std::atomic<int64_t> fetched_ = 0;

@@ -34,6 +34,16 @@ std::string DefaultName() {
   return absl::StrCat(host, "-", getpid());
 }
 
+// Children do not see the worker's credentials.
+Confinement ConfinementOf(const LocalWorkerOptions& options) {
+  Confinement confinement;
+  confinement.mode = options.confinement;
+  for (const std::string& file : {options.server.tls_ca_file, options.server.token_file}) {
+    if (!file.empty()) confinement.hidden.push_back(file);
+  }
+  return confinement;
+}
+
 int BuildersOf(const LocalWorkerOptions& options) {
   return options.builders > 0 ? options.builders : UsableCpus();
 }
@@ -45,9 +55,11 @@ int UsableCpus() {
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
+absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(const LocalWorkerOptions& options) {
+  const int builders = BuildersOf(options);
   CpuMeasurerOptions measuring;
   measuring.builders = builders;
+  measuring.confinement = confinement_;
   MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create(measuring));
   WorkerDevice device;
   device.offer.set_device("cpu");
@@ -56,6 +68,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(int builders) {
   device.offer.set_timer_version(kTimerVersion);
   for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL})
     device.offer.add_protocols(protocol);
+  device.offer.set_unconfined(cpu_->unconfined());
   device.batch = std::max(kLeastBatch, kBatchesABuilder * builders);
   device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
@@ -95,10 +108,13 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   MYCC_ASSIGN_OR_RETURN(const int ordinal, ParseGpuName(name));
   MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(ordinal));
   const int builders = BuildersOf(options);
-  if (gpu_builders_ == nullptr) gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits());
+  if (gpu_builders_ == nullptr)
+    gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits(), confinement_);
+  GpuMeasurerOptions measuring;
+  measuring.confinement = confinement_;
   MYCC_ASSIGN_OR_RETURN(
       std::unique_ptr<GpuMeasurer> made,
-      GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log,
+      GpuMeasurer::Create(gpu, gpu_builders_.get(), measuring, options.log,
                           [this](const std::string& digest) { return worker_->FetchArtifact(digest); }));
   WorkerDevice device;
   device.offer.set_device(gpu.info.device());
@@ -107,6 +123,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   device.offer.set_timer_version(kTimerVersion);
   for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD})
     device.offer.add_protocols(protocol);
+  device.offer.set_unconfined(made->unconfined());
   device.batch = std::max(kLeastBatch, builders);
   device.lanes = kGpuLanes;
   device.reports_at_once = true;
@@ -134,6 +151,7 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   worker.log = options.log;
   worker.role = options.role;
   MYCC_ASSIGN_OR_RETURN(local->link_, ConnectToServer(options.server));
+  local->confinement_ = ConfinementOf(options);
   std::vector<WorkerDevice> devices;
   if (options.role == v1::WORKER_ROLE_BUILD) {
     MYCC_ASSIGN_OR_RETURN(devices.emplace_back(), local->AddBuilds(options));
@@ -143,9 +161,12 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   }
   for (const std::string& name : options.devices) {
     absl::StatusOr<WorkerDevice> device =
-        name == "cpu" ? local->AddCpu(BuildersOf(options)) : local->AddGpu(name, options);
+        name == "cpu" ? local->AddCpu(options) : local->AddGpu(name, options);
     MYCC_RETURN_IF_ERROR(device.status());
     device->offer.mutable_info()->set_worker(worker.name);
+    if (options.log && !device->offer.unconfined().empty())
+      options.log(absl::StrCat("warning: candidates of ", name,
+                               " are not confined in: ", device->offer.unconfined()));
     devices.push_back(*std::move(device));
   }
   if (!local->gpus_.empty()) {
@@ -180,15 +201,20 @@ absl::StatusOr<v1::MeasureResult> LocalMeasurer::Measure(const v1::Assignment& a
   };
   if (device == "cpu") {
     if (cpu_ == nullptr) {
-      MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create({}));
+      CpuMeasurerOptions measuring;
+      measuring.confinement.mode = ConfinementMode::kWherePossible;
+      MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create(measuring));
     }
     cpu_->Measure({assignment}, never, keep);
     return measured;
   }
   if (gpu_ == nullptr) {
     MYCC_ASSIGN_OR_RETURN(const Gpu gpu, DescribeGpu(0));
-    gpu_builders_ = std::make_unique<BuildPool>(/*builders=*/2, BuildLimits());  // a candidate, its reference
-    MYCC_ASSIGN_OR_RETURN(gpu_, GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, nullptr));
+    GpuMeasurerOptions measuring;
+    measuring.confinement.mode = ConfinementMode::kWherePossible;
+    // A candidate, and its reference.
+    gpu_builders_ = std::make_unique<BuildPool>(/*builders=*/2, BuildLimits(), measuring.confinement);
+    MYCC_ASSIGN_OR_RETURN(gpu_, GpuMeasurer::Create(gpu, gpu_builders_.get(), measuring, nullptr));
   }
   gpu_->Measure({assignment}, never, keep);
   return measured;

@@ -28,6 +28,7 @@ struct LocalWorkerOptions {
   std::vector<std::string> build_targets;  // of the role `build`; empty: all GPUs that there are presets of
   int builders = 0;                        // processes that build at once; 0: one a CPU
   bool is_alone = false;                   // the server's only worker, so that its name is unique
+  ConfinementMode confinement = ConfinementMode::kWherePossible;  // of candidates
   ServerAddress server;
   std::function<void(const std::string&)> log;
 };
@@ -36,7 +37,8 @@ class LocalWorker {
  public:
   // With the role `build` there is no device. AlreadyExists when a live process on this host has the name;
   // InvalidArgument for what is no device's name; NotFound or FailedPrecondition for a device that this host
-  // or this build does not have, saying what is missing.
+  // or this build does not have, saying what is missing; FailedPrecondition for a confinement that is required
+  // and cannot be had.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }
@@ -45,11 +47,12 @@ class LocalWorker {
 
  private:
   LocalWorker() = default;
-  absl::StatusOr<WorkerDevice> AddCpu(int builders);
-  // What builds for others, in a device's place.
+  // The builds for others, in a device's place.
   absl::StatusOr<WorkerDevice> AddBuilds(const LocalWorkerOptions& options);
+  absl::StatusOr<WorkerDevice> AddCpu(const LocalWorkerOptions& options);
   absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
+  Confinement confinement_;
   std::optional<NameLock> name_;
   std::unique_ptr<CpuMeasurer> cpu_;
   std::unique_ptr<BuildPool> gpu_builders_;  // shared by all GPUs

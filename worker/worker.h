@@ -49,6 +49,7 @@ struct WorkerOptions {
   double last_retry_seconds = 0.5;              // soon after a restart the server has the results
   double leave_seconds = 10;                    // for the last reports, when the server does not answer
   std::function<void(const std::string&)> log;  // a line for people; may be null
+  std::function<Deadline()> now = std::chrono::steady_clock::now;  // the age of the server's word
 };
 
 class Worker {
@@ -72,6 +73,8 @@ class Worker {
   void MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& leased);
   void Finish(const WorkerDevice& device, const v1::Assignment& assignment,
               std::vector<v1::MeasureResult> results);
+  // Waits for word of the server where its last is older than a lease: a process that was stopped does not
+  // know which trials others have measured meanwhile.
   bool IsUnwanted(const v1::LeaseId& lease);
   // The session, as soon as there is one; empty when stopping.
   std::string WaitForSession();
@@ -108,6 +111,9 @@ class Worker {
   Mutex mutex_;
   CondVar changed_;
   std::string session_ ABSL_GUARDED_BY(mutex_);
+  Deadline word_at_ ABSL_GUARDED_BY(mutex_){};       // the last message that ended began then
+  bool needs_word_ ABSL_GUARDED_BY(mutex_) = false;  // a heartbeat is due before its time
+  double lease_seconds_ ABSL_GUARDED_BY(mutex_) = 20;
   bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   double heartbeat_seconds_ ABSL_GUARDED_BY(mutex_) = 5;
   Holdings holdings_ ABSL_GUARDED_BY(mutex_);
