@@ -7,6 +7,7 @@
 #include "base/random_word.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
+#include "server/listed_job.h"
 #include "server/load_job.h"
 
 namespace mycc {
@@ -45,6 +46,13 @@ std::string WithDetached(const std::string& spec, bool detached) {
   return stored.SerializeAsString();
 }
 
+// Whether the job can be planned. Nothing is made of a job that would measure foreign records and finds none.
+absl::Status CheckSubmitted(const v1::JobSpec& spec, const TuningLog& log) {
+  if (!IsForeign(spec)) return PlanJob(spec).status();
+  MYCC_ASSIGN_OR_RETURN(const v1::JobSpec listed, ListForeign(spec, log));
+  return PlanJob(listed).status();
+}
+
 }  // namespace
 
 std::string RandomJobId() { return absl::StrCat("j", RandomWord()); }
@@ -81,7 +89,8 @@ void JobAdmission::Submit(const v1::SubmitJobRequest& request, const JobReply& r
   submission->client = request.client();
   // Reading thousands of workloads takes a while; the plan is made again when the job's turn comes.
   ReadLog(
-      executors_.read, [submission](TuningLog*) { return PlanJob(submission->request.spec).status(); },
+      executors_.read,
+      [submission](TuningLog* log) { return CheckSubmitted(submission->request.spec, *log); },
       [this, submission, reply](const absl::Status& planned) {
         if (!planned.ok()) return reply(planned);
         Admit(submission, reply);
