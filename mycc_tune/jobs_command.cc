@@ -1,8 +1,5 @@
 // `mycc-tune jobs`, `cancel` and `devices`: shows a server's jobs and devices, and ends a job.
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <ostream>
 
@@ -16,20 +13,9 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/progress_view.h"
 #include "mycc_tune/tuning_client.h"
+#include "mycc_tune/user_name.h"
 
 namespace mycc {
-namespace {
-
-// The name of the person who cancels, for those whose job it was.
-std::string UserAtHost() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  const passwd* const user = getpwuid(getuid());
-  return absl::StrCat(user != nullptr ? std::string(user->pw_name) : absl::StrCat("user ", getuid()), "@",
-                      host);
-}
-
-}  // namespace
 
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
