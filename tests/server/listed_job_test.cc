@@ -4,6 +4,7 @@
 #include "db/foreign_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/names.h"
 #include "tests/db/test_log.h"
 #include "tests/server/fake_server.h"
 
@@ -89,6 +90,44 @@ TEST_F(ListedJobTest, TheSameAgainMeasuresAgain) {
   EXPECT_EQ(server_.Progress(again).state(), v1::JOB_STATE_DONE);
 }
 
+// A schedule's time of a final round, that is measured again alone: with the same code it keeps its rank, and
+// with other code the time of now counts.
+TEST_F(ListedJobTest, AFinalistKeepsItsRankUnlessItsCodeChanged) {
+  FakeWorker worker(&server_, "w");
+  const PlannedTask task = PlanJob(MakeSpec({kTestWorkload}, 1))->tasks[0];
+  const auto measure = [&](const std::string& digest, double seconds) {
+    server_.Submit(Listed({TraceOf(2)}));
+    const std::vector<v1::Assignment> leased = worker.Lease(1);
+    ASSERT_EQ(leased.size(), 1u);
+    v1::MeasureResult result = FakeResult(leased[0]);
+    result.set_code_digest(digest);
+    result.mutable_timing()->set_seconds(seconds);
+    result.mutable_timing()->clear_samples_seconds();
+    result.mutable_timing()->set_ci_low_seconds(seconds);
+    result.mutable_timing()->set_ci_high_seconds(seconds);
+    ASSERT_TRUE(worker.Report(leased[0], result).ok()) << ::testing::PrintToString(worker.ignored);
+  };
+  const auto best = [&] {
+    return server_.log()
+        .Best({task.key.workload_hash, task.key.target}, v1::TIMING_PROTOCOL_WARM)
+        .value()
+        .record;
+  };
+  measure("old", 1e-3);
+  v1::Record finalist = best();
+  finalist.set_trial(RemeasuredTrialName(finalist.trial(), 5));
+  finalist.set_recorded_unix_micros(0);
+  finalist.mutable_result()->mutable_timing()->set_final_round("round");
+  finalist.mutable_result()->mutable_timing()->set_rank_seconds(0.9e-3);
+  ASSERT_TRUE(server_.log().Append({finalist}).ok());
+  measure("old", 2e-3);
+  EXPECT_EQ(best().result().timing().seconds(), 2e-3);
+  EXPECT_EQ(best().result().timing().rank_seconds(), 0.9e-3);
+  measure("new", 3e-3);
+  EXPECT_EQ(best().result().code_digest(), "new");
+  EXPECT_EQ(best().result().timing().rank_seconds(), 3e-3);
+}
+
 TEST_F(ListedJobTest, GoesOnAfterARestart) {
   std::vector<std::string> candidates;
   for (int n = 2; n < 42; ++n) candidates.push_back(TraceOf(n));
@@ -108,7 +147,8 @@ TEST_F(ListedJobTest, GoesOnAfterARestart) {
 
 TEST_F(ListedJobTest, RefusalsNameTheCandidate) {
   EXPECT_THAT(Refusal(Listed({})), HasSubstr("workload 1 lists no candidate; expected at least one trace"));
-  EXPECT_THAT(Refusal(Listed({TraceOf(2), "v1\nsplot(i)\n"})), HasSubstr("candidate 2 of workload 1: 2:6: unknown primitive splot"));
+  EXPECT_THAT(Refusal(Listed({TraceOf(2), "v1\nsplot(i)\n"})),
+              HasSubstr("candidate 2 of workload 1: 2:6: unknown primitive splot"));
   EXPECT_THAT(Refusal(Listed({std::string(70000, 'x')})),
               HasSubstr("candidate 1 of workload 1 has 70000 bytes; expected at most 65536"));
   EXPECT_THAT(Refusal(Listed(std::vector<std::string>(1001, TraceOf(2)))),
