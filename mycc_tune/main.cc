@@ -11,8 +11,10 @@
 #include "command/command_line.h"
 #include "command/model_options.h"
 #include "command/numbers.h"
+#include "mycc_tune/code_child.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
+#include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
 #include "server/search_child.h"
 #include "worker/child_main.h"
@@ -215,6 +217,7 @@ int Main(int argc, char** argv) {
                 DevicesCommand);
   AddBest(&app, &command);
   AddMeasure(&app, &command);
+  AddKnowledgeCommands(&app, &command, AddServerAddress);
   AddLogCommands(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
@@ -227,6 +230,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
+  if (const std::optional<int> code = mycc::RunCodeChild(argc, argv)) return *code;
   if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
   return mycc::Main(argc, argv);
 }

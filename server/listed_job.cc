@@ -4,11 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
+#include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "codegen/workload/print.h"
 #include "db/foreign_table.h"
 #include "proto/names.h"
 #include "tuner/search/strategy.h"
@@ -44,6 +47,20 @@ bool IsMeasurable(const KeyText& key, const std::optional<Target>& device, v1::T
 
 bool IsListed(const v1::JobSpec& spec) { return spec.strategy() == kListedStrategy; }
 bool IsForeign(const v1::JobSpec& spec) { return spec.strategy() == kForeignStrategy; }
+
+std::string WithName(const std::string& workload, const std::string& name) {
+  absl::StatusOr<Workload> parsed = ParseWorkload(workload, "the log");
+  // What others call it is a text like any other, and may be no name.
+  const bool is_name = !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+                       std::all_of(name.begin(), name.end(),
+                                   [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+  if (!parsed.ok() || !is_name) return workload;
+  const std::string hash = WorkloadHash(*parsed);
+  parsed->name = name;
+  const std::string text = PrintWorkload(*parsed);
+  const absl::StatusOr<Workload> again = ParseWorkload(text, "the log");  // a keyword is no name
+  return again.ok() && WorkloadHash(*again) == hash ? text : workload;
+}
 
 void AddCandidates(const std::vector<std::string>& more, std::vector<std::string>* candidates) {
   std::set<std::string> known;
@@ -118,7 +135,7 @@ absl::StatusOr<v1::JobSpec> ListForeign(const v1::JobSpec& spec, const TuningLog
         const std::vector<ForeignRecord> records,
         WaitingForeign(log, {key.workload_hash, key.target}, spec.protocol(), std::min(of_task, left)));
     v1::TaskSpec task;
-    task.set_workload(key.workload);
+    task.set_workload(WithName(key.workload, key.workload_name));
     task.set_count(1);
     task.set_target(key.target);
     for (const ForeignRecord& foreign : records) {

@@ -21,6 +21,9 @@ inline constexpr char kForeignStrategy[] = "foreign";
 bool IsListed(const v1::JobSpec& spec);   // has its candidates
 bool IsForeign(const v1::JobSpec& spec);  // waits for them
 
+// A workload's text with the function's own name, where that is a name; the log keeps texts without.
+std::string WithName(const std::string& workload, const std::string& name);
+
 // The traces of one task, each a text that parses, without those that repeat the steps of an earlier one.
 // InvalidArgument names the candidate, what is wrong with it, and what was expected.
 absl::StatusOr<std::vector<std::string>> ReadCandidates(const v1::TaskSpec& spec, const std::string& origin);
