@@ -35,8 +35,8 @@ struct ForeignRecord {
 
 // The row of a signer, made or with the newest name. REQUIRES: a transaction.
 absl::StatusOr<int64_t> EnsureSigner(Database* database, const Signer& signer);
-// Keeps a record of a signer. Of one trace the signer's newest result stays. False when the log has it, or a
-// newer one. REQUIRES: a transaction; the record is verified and OK.
+// Keeps a record of a signer, unless the log has that or a newer one of the signer's for its trace (false);
+// an older one is replaced. REQUIRES: a transaction; the record is verified and OK.
 absl::StatusOr<bool> InsertForeign(Database* database, const v1::Record& record, int64_t signer,
                                    int64_t taken_unix_micros);
 

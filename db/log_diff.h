@@ -1,4 +1,4 @@
-// What changed between two logs: the best records of each workload, target and protocol, side by side. Both
+// The difference between two logs: the best records of each workload, target and protocol, side by side. Both
 // logs are only read. Thread rule: functions are re-entrant.
 #pragma once
 
@@ -42,7 +42,7 @@ struct KeyDifference {
   // The second's time over the first's; 0 where they do not compare.
   double ratio = 0;
   std::optional<bool> intervals_overlap;  // nullopt where one has no interval
-  // Of keys that both logs have.
+  // Known of keys that both logs have.
   bool same_trace = false, same_code = false, same_worker = false, same_device = false;
 };
 

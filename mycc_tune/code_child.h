@@ -1,5 +1,5 @@
-// A process that says which code this build makes of a schedule. What old traces do to the compiler stays in
-// that process: a crash or a loop costs one answer. Thread rule: RunCodeChild is called first in main, before
+// A process that says which code this build makes of a schedule. A trace that crashes
+// the compiler, or makes it loop, costs one answer. Thread rule: RunCodeChild is called first in main, before
 // any thread; a CodeProcess belongs to one thread, which outlives it.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// What this build makes of a record's trace.
+// The code that this build makes of a record's trace.
 struct CodeNow {
   enum class Kind {
     kDigest,   // code; `text` is its digest

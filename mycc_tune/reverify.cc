@@ -98,7 +98,7 @@ absl::StatusOr<std::set<std::string>> Measuring::DeviceTargets() {
 absl::StatusOr<bool> Measuring::Run(v1::JobSpec spec, const std::string& what) {
   spec.set_name("reverify");
   spec.set_only_when_idle(options_.only_when_idle);
-  // What was measured before is no reason not to measure it; the job that does so now is joined.
+  // Earlier results are no reason not to measure; a job that does so now is joined.
   spec.set_fresh(true);
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
@@ -183,7 +183,7 @@ absl::Status ReverifyForeign(const ReverifyOptions& options, std::ostream& out) 
   return absl::OkStatus();
 }
 
-// The targets of jobs, all of which must be measured.
+// The targets of all tasks of the jobs.
 std::set<std::string> TargetsOf(const std::vector<v1::JobSpec>& jobs) {
   std::set<std::string> targets;
   for (const v1::JobSpec& job : jobs) {

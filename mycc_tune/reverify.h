@@ -28,7 +28,7 @@ struct MeasuringOptions {
 
 struct ReverifyOptions {
   MeasuringOptions measuring;
-  // The log's records of which this build makes other code, in place of the foreign ones that wait.
+  // The records of the log whose code this build changes, in place of the foreign ones that wait.
   bool stale = false;
   std::vector<std::string> workloads;  // by name; empty: all
   std::string target;                  // empty: what the devices can measure

@@ -41,7 +41,7 @@ struct CodeCounts {
   int64_t all() const { return same + changed + gone + unknown; }
   void Add(const CodeCounts& other);
 };
-// A record of which this build makes no or other code.
+// A record from whose trace this build makes other code, or none.
 struct ChangedRecord {
   int64_t id = 0;
   bool is_gone = false;

@@ -33,8 +33,8 @@ std::set<std::string> WantedNames(const v1::JobSpec& spec) {
   return names;
 }
 
-// Whether the device that the job is for can measure the key, as the job times it. What another build wrote,
-// and this one cannot read, waits for that build.
+// Whether the device that the job is for can measure the key, as the job times it. A text of another build
+// that this one cannot read waits for that build.
 bool IsMeasurable(const KeyText& key, const std::optional<Target>& device, v1::TimingProtocol protocol) {
   const absl::StatusOr<Target> code = ParseTarget(key.target);
   if (!code.ok() || !ParseWorkload(key.workload, "the log").ok()) return false;
@@ -50,7 +50,7 @@ bool IsForeign(const v1::JobSpec& spec) { return spec.strategy() == kForeignStra
 
 std::string WithName(const std::string& workload, const std::string& name) {
   absl::StatusOr<Workload> parsed = ParseWorkload(workload, "the log");
-  // What others call it is a text like any other, and may be no name.
+  // The name may be another's, and then is a text like any other.
   const bool is_name = !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
                        std::all_of(name.begin(), name.end(),
                                    [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });

@@ -1,4 +1,4 @@
-// Signed packs: what they bring, and that a pack of which one byte is another brings nothing.
+// Signed packs: their records come in as foreign ones, and a pack with one wrong byte brings nothing.
 #include "db/record_pack.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class RecordPackTest : public testing::Test {
 };
 
 TEST_F(RecordPackTest, RecordsComeInAsForeignOnes) {
-  // Of five records, one is a failure; another is banned.
+  // There are five records: one is a failure, and another is banned.
   ASSERT_TRUE(theirs_->SetOverride(2, OverrideKind::kBan, "hangs").ok());
   const std::string pack = Pack(*theirs_, key_);
   const auto counts = Import(pack);

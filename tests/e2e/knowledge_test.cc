@@ -29,7 +29,7 @@ class KnowledgeTest : public ::testing::Test {
     EXPECT_EQ(ran.exit_status, 0) << ::testing::PrintToString(arguments) << "\n" << ran.output;
     return ran.output;
   }
-  // What Ann measured, as a pack in pack_.
+  // Makes a pack of Ann's measurements.
   void MakePack() {
     Succeed({"tune", gemm_, "--log", Path("ann.db"), "--trials", "4", "--quiet"});
     Succeed({"log", "keygen", "-o", Path("ann")});

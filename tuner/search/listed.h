@@ -12,7 +12,7 @@ namespace mycc {
 
 class ListedSearch : public SearchStrategy {
  public:
-  // Of traces with the same steps, the first is a candidate.
+  // The first of traces with the same steps is a candidate.
   ListedSearch(const SearchConfig& config, std::vector<Trace> traces);
 
  protected:
