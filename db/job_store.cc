@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "codegen/schedule/trace_names.h"
 #include "db/record_check.h"
+#include "db/standing_rank.h"
 #include "db/trial_table.h"
 #include "proto/names.h"
 
@@ -335,6 +336,7 @@ absl::StatusOr<AppendedRecord> JobStore::Finish(const FinishedTrial& report) {
   }
   MYCC_ASSIGN_OR_RETURN(v1::Record record, RecordOf(database_, row));
   *record.mutable_result() = report.result;
+  if (IsListedAgain(record)) MYCC_RETURN_IF_ERROR(KeepStandingRank(database_, &record));
   MYCC_RETURN_IF_ERROR(CheckRecord(record));
   MYCC_ASSIGN_OR_RETURN(const AppendedRecord appended, InsertRecord(database_, record, log_->now()));
   MYCC_RETURN_IF_ERROR(database_->Run("UPDATE trials SET state = ?2, record = ?3 WHERE id = ?1",

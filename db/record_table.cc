@@ -44,12 +44,13 @@ absl::StatusOr<int64_t> EnsureTarget(Database* database, const std::string& text
   return database->ReadInt("SELECT id FROM targets WHERE text = ?1", {text});
 }
 
-KeyText KeyOf(const v1::Record& record) {
+}  // namespace
+
+KeyText KeyTextOf(const v1::Record& record) {
   return {record.workload(), record.workload_hash(), record.shape_erased_hash(), record.workload_name(),
           record.target()};
 }
 
-// The message that `detail` holds: what no column or other table holds.
 std::string DetailOf(const v1::Record& record, int64_t recorded) {
   v1::Record detail = record;
   detail.clear_trial();
@@ -61,8 +62,6 @@ std::string DetailOf(const v1::Record& record, int64_t recorded) {
   detail.set_recorded_unix_micros(recorded);
   return detail.SerializeAsString();
 }
-
-}  // namespace
 
 absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key) {
   MYCC_ASSIGN_OR_RETURN(const int64_t workload, EnsureWorkload(database, key));
@@ -86,7 +85,7 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
   MYCC_ASSIGN_OR_RETURN(const PlaceOfRecord place, FindPlace(database, record));
   if (place.known_id != 0) return AppendedRecord{.id = place.known_id};
 
-  MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyOf(record)));
+  MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyTextOf(record)));
   const int64_t given = record.recorded_unix_micros();
   MYCC_ASSIGN_OR_RETURN(const int64_t recorded, database->ReadInt(given == 0 ? kTakeStamp : kRaiseStamp,
                                                                   {given == 0 ? now_unix_micros : given}));

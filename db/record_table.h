@@ -50,6 +50,10 @@ struct AppendedRecord {
   bool has_namesakes = false;  // new, and the log holds other results of this trial's name (namesake.h)
 };
 
+KeyText KeyTextOf(const v1::Record& record);
+// The message that a row's `detail` holds: what no column or other table holds.
+std::string DetailOf(const v1::Record& record, int64_t recorded);
+
 // The id of a key, made if the log has none. FailedPrecondition when the hash stands for another workload.
 absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key);
 // NotFound when the log has no such key.

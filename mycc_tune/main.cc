@@ -15,6 +15,7 @@
 #include "mycc_tune/auth_cli.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
+#include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
 #include "mycc_tune/program.h"
 #include "process/confine.h"
@@ -305,6 +306,7 @@ int RunProgram(int argc, char** argv) {
                 DevicesCommand);
   AddBest(&app, &command);
   AddMeasure(&app, &command);
+  AddKnowledgeCommands(&app, &command, AddServerAddress);
   AddLogCommands(&app, &command);
   AddAuthCommands(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {

@@ -7,6 +7,7 @@
 #include "base/random_word.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
+#include "server/listed_job.h"
 #include "server/load_job.h"
 
 namespace mycc {
@@ -58,6 +59,13 @@ std::string WithDetached(const std::string& spec, bool detached) {
   return stored.SerializeAsString();
 }
 
+// Whether the job can be planned. Nothing is made of a job that would measure foreign records and finds none.
+absl::Status CheckSubmitted(const v1::JobSpec& spec, bool has_deadline, const TuningLog& log) {
+  if (!IsForeign(spec)) return PlanJob(spec, has_deadline).status();
+  MYCC_ASSIGN_OR_RETURN(const v1::JobSpec listed, ListForeign(spec, log));
+  return PlanJob(listed, has_deadline).status();
+}
+
 }  // namespace
 
 std::string RandomJobId() { return absl::StrCat("j", RandomWord()); }
@@ -104,9 +112,9 @@ void JobAdmission::Submit(const v1::SubmitJobRequest& request, const JobReply& r
   // Reading thousands of workloads takes a while; the plan is made again when the job's turn comes.
   ReadLog(
       executors_.read,
-      [submission](TuningLog*) {
+      [submission](TuningLog* log) {
         const JobRequest& planned = submission->request;
-        return PlanJob(planned.spec, planned.deadline_unix_micros > 0).status();
+        return CheckSubmitted(planned.spec, planned.deadline_unix_micros > 0, *log);
       },
       [this, submission, reply](const absl::Status& planned) {
         if (!planned.ok()) return reply(planned);

@@ -12,6 +12,7 @@
 #include "codegen/workload/parse.h"
 #include "codegen/workload/print.h"
 #include "proto/names.h"
+#include "server/listed_job.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -34,7 +35,9 @@ absl::Status CheckLimits(const v1::JobSpec& spec, bool has_deadline) {
   if (spec.tasks_size() > kMaxTasks)
     return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
   if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
-  if (spec.trials() == 0 && spec.total_trials() == 0 && spec.budget_seconds() == 0 && !has_deadline)
+  const bool is_limited =
+      spec.trials() > 0 || spec.total_trials() > 0 || spec.budget_seconds() > 0 || has_deadline;
+  if (!is_limited && !IsListed(spec))
     return Expected("neither trials nor a budget nor a deadline", "at least one of them");
   if (!(spec.min_gain() >= 0 && spec.min_gain() < 1))
     return Expected("the least gain is no share", "0 to 1, or 0 for none");
@@ -58,6 +61,12 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   if (task.protocol == v1::TIMING_PROTOCOL_MODEL && task.target.kind != TargetKind::kCpu)
     return Expected(absl::StrCat(origin, " is to be timed as in a model on ", task.key.target),
                     "a CPU, or the protocol cold or warm");
+  if (IsListed(job)) {
+    MYCC_ASSIGN_OR_RETURN(task.candidates, ReadCandidates(spec, origin));
+  } else if (!spec.candidates().empty()) {
+    return Expected(absl::StrCat(origin, " lists candidates, and the strategy is ", job.strategy()),
+                    absl::StrCat("the strategy ", kListedStrategy));
+  }
   const int64_t count = spec.count() > 0 ? spec.count() : workload.count;
   task.count = spec.is_alternative() ? 0 : count;
   task.weight = static_cast<double>(count) * (spec.is_alternative() ? kWeightOfAlternative : 1);
@@ -89,6 +98,17 @@ absl::Status RenumberGroupings(const std::vector<size_t>& numbers, v1::JobSpec* 
   return absl::OkStatus();
 }
 
+// A job that lists its candidates measures as many.
+absl::Status LimitToCandidates(JobPlan* plan) {
+  if (!IsListed(plan->spec)) return absl::OkStatus();
+  size_t candidates = 0;
+  for (const PlannedTask& task : plan->tasks) candidates += task.candidates.size();
+  if (candidates > kMostCandidates)
+    return Expected(absl::StrCat(candidates, " candidates"), absl::StrCat("at most ", kMostCandidates));
+  plan->spec.set_total_trials(static_cast<uint32_t>(candidates));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline) {
@@ -110,9 +130,11 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline) {
     } else {
       plan.tasks[known->second].count += task.count;
       plan.tasks[known->second].weight += task.weight;
+      AddCandidates(task.candidates, &plan.tasks[known->second].candidates);
     }
   }
   MYCC_RETURN_IF_ERROR(RenumberGroupings(numbers, &plan.spec));
+  MYCC_RETURN_IF_ERROR(LimitToCandidates(&plan));
   plan.spec.set_target(plan.tasks[0].key.target);
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {

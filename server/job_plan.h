@@ -24,6 +24,8 @@ struct PlannedTask {
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
   int64_t count = 1;  // launches in the model; 0: only another grouping launches it
   double weight = 1;  // of its seconds in the search
+  std::vector<std::string>
+      candidates;  // traces; of a job of the strategy `listed` (listed_job.h), until it is prepared
 };
 
 struct JobPlan {
@@ -31,7 +33,8 @@ struct JobPlan {
   std::vector<PlannedTask> tasks;
 };
 
-// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline.
+// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline. REQUIRES: a
+// foreign job was listed (ListForeign).
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline = false);
 
 // How the workloads of a job are used.

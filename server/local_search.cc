@@ -86,8 +86,9 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     entry.info.family = planned.key.shape_erased_hash;
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
                    scorer = search->scorers_.back().get()] {
-      return MakeSearchStrategy(config, GenerateSketches(planned.workload, planned.target),
-                                ParseHistory(recalled), scorer);
+      std::vector<Sketch> sketches;
+      if (config.strategy != kListedStrategy) sketches = GenerateSketches(planned.workload, planned.target);
+      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer);
     };
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->tasks_.push_back(task);

@@ -35,7 +35,8 @@ struct PreparedJob {
   bool is_done = false;  // the log holds all that is asked for
 };
 
-// The tasks of a job that has none yet. DataLoss when its bytes are damaged.
+// The tasks of a job that has none yet; a foreign job (listed_job.h) takes its candidates from the log, and
+// is done where it has none. DataLoss when its bytes are damaged.
 absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log);
 
 }  // namespace mycc

@@ -128,7 +128,7 @@ TEST(JobPlanTest, PlanningMakesNoSpaces) {
   EXPECT_LT(planning, space / 2);
   spec.set_strategy("annealing");
   EXPECT_THAT(std::string(PlanJob(spec).status().message()),
-              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random or grid"));
+              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
 }
 
 }  // namespace
