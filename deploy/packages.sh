@@ -17,7 +17,7 @@ packages=(
   libbenchmark-dev libgmock-dev libgtest-dev clang-19 clang-format-14 clang-tidy-14 libclang-rt-19-dev
   # The libraries that benchmarks compare with.
   libdnnl-dev libopenblas-openmp-dev
-  # What tests of deploy/ run: Slurm, and a container that is built from Debian's packages.
+  # For the tests of deploy/: Slurm, and a container that is built from Debian's packages.
   buildah mmdebstrap munge slurm-client slurmctld slurmd systemd
 )
 
