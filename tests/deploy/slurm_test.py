@@ -157,7 +157,7 @@ class Cluster:
         return path.read_text() if path.exists() else ""
 
     def told(self):
-        """What the daemons and the workers said, for a failure."""
+        """The last words of the daemons and the workers, for a failure."""
         files = [*self.folder.glob("slurm*.log"), *self.folder.glob("*.out"), *self.folder.glob("mycc-tune-*.log")]
         return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in files)
 
