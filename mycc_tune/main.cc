@@ -12,6 +12,7 @@
 #include "command/model_options.h"
 #include "command/numbers.h"
 #include "mycc_tune/commands.h"
+#include "mycc_tune/doctor_cli.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/log_cli.h"
 #include "server/search_child.h"
@@ -216,6 +217,7 @@ int Main(int argc, char** argv) {
   AddBest(&app, &command);
   AddMeasure(&app, &command);
   AddLogCommands(&app, &command);
+  AddDoctor(&app, &command, AddOptionalServer);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -20,6 +21,7 @@
 #include "proto/certificates.h"
 #include "proto/grpc_log.h"
 #include "proto/grpc_status.h"
+#include "proto/server_facts.h"
 #include "proto/tuning.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
 #include "server/socket_lock.h"
@@ -73,6 +75,12 @@ grpc::ServerUnaryReactor* Answer(const TokenCheck& token_check, grpc::CallbackSe
     reactor->Finish(ToGrpc(status));
   });
   return reactor;
+}
+
+// For `mycc-tune doctor`.
+void TellFacts(grpc::CallbackServerContext* context) {
+  context->AddInitialMetadata(kVersionMetadata, ProgramVersion());
+  context->AddInitialMetadata(kTimeMetadata, absl::StrCat(SystemUnixMicros()));
 }
 
 IsAlive AliveWhile(grpc::CallbackServerContext* context) {
@@ -152,6 +160,7 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
+    TellFacts(context);
     return Answer<v1::ListDevicesResponse>(*token_check_, context, response,
                                            [&](auto reply) { loop_->ListDevices(*request, reply); });
   }
