@@ -1,4 +1,4 @@
-// The questions that a doctor asks the operating system by calls, each of which a test may answer itself.
+// The questions that a doctor asks the operating system by calls. A test may answer each of them itself.
 // Files of /proc, /sys and /dev are read through host_files.h. Thread rule: the functions are re-entrant.
 #pragma once
 

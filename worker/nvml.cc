@@ -96,8 +96,6 @@ void GpuHealth::Describe(v1::DeviceInfo* info) const {
   if (nvml.Processes(device_, &count, processes.data()) == 0) info->set_processes(count);
 }
 
-void* NvmlFunction(const char* name) {
-  return Open() != nullptr ? dlsym(Library(), name) : nullptr;
-}
+void* NvmlFunction(const char* name) { return Open() != nullptr ? dlsym(Library(), name) : nullptr; }
 
 }  // namespace mycc
