@@ -14,6 +14,7 @@
 #include "command/numbers.h"
 #include "mycc_tune/auth_cli.h"
 #include "mycc_tune/commands.h"
+#include "mycc_tune/doctor_cli.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
@@ -309,6 +310,7 @@ int RunProgram(int argc, char** argv) {
   AddKnowledgeCommands(&app, &command, AddServerAddress);
   AddLogCommands(&app, &command);
   AddAuthCommands(&app, &command);
+  AddDoctor(&app, &command, AddOptionalServer);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -19,6 +20,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/server_posix.h"
 #include "proto/grpc_log.h"
+#include "proto/server_facts.h"
 #include "proto/tuning.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
 #include "server/call_gate.h"
@@ -43,6 +45,12 @@ double Now() {
 }
 
 using CallPtr = std::shared_ptr<OpenCall>;
+
+// For `mycc-tune doctor`.
+void TellFacts(grpc::CallbackServerContext* context) {
+  context->AddInitialMetadata(kVersionMetadata, ProgramVersion());
+  context->AddInitialMetadata(kTimeMetadata, absl::StrCat(SystemUnixMicros()));
+}
 
 IsAlive AliveWhile(const CallPtr& call) {
   return [call] { return call->IsAlive(); };
@@ -198,6 +206,7 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
+    TellFacts(context);
     return gate_->Answer<v1::ListDevicesResponse>(
         "ListDevices", context, *request, response,
         [&](const CallPtr&, Reply<v1::ListDevicesResponse> reply) {
