@@ -21,6 +21,7 @@ namespace mycc {
 struct ServeOptions {
   std::string log = kDefaultLog;
   ListenOptions listen;
+  std::string http;  // "HOST:PORT" of the web page; empty: none
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
 };

@@ -24,6 +24,7 @@
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
+#include "server/device_history.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
 #include "server/lease_tickets.h"
@@ -70,6 +71,11 @@ class Dispatcher {
   void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
+  // How devices that gave readings or trials changed.
+  const DeviceHistory& history() const { return history_; }
+  const ServiceCounters& counters() const { return reports_.counters(); }
+  // The worker of a lease's holder.
+  std::string WorkerOf(const std::string& holder) const;
   bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
   std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
   // Why a result of the job cannot be stored; empty: all could be.
@@ -97,6 +103,8 @@ class Dispatcher {
   // Why a listed lease is not renewed: its device stands still and others can measure the trial; empty: it is
   // renewed.
   std::string StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const;
+  // Keeps what a heartbeat tells of the devices.
+  void TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session);
   // A lease ran out.
   void EndOverdue(const Grant& grant);
   double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;
@@ -113,6 +121,7 @@ class Dispatcher {
   std::map<std::string, Baseline> usual_;  // of each device
   // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
   std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;
+  DeviceHistory history_;
   LeaseTickets tickets_;  // with the log's key, once it is read
   WorkerTable workers_;
   Losses losses_;

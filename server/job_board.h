@@ -59,6 +59,8 @@ class JobBoard {
   // The job whose trials, or final rounds, may be leased; null otherwise.
   const JobLedger* Leasable(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
+  size_t num_running() const { return running_.size(); }
+  int64_t search_crashes() const { return proposals_.crashes(); }
   // The job while it runs, and while it ends; null otherwise.
   const JobLedger* LedgerOf(const std::string& job) const;
   // A trial's result is in the log.

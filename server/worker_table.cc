@@ -67,7 +67,7 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
                        ": the server is older, and is to be updated first"));
     }
     session.devices[offer.device()] =
-        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", ""};
+        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", "", {}};
   }
   if (Session* const earlier = FindWorker(session.worker); earlier != nullptr) {
     const std::string occupied = Occupied(*earlier, request, now);
@@ -91,6 +91,11 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Renew(const std::string& sess
 }
 
 WorkerTable::Session* WorkerTable::Find(const std::string& session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+const WorkerTable::Session* WorkerTable::Find(const std::string& session) const {
   const auto found = sessions_.find(session);
   return found == sessions_.end() ? nullptr : &found->second;
 }
@@ -227,6 +232,7 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       row.set_refused(session.refused);
       row.set_baseline_ratio(device.health.baseline().ratio());
       row.set_silent_seconds(now - session.last_heard);
+      if (!device.reading.device().empty()) *row.mutable_reading() = device.reading;
     }
   }
   return rows;

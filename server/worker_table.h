@@ -31,8 +31,9 @@ class WorkerTable {
     v1::DeviceOffer offer;
     Target target;
     DeviceHealth health;
-    std::string trouble;  // as the worker says: why it stands still although it has work
-    std::string told;     // why it gets no work, as the worker knows
+    std::string trouble;        // as the worker says: why it stands still although it has work
+    std::string told;           // why it gets no work, as the worker knows
+    v1::DeviceReading reading;  // the last one; empty: none yet
   };
   struct Session {
     std::string id;
@@ -66,6 +67,7 @@ class WorkerTable {
   // NotFound when the session is unknown. The session counts as heard now.
   absl::StatusOr<Session*> Renew(const std::string& session, double now);
   Session* Find(const std::string& session);
+  const Session* Find(const std::string& session) const;
   // Why no device that can measure `code` does so; empty: one does, or there is none.
   std::string StandstillOf(const Target& code) const;
   // Whether a worker of this name is registered.
