@@ -29,7 +29,7 @@ class DeviceSeries {
   int64_t last_unix_micros() const { return points_.empty() ? 0 : points_.back().unix_micros; }
 
  private:
-  int64_t interval_micros_ = 15'000'000;
+  int64_t interval_micros_ = 5'000'000;
   std::vector<DevicePoint> points_;
 };
 

@@ -31,6 +31,30 @@ export function axis(values: (values: number[]) => (string | null)[], more: uPlo
   };
 }
 
+// Ticks of a logarithmic axis: 1, 2, 5 of each decade, and finer ones where that would be too few.
+export function logTicks(min: number, max: number): number[] {
+  if (!(min > 0) || !(max > min)) return [];
+  const ticks: number[] = [];
+  const decades = Math.log10(max / min);
+  const marks = decades > 2.5 ? [1] : decades > 1.2 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
+  if (decades < 0.35) {
+    const step = Math.pow(10, Math.floor(Math.log10((max - min) / 3)));
+    const nice = [1, 2, 5, 10].map((times) => times * step).find((step) => (max - min) / step <= 6) ?? 10 * step;
+    for (let tick = Math.ceil(min / nice) * nice; tick <= max; tick += nice) ticks.push(tick);
+    return ticks;
+  }
+  for (let decade = Math.floor(Math.log10(min)); decade <= Math.log10(max); ++decade) {
+    for (const mark of marks) {
+      const tick = mark * Math.pow(10, decade);
+      if (tick >= min && tick <= max) ticks.push(tick);
+    }
+  }
+  return ticks;
+}
+
+export const logAxis = (format: (value: number) => string): uPlot.Axis =>
+  axis((splits) => splits.map(format), { size: 62, splits: (_plot, _axis, min, max) => logTicks(min, max), filter: (_plot, splits) => splits });
+
 export function Chart({ label, height, chartKey, options, data }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);

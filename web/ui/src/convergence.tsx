@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type { BestPoint, JobDetail, TaskConvergence } from "./api";
-import { axis, Chart, followZoom, seriesColour } from "./chart";
+import { axis, Chart, followZoom, logAxis, seriesColour } from "./chart";
 import { formatRatio, formatSeconds, formatSpan } from "./format";
 import { Choice } from "./parts";
 import { steppedPaths } from "./stepped";
@@ -12,6 +12,9 @@ type Against = "trials" | "time";
 
 // More lines than this are no picture: the tasks with the most trials are shown.
 const mostLines = 8;
+
+// The first candidates may be very slow: what is this much worse than the best is cut off.
+const far = 2.5;
 
 interface Line {
   name: string;
@@ -66,12 +69,12 @@ export function Convergence({ detail, task }: { detail: JobDetail; task: number 
 
   const options = (): Omit<uPlot.Options, "width" | "height"> => ({
     plugins: [followZoom],
-    scales: { x: { time: false }, y: { distr: 3, log: 10 } },
+    scales: { x: { time: false }, y: { distr: 3, log: 10, range: (_plot, min, max) => (isOne ? [min * 0.96, Math.min(max, min * far) * 1.04] : [Math.max(min, max / far) * 0.96, max * 1.04]) } },
     legend: { live: true },
     cursor: { points: { size: 7 }, drag: { x: true, y: false } },
     axes: [
-      axis((splits) => splits.map((split) => (against === "trials" ? String(split) : formatSpan(split)))),
-      axis((splits) => splits.map((split) => value(split)), { size: 62 }),
+      axis((splits) => splits.map((split) => (against === "trials" ? String(split) : formatSpan(split))), { size: 30 }),
+      logAxis(value),
     ],
     series: [
       { label: against, value: (_plot, x) => (x == null ? "" : against === "trials" ? `${x}` : formatSpan(x)) },

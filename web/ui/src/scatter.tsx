@@ -3,8 +3,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type { Candidate } from "./api";
-import { axis, Chart, followZoom, seriesColour } from "./chart";
-import { formatSeconds, words } from "./format";
+import { axis, Chart, followZoom, logAxis, seriesColour } from "./chart";
+import { formatRatio, formatSeconds, words } from "./format";
 import { Choice } from "./parts";
 import { choicesOf, columnsOf, scatterOf, type ColourBy, type Scatter } from "./scatter_data";
 import { colour } from "./theme";
@@ -17,12 +17,21 @@ interface Pointed {
   top: number;
 }
 
+const statusColours: Record<string, string> = {
+  ok: "good",
+  "final round": "series3",
+  "wrong result": "bad",
+  "build error": "series2",
+  "build timeout": "series7",
+  "run error": "series5",
+  "run timeout": "series1",
+  "out of memory": "series6",
+};
+
 function colourOf(by: ColourBy, name: string, number: number, count: number): string {
   if (by === "generation") return `color-mix(in oklab, ${colour("ramp-to")} ${Math.round((100 * (number + 1)) / count)}%, ${colour("ramp-from")})`;
   if (by === "sketch") return seriesColour(number);
-  if (name === "ok") return colour("good");
-  if (name === "final round") return colour("series3");
-  return [colour("bad"), colour("warn"), colour("series5"), colour("series6"), colour("series7")][number % 5] ?? colour("bad");
+  return colour(statusColours[name] ?? "bad");
 }
 
 // Canvas takes no color-mix: the browser computes it.
@@ -126,9 +135,10 @@ export function CandidateScatter({
     legend: { live: false },
     axes: [
       axis((splits) => labelsAt(latest.current.scatter, splits), {
+        size: 30,
         splits: (_plot, _axis, min, max) => ticksOf(latest.current.scatter, min, max),
       }),
-      axis((splits) => splits.map((split) => formatSeconds(split)), { size: 62 }),
+      logAxis((value) => (latest.current.scatter.isRelative ? formatRatio(value) : formatSeconds(value))),
     ],
     series: [
       {},
@@ -144,14 +154,14 @@ export function CandidateScatter({
     ],
   });
 
-  const key = [xWord, by, columns.x.length > 3000, ...scatter.groups.map((group) => group.name)].join();
+  const key = [xWord, by, scatter.isRelative, columns.x.length > 3000, ...scatter.groups.map((group) => group.name)].join();
   return (
     <section class="panel" aria-labelledby="candidates">
       <header>
         <h2 id="candidates">Candidates</h2>
         <span class="hint">
           {candidates.length < total ? `the newest ${candidates.length.toLocaleString("en")} of ${total.toLocaleString("en")}; ` : ""}
-          time over
+          {scatter.isRelative ? "times as long as the task's best, over" : "time over"}
         </span>
         <label class="select">
           <span class="offscreen">Axis</span>

@@ -41,6 +41,8 @@ export interface Scatter {
   // The values of a decision stand side by side, whatever their distances: the labels of 0, 1, 2, ...
   labels: number[] | null;
   failureY: number; // the line where failures stand, above all times; 0: there are no times
+  // Times of several tasks compare as multiples of each task's best.
+  isRelative: boolean;
 }
 
 // Points of one value stand beside each other, always in the same way.
@@ -76,8 +78,19 @@ function groupOf(by: ColourBy, lastGeneration: number): (candidate: Candidate) =
   };
 }
 
+function bestByTask(candidates: Candidate[]): Map<number, number> {
+  const best = new Map<number, number>();
+  for (const { task = -1, seconds } of candidates) {
+    if (seconds !== undefined) best.set(task, Math.min(best.get(task) ?? Infinity, seconds));
+  }
+  return best;
+}
+
 export function scatterOf(candidates: Candidate[], xWord: string, by: ColourBy): Scatter {
-  const times = candidates.flatMap((candidate) => candidate.seconds ?? []);
+  const best = bestByTask(candidates);
+  const isRelative = best.size > 1;
+  const heightOf = ({ task = -1, seconds }: Candidate) => (seconds === undefined || !isRelative ? seconds : seconds / (best.get(task) ?? seconds));
+  const times = candidates.flatMap((candidate) => heightOf(candidate) ?? []);
   const longest = times.reduce((a, b) => Math.max(a, b), 0);
   const shortest = times.reduce((a, b) => Math.min(a, b), Infinity);
   const failureY = longest > 0 ? longest * Math.max(1.25, Math.pow(longest / shortest, 0.08)) : 0;
@@ -87,7 +100,7 @@ export function scatterOf(candidates: Candidate[], xWord: string, by: ColourBy):
   const groups = new Map<string, Point[]>();
   candidates.forEach((candidate, i) => {
     const at = x(candidate, i);
-    const y = candidate.seconds ?? failureY;
+    const y = heightOf(candidate) ?? failureY;
     if (at === null || y <= 0) return;
     const name = group(candidate);
     const points = groups.get(name);
@@ -96,7 +109,7 @@ export function scatterOf(candidates: Candidate[], xWord: string, by: ColourBy):
   });
   const byName = (a: [string, unknown], b: [string, unknown]) =>
     a[0] === "ok" ? -1 : b[0] === "ok" ? 1 : a[0].localeCompare(b[0], "en", { numeric: true });
-  return { groups: [...groups].sort(byName).map(([name, points]) => ({ name, points })), labels, failureY };
+  return { groups: [...groups].sort(byName).map(([name, points]) => ({ name, points })), labels, failureY, isRelative };
 }
 
 // The groups as columns over all places, which ascend.

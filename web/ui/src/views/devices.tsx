@@ -100,7 +100,9 @@ export function DevicesView() {
   if (!data) return <Waiting error={error} />;
   const isTroubled = (device: Device) =>
     Boolean(device.reason || device.trouble || device.reading?.throttle) || ratioTone(device.baseline_ratio) === "bad" || (device.refused ?? 0) > 0;
-  const rows = data.devices.filter((device) => which === "all" || isTroubled(device));
+  const rows = data.devices
+    .filter((device) => which === "all" || isTroubled(device))
+    .sort((a, b) => keyOf(a).localeCompare(keyOf(b), "en", { numeric: true }));
   return (
     <>
       <section class="panel" aria-labelledby="devices">

@@ -62,14 +62,18 @@ export function JobsView() {
               </>
             ),
           },
-          {
-            name: "Faster",
-            number: true,
-            cell: (job) => (job.latency_seconds && job.default_latency_seconds ? formatRatio(job.default_latency_seconds / job.latency_seconds) : ""),
-            minor: true,
-          },
+          ...(rows.some((job) => job.latency_seconds)
+            ? [
+                {
+                  name: "Faster",
+                  number: true,
+                  cell: (job: Job) => (job.latency_seconds && job.default_latency_seconds ? formatRatio(job.default_latency_seconds / job.latency_seconds) : ""),
+                  minor: true,
+                },
+              ]
+            : []),
           ...(hasOwners ? [{ name: "Owner", cell: (job: Job) => job.owner ?? "", minor: true }] : []),
-          { name: "Priority", number: true, cell: (job) => job.priority ?? 0, minor: true },
+          ...(rows.some((job) => job.priority) ? [{ name: "Priority", number: true, cell: (job: Job) => job.priority ?? 0, minor: true }] : []),
           { name: "Target", cell: (job) => <span title={job.target}>{shortTarget(job.target)}</span>, minor: true },
           { name: "Took", number: true, cell: (job) => formatSpan(job.elapsed_seconds ?? 0), minor: true },
           { name: "Created", cell: (job) => formatAgo(job.created_unix_micros), minor: true },
