@@ -8,6 +8,7 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
@@ -26,3 +27,10 @@ target_link_libraries(xgboost INTERFACE ${XGBOOST_LIBRARY})
 
 add_library(lld_elf INTERFACE)
 target_link_libraries(lld_elf INTERFACE ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a)
+
+# Debian's libmicrohttpd ships none either.
+find_library(MICROHTTPD_LIBRARY microhttpd REQUIRED)
+find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h REQUIRED)
+add_library(microhttpd INTERFACE)
+target_include_directories(microhttpd SYSTEM INTERFACE ${MICROHTTPD_INCLUDE_DIR})
+target_link_libraries(microhttpd INTERFACE ${MICROHTTPD_LIBRARY})

@@ -22,6 +22,7 @@ struct ServeOptions {
   std::string log = kDefaultLog;
   ListenOptions listen;
   std::string credentials;  // a folder (credential_folder.h); empty: files are named by themselves
+  std::string http;         // "HOST:PORT" of the web page; empty: none
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
   std::string quotas;            // a file; empty: no limits

@@ -89,6 +89,9 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_flag(
       "--insecure-allow-remote", options->listen.insecure_allow_remote,
       "accept other hosts without TLS and token: everybody who reaches the server runs code on the workers");
+  sub->add_option("--http", options->http, "HOST:PORT of the web page, metrics and health; none if not given")
+      ->type_name("ADDRESS")
+      ->check(AddressTrouble);
   sub->add_option("--lease-seconds", options->lease_seconds,
                   "seconds of silence after which a worker's trials go to others")
       ->check(CLI::Range(0.5, 3600.0))

@@ -32,6 +32,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.log = options.log;
   serving.listen = options.listen;
   FillFrom(options.credentials, &serving.listen);
+  serving.http = options.http;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
   Mutex mutex;  // of `out`
@@ -44,6 +45,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.listen.log = say;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
   say(absl::StrCat("serving ", options.log, " on ", server->address()));
+  if (!server->url().empty()) say(absl::StrCat("web page at ", server->url()));
   std::promise<void> interrupted;
   const InterruptWatch watch([&interrupted](int nth) {
     if (nth == 1) interrupted.set_value();

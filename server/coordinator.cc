@@ -14,6 +14,7 @@ namespace mycc {
 namespace {
 
 constexpr uint32_t kMostBest = 1000;
+constexpr size_t kMostListed = 500;  // lines and leases of an overview
 
 std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
   std::set<std::string> targets;
@@ -50,6 +51,7 @@ absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
                          const Executors& executors)
     : read_(executors.read),
+      time_(time),
       queue_(options.dispatch.lease_seconds),
       board_(std::move(options.jobs), log, &queue_, time, Watched(executors),
              {[this](const std::string& job) { dispatcher_.Revoke(job); },
@@ -133,6 +135,22 @@ void Coordinator::Best(const v1::BestRequest& request, const Reply<v1::BestRespo
   ReadLog(
       read_, [request](TuningLog* log) { return ReadBest(request, *log); },
       [reply](absl::StatusOr<v1::BestResponse> best) { reply(std::move(best)); });
+}
+
+Overview Coordinator::Overview() const {
+  mycc::Overview overview;
+  overview.running_jobs = static_cast<int64_t>(board_.num_running());
+  overview.waiting_jobs = static_cast<int64_t>(board_.admission().num_waiting());
+  overview.waiting_trials = queue_.waiting();
+  overview.leased_trials = queue_.leased();
+  overview.lines = queue_.ListLines(kMostListed);
+  overview.leases = queue_.ListLeases(kMostListed, time_->Seconds());
+  for (QueueLease& lease : overview.leases) lease.holder = dispatcher_.WorkerOf(lease.holder);
+  overview.devices = dispatcher_.Devices();
+  overview.trouble = board_.log_gone().ok() ? trouble_ : std::string(board_.log_gone().message());
+  overview.counters = dispatcher_.counters();
+  overview.counters.search_crashes = board_.search_crashes();
+  return overview;
 }
 
 }  // namespace mycc

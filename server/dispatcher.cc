@@ -209,9 +209,30 @@ void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::
     const auto device = (*session)->devices.find(trouble.device());
     if (device != (*session)->devices.end()) device->second.trouble = ToUtf8(trouble.text());
   }
+  TakeReadings(request, *session);
   v1::HeartbeatResponse response;
   *response.mutable_instructions() = workers_.TakeInstructions(*session);
   reply(std::move(response));
+}
+
+void Dispatcher::TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session) {
+  for (const v1::DeviceReading& reading : request.readings()) {
+    const auto device = session->devices.find(reading.device());
+    if (device == session->devices.end()) continue;
+    device->second.reading = reading;
+    device->second.reading.set_throttle(ToUtf8(reading.throttle()));
+  }
+  for (const auto& [name, device] : session->devices) {
+    history_.Add({session->worker, name}, {.unix_micros = time_->UnixMicros(),
+                                           .baseline_ratio = device.health.baseline().ratio(),
+                                           .temperature_celsius = device.reading.temperature_celsius(),
+                                           .clock_mhz = static_cast<double>(device.reading.clock_mhz())});
+  }
+}
+
+std::string Dispatcher::WorkerOf(const std::string& holder) const {
+  const WorkerTable::Session* const session = workers_.Find(holder);
+  return session == nullptr ? holder : session->worker;
 }
 
 void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply) {

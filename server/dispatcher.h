@@ -27,6 +27,7 @@
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/build_farm.h"
+#include "server/device_history.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
 #include "server/lease_tickets.h"
@@ -86,6 +87,11 @@ class Dispatcher {
   std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
     return workers_.StandstillOf(code, protocol);
   }
+  // How devices that gave readings or trials changed.
+  const DeviceHistory& history() const { return history_; }
+  const ServiceCounters& counters() const { return reports_.counters(); }
+  // The worker of a lease's holder.
+  std::string WorkerOf(const std::string& holder) const;
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
   // Ends expired leases, forgets silent workers, and repeats failed writes.
@@ -112,6 +118,8 @@ class Dispatcher {
   // Why a listed lease is not renewed: its device stands still and others can measure the trial; empty: it is
   // renewed.
   std::string StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const;
+  // Keeps what a heartbeat tells of the devices.
+  void TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session);
   // A lease ran out.
   void EndOverdue(const Grant& grant);
   double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;
@@ -128,6 +136,7 @@ class Dispatcher {
   std::map<std::string, Baseline> usual_;  // of each device
   // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
   std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;
+  DeviceHistory history_;
   LeaseTickets tickets_;  // with the log's key, once it is read
   WorkerTable workers_;
   Losses losses_;

@@ -83,6 +83,7 @@ class JobAdmission {
   // Whether the job waits for its turn or is being taken up, or is changed now: what the log knows of it may
   // have been read, and must stay true.
   bool IsOnItsWay(const std::string& job) const { return turns_.Contains(job) || changes_.IsHeld(job); }
+  size_t num_waiting() const { return turns_.num_waiting(); }
   // Changes a job that does not run. It is not taken up again meanwhile.
   void Change(const std::string& job, LogWrite write, LogWriteDone done) {
     changes_.Change(job, std::move(write), std::move(done));

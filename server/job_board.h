@@ -65,6 +65,8 @@ class JobBoard {
   // Whether its trials may be leased now, as far as its owner's quotas go. The final rounds always may.
   bool MayLease(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
+  size_t num_running() const { return running_.size(); }
+  int64_t search_crashes() const { return proposals_.crashes(); }
   // The job while it runs, and while it ends; null otherwise.
   const JobLedger* LedgerOf(const std::string& job) const;
   // Reads what the jobs and their owners left. REQUIRES: called first.

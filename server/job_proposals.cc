@@ -149,6 +149,7 @@ void JobProposals::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
 void JobProposals::OnTrouble(RunningJob* job, const absl::Status& trouble) {
   EndSearch(std::move(job->search), executors_.search);
   const bool crashed = absl::IsAborted(trouble);
+  if (crashed) ++crashes_;
   if (crashed && job->crashes++ < kMostCrashes && !job->ending) {
     Rebuild(job);
     return;

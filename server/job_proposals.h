@@ -32,6 +32,8 @@ class JobProposals {
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
+  // Of searches, since the start.
+  int64_t crashes() const { return crashes_; }
 
  private:
   void BuildNow(RunningJob* job, SearchStart start);
@@ -47,6 +49,7 @@ class JobProposals {
   const Executors executors_;
   JobEndings* const endings_;
   const AdvanceJob advance_;
+  int64_t crashes_ = 0;
 };
 
 }  // namespace mycc

@@ -36,6 +36,7 @@
 
 #include "proto/records.pb.h"
 #include "server/fair_share.h"
+#include "server/queue_view.h"
 
 namespace mycc {
 
@@ -189,6 +190,9 @@ class LeaseQueue {
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }
   int64_t leased_by(const std::string& holder) const { return CountOf(by_holder_, holder); }
   int64_t leased_of(const std::string& job) const { return CountOf(by_job_, job); }
+  // For people, up to `limit` of each: the lines by job and target, the leases by trial.
+  std::vector<QueueLine> ListLines(size_t limit) const;
+  std::vector<QueueLease> ListLeases(size_t limit, double now) const;
   // Grows when a trial begins to wait: a caller that found none may find one now.
   uint64_t additions() const { return additions_; }
 

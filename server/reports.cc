@@ -90,6 +90,7 @@ void Reports::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse>
 
 void Reports::CountRefusal(WorkerTable::Session* session, const std::string& what) {
   const int64_t count = ++session->refused;
+  ++counters_.refused;
   const bool is_news = (count & (count - 1)) == 0;  // the first, second, fourth, eighth, ...
   if (log_ && is_news)
     log_(absl::StrCat("worker ", session->worker, ": refused ", what, " (", count, " in all)"));
@@ -164,6 +165,7 @@ void Reports::TakeLoss(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
   const std::string error = ToUtf8(result.error());
   workers_->JudgeLoss(held.session, held.device(), error, time_->Seconds());
+  ++counters_.trials[result.status()];
   FailedTry failed{held.session->worker, held.device(),
                    absl::StrCat("worker ", held.session->worker, ": ", error)};
   if (result.status() == v1::MEASURE_STATUS_WORKER_UNFIT) {
@@ -296,6 +298,7 @@ void Reports::OnWritten(const PendingPtr& pending, const absl::Status& status) {
 void Reports::OnKept(const Pending& pending) {
   const FinishedTrial& finished = pending.finished;
   troubles_.erase(finished.trial);
+  ++counters_.trials[finished.result.status()];
   Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.

@@ -26,6 +26,7 @@
 #include "server/losses.h"
 #include "server/reply.h"
 #include "server/result_check.h"
+#include "server/service_counters.h"
 #include "server/time_source.h"
 #include "server/worker_table.h"
 
@@ -54,6 +55,8 @@ class Reports {
   void CountRefusal(WorkerTable::Session* session, const std::string& what);
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const;
+  // Since the start: trials and refusals.
+  const ServiceCounters& counters() const { return counters_; }
 
  private:
   // A request with results that are being written to the log.
@@ -129,6 +132,7 @@ class Reports {
   const TimeSource* const time_;
   const WriteExecutor write_;
   const std::function<void(const std::string&)> log_;
+  ServiceCounters counters_;
   std::set<std::string> being_written_;          // trials
   std::map<std::string, std::string> troubles_;  // why a trial's result was not kept, by trial
 };

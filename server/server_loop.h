@@ -11,6 +11,7 @@
 // Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <list>
@@ -28,6 +29,7 @@
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
 #include "server/executors.h"
+#include "server/latency.h"
 #include "server/local_search.h"
 #include "server/loop_clock.h"
 #include "server/reply.h"
@@ -66,6 +68,9 @@ class ServerLoop {
   void Stop();
 
   LoopStats stats() const;
+  const LoopLatencies& latencies() const { return latencies_; }
+  // Since the loop ended a turn; one that is well does so several times a second.
+  double SecondsSinceTurn() const { return time_->Seconds() - last_turn_.load(std::memory_order_relaxed); }
 
   void Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply);
   void Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply);
@@ -85,6 +90,9 @@ class ServerLoop {
   void ListOwners(v1::ListOwnersRequest request, Reply<v1::ListOwnersResponse> reply);
   void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
+
+  void GetOverview(Reply<Overview> reply);
+  void GetDeviceHistory(Reply<DeviceHistory> reply);
 
  private:
   struct Watch {
@@ -117,6 +125,8 @@ class ServerLoop {
   const ServerLoopOptions options_;
   TuningLog* const log_;
   const TimeSource* const time_;
+  LoopLatencies latencies_;
+  std::atomic<double> last_turn_;
 
   // The loop thread's own.
   LoopClock loop_clock_;

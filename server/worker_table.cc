@@ -116,8 +116,8 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
                        offer.timer_version(), " of the rules; expected at most ", kTimerVersion,
                        ": the server is older, and is to be updated first"));
     }
-    session.devices[offer.device()] =
-        Device{offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", "", ProtocolsOf(offer)};
+    session.devices[offer.device()] = Device{
+        offer, std::move(target), DeviceHealth(usual ? usual(offer) : 0), "", "", {}, ProtocolsOf(offer)};
   }
   if (Session* const earlier = FindWorker(session.worker); earlier != nullptr) {
     const std::string occupied = Occupied(*earlier, request, now);
@@ -145,6 +145,11 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Renew(const std::string& sess
 }
 
 WorkerTable::Session* WorkerTable::Find(const std::string& session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+const WorkerTable::Session* WorkerTable::Find(const std::string& session) const {
   const auto found = sessions_.find(session);
   return found == sessions_.end() ? nullptr : &found->second;
 }
@@ -326,6 +331,7 @@ std::vector<v1::DeviceStatus> WorkerTable::Status(
       row.set_silent_seconds(now - session.last_heard);
       row.set_role(session.role);
       row.set_version(session.version.empty() ? session.toolchain.mycc() : session.version);
+      if (!device.reading.device().empty()) *row.mutable_reading() = device.reading;
     }
     if (!session.builder) continue;
     const Builder& builder = *session.builder;

@@ -33,6 +33,7 @@ class WorkerTable {
     DeviceHealth health;
     std::string trouble;                     // as the worker says: why it stands still although it has work
     std::string told;                        // why it gets no work, as the worker knows
+    v1::DeviceReading reading;               // the last one; empty: none yet
     std::set<v1::TimingProtocol> protocols;  // that it times by
 
     // Whether it can measure code of this target by this protocol; UNSPECIFIED: by some protocol.
@@ -90,6 +91,7 @@ class WorkerTable {
   // NotFound when the session is unknown. The session counts as heard now.
   absl::StatusOr<Session*> Renew(const std::string& session, double now);
   Session* Find(const std::string& session);
+  const Session* Find(const std::string& session) const;
   // Why no device that can measure `code` does so; empty: one does, or there is none.
   std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const;
   // Whether a worker of this name is registered.

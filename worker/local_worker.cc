@@ -12,6 +12,7 @@
 #include "process/host_lock.h"
 #include "proto/timer_version.h"
 #include "worker/device.h"
+#include "worker/device_reading.h"
 #include "worker/gpu_device.h"
 #include "worker/grpc_link.h"
 
@@ -75,6 +76,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(const LocalWorkerOptions& optio
     measurer->Measure(assignments, is_revoked, done);
   };
   device.trouble = [] { return StoppedHolderOf(kCpuLock); };
+  device.reading = [reader = std::make_shared<CpuReader>()] { return reader->Read(); };
   return device;
 }
 
@@ -132,6 +134,9 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
     measurer->Measure(assignments, is_revoked, done);
   };
   device.trouble = [uuid = gpu.uuid] { return StoppedHolderOf(uuid); };
+  device.reading = [reader = std::make_shared<GpuReader>(gpu.uuid, gpu.info.device())] {
+    return reader->Read();
+  };
   gpus_.push_back(std::move(made));
   return device;
 }

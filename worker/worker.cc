@@ -236,6 +236,9 @@ absl::Status Worker::SendHeartbeat(const std::string& session) {
   v1::HeartbeatRequest request;
   request.set_session(session);
   for (v1::DeviceTrouble& trouble : Troubles()) *request.add_troubles() = std::move(trouble);
+  for (const WorkerDevice& device : devices_) {
+    if (device.reading) *request.add_readings() = device.reading();
+  }
   {
     const MutexLock lock(&mutex_);
     holdings_.Name(request.mutable_held());

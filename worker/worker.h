@@ -36,6 +36,8 @@ struct WorkerDevice {
   bool reports_at_once = false;  // else at the end of a batch, so as not to disturb a timing
   // Why the device stands still although it has work; empty: it does not. Null: it never does.
   std::function<std::string()> trouble;
+  // The device's state, for each heartbeat. Null: it says nothing.
+  std::function<v1::DeviceReading()> reading = nullptr;
 };
 
 struct WorkerOptions {
