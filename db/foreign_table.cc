@@ -104,10 +104,10 @@ absl::StatusOr<bool> InsertForeign(Database* database, const v1::Record& record,
   MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyTextOf(record)));
   const v1::Timing& timing = record.result().timing();
   const std::string trace = StoredTrace(record.trace());
-  MYCC_RETURN_IF_ERROR(database->Run(
-      kInsertForeign, {key, record.trial(), trace, Sha256Hex(trace), int64_t{timing.protocol()},
-                       timing.seconds(), record.recorded_unix_micros(), signer, taken_unix_micros,
-                       Blob{DetailOf(record, record.recorded_unix_micros())}}));
+  MYCC_RETURN_IF_ERROR(
+      database->Run(kInsertForeign, {key, record.trial(), trace, Sha256Hex(trace), int64_t{timing.protocol()},
+                                     timing.seconds(), record.recorded_unix_micros(), signer,
+                                     taken_unix_micros, Blob{DetailOf(record).SerializeAsString()}}));
   return database->changes() > 0;
 }
 

@@ -30,13 +30,19 @@ absl::Status KeepStandingRank(Database* database, v1::Record* record) {
   const absl::StatusOr<int64_t> key = FindKey(database, record->workload_hash(), record->target());
   if (absl::IsNotFound(key.status())) return absl::OkStatus();
   MYCC_RETURN_IF_ERROR(key.status());
+  return KeepStandingRank(database, *key, StoredTrace(record->trace()), record);
+}
+
+absl::Status KeepStandingRank(Database* database, int64_t key, const std::string& stored_trace,
+                              v1::Record* record) {
+  if (!IsVerifiedOk(*record)) return absl::OkStatus();
   v1::Timing& timing = *record->mutable_result()->mutable_timing();
   DamagedRecords damaged;
-  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> standing,
-                        ReadRecords(database, SelectRecords() + kOfFinalRound,
-                                    {*key, Sha256Hex(StoredTrace(record->trace())),
-                                     int64_t{timing.protocol()}, int64_t{timing.timer_version()}},
-                                    &damaged));
+  MYCC_ASSIGN_OR_RETURN(
+      const std::vector<StoredRecord> standing,
+      ReadRecords(database, SelectRecords() + kOfFinalRound,
+                  {key, Sha256Hex(stored_trace), int64_t{timing.protocol()}, int64_t{timing.timer_version()}},
+                  &damaged));
   if (standing.empty()) return absl::OkStatus();
   const v1::MeasureResult& before = standing[0].record.result();
   const bool same_code = before.code_digest() == record->result().code_digest();

@@ -3,6 +3,9 @@
 // database's mutex.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "db/database.h"
 #include "proto/records.pb.h"
@@ -16,5 +19,8 @@ bool IsListedAgain(const v1::Record& record);
 // the same code the record ranks as that one did; other code is what counts from now on, and ranks by its own
 // time. A record that is not a verified time stays as it is.
 absl::Status KeepStandingRank(Database* database, v1::Record* record);
+// The same for a record whose key and trace are known otherwise.
+absl::Status KeepStandingRank(Database* database, int64_t key, const std::string& stored_trace,
+                              v1::Record* record);
 
 }  // namespace mycc

@@ -105,21 +105,21 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
   grpc::ServerUnaryReactor* LeaseBuilds(grpc::CallbackServerContext* context,
                                         const v1::LeaseBuildsRequest* request,
                                         v1::LeaseBuildsResponse* response) override {
-    return Answer<v1::LeaseBuildsResponse>(*token_check_, context, response, [&](auto reply) {
-      loop_->LeaseBuilds(*request, AliveWhile(context), reply);
+    return InSession("LeaseBuilds", context, request, response, [&](const CallPtr& call, auto reply) {
+      loop_->LeaseBuilds(*request, AliveWhile(call), reply);
     });
   }
   grpc::ServerUnaryReactor* ReportBuilds(grpc::CallbackServerContext* context,
                                          const v1::ReportBuildsRequest* request,
                                          v1::ReportBuildsResponse* response) override {
-    return Answer<v1::ReportBuildsResponse>(*token_check_, context, response,
-                                            [&](auto reply) { loop_->ReportBuilds(*request, reply); });
+    return InSession("ReportBuilds", context, request, response,
+                     [&](const CallPtr&, auto reply) { loop_->ReportBuilds(*request, reply); });
   }
   grpc::ServerUnaryReactor* FetchArtifact(grpc::CallbackServerContext* context,
                                           const v1::FetchArtifactRequest* request,
                                           v1::FetchArtifactResponse* response) override {
-    return Answer<v1::FetchArtifactResponse>(*token_check_, context, response,
-                                             [&](auto reply) { loop_->FetchArtifact(*request, reply); });
+    return InSession("FetchArtifact", context, request, response,
+                     [&](const CallPtr&, auto reply) { loop_->FetchArtifact(*request, reply); });
   }
 
  private:
@@ -180,10 +180,14 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::CancelJobResponse* response) override {
-    return gate_->Answer<v1::CancelJobResponse>("CancelJob", context, *request, response,
-                                                [&](const CallPtr& call, Reply<v1::CancelJobResponse> reply) {
-                                                  Cancel(call, *request, std::move(reply));
-                                                });
+    return gate_->Answer<v1::CancelJobResponse>(
+        "CancelJob", context, *request, response,
+        [&](const CallPtr& call, Reply<v1::CancelJobResponse> reply) {
+          v1::CancelJobRequest named = *request;
+          if (!call->caller().name.empty()) named.set_by(call->caller().name);
+          ForOwner<v1::CancelJobResponse>(call, request->job(), "cancelling", reply,
+                                          [this, named, reply] { loop_->CancelJob(named, reply); });
+        });
   }
   grpc::ServerUnaryReactor* LeaveJob(grpc::CallbackServerContext* context, const v1::LeaveJobRequest* request,
                                      v1::LeaveJobResponse* response) override {
@@ -194,14 +198,20 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
                                       const v1::UpdateJobRequest* request,
                                       v1::UpdateJobResponse* response) override {
-    return Answer<v1::UpdateJobResponse>(*token_check_, context, response,
-                                         [&](auto reply) { loop_->UpdateJob(*request, reply); });
+    return gate_->Answer<v1::UpdateJobResponse>(
+        "UpdateJob", context, *request, response,
+        [&](const CallPtr& call, Reply<v1::UpdateJobResponse> reply) {
+          ForOwner<v1::UpdateJobResponse>(
+              call, request->job(), "changing", reply,
+              [this, request = *request, reply] { loop_->UpdateJob(request, reply); });
+        });
   }
   grpc::ServerUnaryReactor* ListOwners(grpc::CallbackServerContext* context,
                                        const v1::ListOwnersRequest* request,
                                        v1::ListOwnersResponse* response) override {
-    return Answer<v1::ListOwnersResponse>(*token_check_, context, response,
-                                          [&](auto reply) { loop_->ListOwners(*request, reply); });
+    return gate_->Answer<v1::ListOwnersResponse>(
+        "ListOwners", context, *request, response,
+        [&](const CallPtr&, auto reply) { loop_->ListOwners(*request, reply); });
   }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
@@ -225,22 +235,21 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   }
 
  private:
-  // An admin ends any job, a submitter their own.
-  void Cancel(const CallPtr& call, v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
-    const Caller& caller = call->caller();
-    if (!caller.name.empty()) request.set_by(caller.name);
-    if (caller.roles.Allow(Role::kAdmin)) return loop_->CancelJob(std::move(request), std::move(reply));
+  // An admin changes any job, a submitter their own.
+  template <typename Response>
+  void ForOwner(const CallPtr& call, const std::string& job, const std::string& doing,
+                const Reply<Response>& reply, const std::function<void()>& change) {
+    if (call->caller().roles.Allow(Role::kAdmin)) return change();
     v1::WatchJobRequest look;
-    look.set_job(request.job());
+    look.set_job(job);
     loop_->WatchJob(
         std::move(look), AliveWhile(call),
-        [this, call, request, reply = std::move(reply)](absl::StatusOr<v1::WatchJobResponse> found) {
+        [call, job, doing, reply, change](absl::StatusOr<v1::WatchJobResponse> found) {
           if (!found.ok()) return reply(found.status());
           const std::string& owner = found->progress().owner();
-          if (!owner.empty() && owner == call->caller().name) return loop_->CancelJob(request, reply);
+          if (!owner.empty() && owner == call->caller().name) return change();
           const std::string whose = owner.empty() ? "nobody's" : owner + "'s";
-          reply(CheckRole(call->caller(),
-                          absl::StrCat("cancelling job ", request.job(), ", which is ", whose, ","),
+          reply(CheckRole(call->caller(), absl::StrCat(doing, " job ", job, ", which is ", whose, ","),
                           Role::kAdmin));
         });
   }
