@@ -29,6 +29,7 @@ namespace {
 
 // Calls under way on one connection. A worker or a client has one connection and a few calls.
 constexpr int kMostCallsOfOne = 100;
+constexpr int kServerQuietMilliseconds = 60000;  // of a line without calls
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 // Lets in callers that show the token; all callers where there is none.
@@ -262,6 +263,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   // A message is in memory before its token is looked at.
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(options.message_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfOne);
+  // Clients try quiet lines, and so does the server, which gives those up whose other end has gone.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kQuietMilliseconds / 2);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   impl->server = builder.BuildAndStart();
