@@ -38,6 +38,7 @@ constexpr int kMostCallsOfOne = 100;
 constexpr int kHandshakeMilliseconds = 10000;
 // The calls that wait when their connection is to be made anew: the longest wait, and its answer.
 constexpr int kLastCallsMilliseconds = 90000;
+constexpr int kServerQuietMilliseconds = 60000;  // of a line without calls
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 double Now() {
@@ -395,6 +396,12 @@ absl::Status GrpcServer::Listen(const ListenOptions& options, Impl* impl) {
   // A message is in memory before its caller is known.
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(options.message_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfOne);
+  // Clients try quiet lines, and so does the server, which gives those up whose other end has gone.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kQuietMilliseconds / 2);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> guards;

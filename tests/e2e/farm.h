@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "proto/tuning.pb.h"
 #include "tests/e2e/mycc_tune.h"
+#include "tests/e2e/proxy.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -23,9 +24,10 @@ struct FarmOptions {
   uint32_t trials = 32;
   int workers = 2;
   double lease_seconds = 20;
-  std::vector<std::string> server_environment;  // "NAME=value"
-  // What workers connect to; empty: the server's address.
-  std::string worker_address;
+  bool connects_by_proxy = false;        // workers to the server: proxy()
+  std::vector<std::string> environment;  // of all processes: "NAME=value"
+  std::string log_folder;                // with the log; empty: the farm's own
+  bool has_one_clock = true;             // the server's and the runners' wall clocks agree
 };
 
 // What a job left in the log.
@@ -60,19 +62,26 @@ class Farm {
   void KillServer();
   void KillWorker(int index);
 
+  Proxy* proxy() { return proxy_.get(); }
   const std::string& log() const { return log_; }
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   std::string Said() const { return ReadAll(output_); }
 
  private:
   v1::JobSpec Spec() const;
+  // With the farm's variables, and others.
+  std::unique_ptr<Background> Begin(const std::vector<std::string>& arguments,
+                                    std::vector<std::string> variables) const;
   JobOutcome ReadOutcome() const;
   void ExpectNoRunAfterItsRecord() const;
 
   const FarmOptions options_;
   TestFolder folder_;
-  const std::string address_ = "unix:" + folder_.Path("socket"), log_ = folder_.Path("tuning.db"),
+  const std::string address_ = "unix:" + folder_.Path("socket"),
+                    log_ = options_.log_folder.empty() ? folder_.Path("tuning.db")
+                                                       : options_.log_folder + "/tuning.db",
                     runs_ = folder_.Path("runs"), output_ = folder_.Path("output");
+  std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<Background> server_;
   std::vector<std::unique_ptr<Background>> workers_;
   std::string job_;
