@@ -38,8 +38,19 @@ class JobLedger {
   const std::string& id() const { return id_; }
   int64_t created_unix_micros() const { return created_unix_micros_; }
   const v1::StoredJob& stored() const { return stored_; }
+  // Why the search began anew; empty: it did not.
+  void SetBegunAnew(const std::string& why) { stored_.set_begun_anew(why); }
   const JobPlan& plan() const { return plan_; }
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
+  // REQUIRES: no search work is under way.
+  void SetStoredTask(uint32_t task, v1::StoredTask stored) { stored_tasks_[task] = std::move(stored); }
+  // Whether the job searches the task itself.
+  bool searches(uint32_t task) const {
+    return !stored_tasks_[task].reused() && stored_tasks_[task].measured_by().empty();
+  }
+  bool searches_any() const;
+  // The tasks that another job measures for this one now.
+  std::vector<uint32_t> followed() const;
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
   void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
@@ -54,6 +65,10 @@ class JobLedger {
   // Every trial of the proposals before the latest is finished: the search can make the next proposal.
   bool ready_for_proposal() const { return open_before_latest_ == 0; }
   uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
+  uint32_t num_generations(uint32_t task) const {
+    return static_cast<uint32_t>(tasks_[task].proposals.size());
+  }
+  int64_t num_candidates(uint32_t task) const;
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
   // The latest one of a task that was searched; 0 when it has none yet.
@@ -106,9 +121,9 @@ class JobLedger {
   };
 
   const std::string id_;
-  const v1::StoredJob stored_;
+  v1::StoredJob stored_;
   const JobPlan plan_;
-  const std::vector<v1::StoredTask> stored_tasks_;
+  std::vector<v1::StoredTask> stored_tasks_;
   const int64_t created_unix_micros_;
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
