@@ -92,8 +92,9 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
     progress.set_trouble(trouble_.empty() ? dispatcher_.TroubleOf(progress.job()) : trouble_);
   }
   const JobLedger* const ledger = board_.LedgerOf(progress.job());
-  if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty() || ledger == nullptr)
-    return progress;
+  if (progress.state() != v1::JOB_STATE_RUNNING || ledger == nullptr) return progress;
+  const bool is_mere_remark = progress.message() == ledger->stored().begun_anew();
+  if (!progress.message().empty() && !is_mere_remark) return progress;
   std::vector<std::string> waiting_for, standing;
   for (const std::string& text : TargetsOf(progress)) {
     const absl::StatusOr<Target> target = ParseTarget(text);

@@ -11,7 +11,7 @@ constexpr double kHalfLifeSeconds = 300;
 constexpr double kMostHalfLives = 32;
 constexpr double kAwaySeconds = 60;
 constexpr uint64_t kTurnsALongestWait = 16;
-// Of the mean: the last trial's share.
+// The last trial's share of the mean.
 constexpr double kNewestShare = 0.2;
 // A trial costs its lease in any case, however short it was.
 constexpr double kLeastTrialSeconds = 0.01;

@@ -83,7 +83,7 @@ JobAdmission::JobAdmission(JobAdmissionOptions options, JobStore* store, const T
       changes_(executors_.write),
       turns_({.max_running = options_.max_running, .retry_seconds = options_.retry_seconds}, store, time,
              owners, executors_, &changes_, running, proposals,
-             {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }}),
+             {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }, hooks_.share}),
       listing_(store, running, &turns_, &waiters_, owners, time, executors_) {}
 
 absl::Status JobAdmission::Start() {

@@ -57,6 +57,8 @@ struct JobAdmissionHooks {
   std::function<void(std::unique_ptr<RunningJob>)> discard;
   // The terms of a running job have changed, and are in the log.
   std::function<void(const std::string& job, const JobTerms& terms)> set_terms;
+  // A job is about to be taken up: its tasks that others measure are left to them. Returns what has changed.
+  std::function<TaskSpecs(JobLedger* ledger)> share;
 };
 
 class JobAdmission {

@@ -34,7 +34,11 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
           std::move(options.admission), &store_, time, &owners_, executors, &running_, &proposals_,
           {[this](const JobLedger& ledger, const std::vector<Trial>& open) { QueueTrials(ledger, open); },
            [this](std::unique_ptr<RunningJob> job) { Discard(std::move(job)); },
-           [this](const std::string& job, const JobTerms& terms) { SetTerms(job, terms); }}) {}
+           [this](const std::string& job, const JobTerms& terms) { SetTerms(job, terms); },
+           [this](JobLedger* ledger) { return shared_.Share(ledger); }}),
+      shared_(
+          &store_, &running_, &owners_, [this](const std::string& job) { return admission_.IsOnItsWay(job); },
+          time, executors, &proposals_, [this](RunningJob* job) { Advance(job); }) {}
 
 absl::Status JobBoard::Start() {
   MYCC_RETURN_IF_ERROR(owners_.Start());
@@ -86,10 +90,17 @@ void JobBoard::Remove(RunningJob* job) {
 
 void JobBoard::Advance(RunningJob* job) {
   if (job->under_way > 0) return;
-  if (!job->ending && job->searched_out && job->ledger->open_trials() == 0)
+  const bool waits_for_others = !job->ledger->followed().empty();
+  if (!job->ending && job->searched_out && job->ledger->open_trials() == 0 && !waits_for_others)
     endings_.EndAsSearched(job, *job->searched_out);
+  if (!job->ending && !job->ledger->searches_any() && !waits_for_others)
+    endings_.End(job, JobState::kDone, "other jobs have measured what it asks for");
   if (job->ending) {
     endings_.Advance(job);
+  } else if (job->stale) {
+    if (time_->Seconds() >= job->retry_at) proposals_.BeginAnew(job);
+  } else if (job->search == nullptr) {
+    return;  // others measure all of it
   } else if (job->wants_proposals() && !job->unsaved && job->ledger->ready_for_proposal(job->window)) {
     proposals_.Ask(job);
   }
@@ -202,6 +213,7 @@ void JobBoard::WatchTime(RunningJob* job) {
 
 void JobBoard::TickJob(RunningJob* job) {
   WatchTime(job);
+  shared_.Watch(job);
   if (job->finals != nullptr && job->finals->is_open()) endings_.WatchFinals(job);
   const bool may_save = job->unsaved && job->under_way == 0 && !job->ending;
   if (may_save && time_->Seconds() >= job->retry_at) proposals_.Save(job);

@@ -28,6 +28,7 @@
 #include "server/lease_queue.h"
 #include "server/owners.h"
 #include "server/running_job.h"
+#include "server/shared_tasks.h"
 #include "server/time_source.h"
 
 namespace mycc {
@@ -120,6 +121,7 @@ class JobBoard {
   JobEndings endings_;
   JobProposals proposals_;
   JobAdmission admission_;
+  SharedTasks shared_;
 };
 
 }  // namespace mycc

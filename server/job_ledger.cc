@@ -83,8 +83,29 @@ TaskOutcomes JobLedger::TakeNewOutcomes() {
   return untold;
 }
 
+bool JobLedger::searches_any() const {
+  for (uint32_t task = 0; task < tasks_.size(); ++task)
+    if (searches(task)) return true;
+  return false;
+}
+
+std::vector<uint32_t> JobLedger::followed() const {
+  std::vector<uint32_t> followed;
+  for (uint32_t task = 0; task < tasks_.size(); ++task)
+    if (!searches(task) && !stored_tasks_[task].reused()) followed.push_back(task);
+  return followed;
+}
+
+int64_t JobLedger::num_candidates(uint32_t task) const {
+  size_t candidates = 0;
+  for (const size_t proposal : tasks_[task].proposals) candidates += proposals_[proposal].is_default.size();
+  return static_cast<int64_t>(candidates);
+}
+
 std::string JobLedger::TaskOutcome(uint32_t task) const {
   const TaskState& state = tasks_[task];
+  if (const std::string& leader = stored_tasks_[task].measured_by(); !leader.empty())
+    return absl::StrCat("measured by job ", leader);
   if (stored_tasks_[task].reused()) return "the log already had the results";
   if (state.best_seconds > 0 || state.trials == 0) return "";
   std::vector<std::string> counts;
@@ -178,7 +199,7 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const TaskState& state = tasks_[i];
     trials += state.trials;
-    searched += !stored_tasks_[i].reused();
+    searched += searches(static_cast<uint32_t>(i));
     if (!with_tasks) continue;
     v1::TaskProgress& task = *progress.add_tasks();
     task.set_workload_name(plan_.tasks[i].key.workload_name);

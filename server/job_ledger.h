@@ -39,8 +39,19 @@ class JobLedger {
   const std::string& id() const { return id_; }
   int64_t created_unix_micros() const { return created_unix_micros_; }
   const v1::StoredJob& stored() const { return stored_; }
+  // Why the search began anew; empty: it did not.
+  void SetBegunAnew(const std::string& why) { stored_.set_begun_anew(why); }
   const JobPlan& plan() const { return plan_; }
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
+  // REQUIRES: no search work is under way.
+  void SetStoredTask(uint32_t task, v1::StoredTask stored) { stored_tasks_[task] = std::move(stored); }
+  // Whether the job searches the task itself.
+  bool searches(uint32_t task) const {
+    return !stored_tasks_[task].reused() && stored_tasks_[task].measured_by().empty();
+  }
+  bool searches_any() const;
+  // The tasks that another job measures for this one now.
+  std::vector<uint32_t> followed() const;
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
   void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
@@ -57,6 +68,10 @@ class JobLedger {
   // Of the latest proposal; 0: there is none.
   uint32_t last_window() const { return last_window_; }
   uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
+  uint32_t num_generations(uint32_t task) const {
+    return static_cast<uint32_t>(tasks_[task].proposals.size());
+  }
+  int64_t num_candidates(uint32_t task) const;
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
   // The latest one of a task that was searched; 0 when it has none yet.
@@ -109,9 +124,9 @@ class JobLedger {
   };
 
   const std::string id_;
-  const v1::StoredJob stored_;
+  v1::StoredJob stored_;
   const JobPlan plan_;
-  const std::vector<v1::StoredTask> stored_tasks_;
+  std::vector<v1::StoredTask> stored_tasks_;
   const int64_t created_unix_micros_;
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
 #include "server/load_job.h"
@@ -49,6 +50,16 @@ absl::StatusOr<v1::JobProgress> ProgressOfTasks(TuningLog* log, const JobStore& 
   if (!has_tasks) return ProgressOfSpec(job);
   const absl::StatusOr<LoadedJob> loaded = LoadJob(*log, store, job);
   return loaded.ok() ? loaded->ledger->Progress(/*with_tasks=*/true) : ProgressOfSpec(job);
+}
+
+// The remark, on a job that goes its way, that people should know.
+std::string RemarkOn(const JobLedger& ledger) {
+  const std::vector<uint32_t> followed = ledger.followed();
+  if (followed.empty()) return ledger.stored().begun_anew();
+  std::set<std::string> leaders;
+  for (const uint32_t task : followed) leaders.insert(ledger.stored_tasks()[task].measured_by());
+  return absl::StrCat(followed.size(), " of ", ledger.plan().tasks.size(), " tasks are measured by job ",
+                      absl::StrJoin(leaders, " and "));
 }
 
 void KeepNoTasks(v1::JobProgress* progress) {
@@ -168,6 +179,7 @@ v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) c
   ShowTerms(job.terms, &progress);
   progress.set_state(v1::JOB_STATE_RUNNING);
   progress.set_message(owners_->HeldBack(job.terms.owner));
+  if (progress.message().empty()) progress.set_message(RemarkOn(*job.ledger));
   progress.set_revision(job.revision);
   progress.set_elapsed_seconds(job.Elapsed(time_->Seconds()));
   progress.set_waiters(waiters_->Count(job.id(), time_->Seconds()));

@@ -3,7 +3,9 @@
 // of older builds. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,6 +56,9 @@ inline constexpr double kMinShareOfModel = 0.002;
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
 // When the search of a job ends so that its final rounds are over at its deadline. REQUIRES: it has one.
 int64_t SearchDeadline(const JobTerms& terms, int64_t created_unix_micros, size_t tasks);
+
+// The bytes of tasks' specs, by the numbers of the tasks.
+using TaskSpecs = std::vector<std::pair<uint32_t, std::string>>;
 
 JobTerms TermsOf(const v1::StoredJob& job);
 void ShowTerms(const JobTerms& terms, v1::JobProgress* progress);

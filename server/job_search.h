@@ -56,8 +56,8 @@ struct SearchStart {
   ModelBytes models;                                          // of an earlier job, which it starts from
   std::vector<v1::Proposal> proposals;                        // that were proposed before, in order
 };
-// FailedPrecondition when no task is left to search, or when this build's spaces no longer hold a proposal;
-// Aborted as JobSearch has it.
+// FailedPrecondition when no task is left to search; OutOfRange when this build's spaces no longer hold a
+// proposal; Aborted as JobSearch has it.
 using StartSearch = std::function<absl::StatusOr<std::unique_ptr<JobSearch>>(const SearchStart&)>;
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// What owners do to the terms of their jobs: the quotas that a submission meets, and changes.
+// The quotas that a submission meets, and changes of a job's terms.
 #include <set>
 #include <utility>
 

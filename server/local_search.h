@@ -33,12 +33,16 @@ class LocalSearch final : public JobSearch {
 
  private:
   LocalSearch() = default;
+  // The outcomes that the search knows of, as it numbers them: it began with the task's first generation
+  // here.
+  std::vector<Outcome> KnownOnes(uint32_t task, std::vector<Outcome> outcomes) const;
   // A proposal was proposed, now or before a restart: its model is where growth counts from.
   void OnProposed(const Proposal& proposal);
 
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;
   std::vector<int> index_of_;                // the other way; -1: not searched
+  std::vector<uint32_t> first_generation_;   // of each of the job's tasks
   std::map<std::string, Learner> learners_;  // by kind of model
   // One for each of the campaign's tasks.
   std::vector<Learner*> learner_of_;

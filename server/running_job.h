@@ -57,6 +57,7 @@ struct RunningJob {
   double retry_at = 0;                     // then the log is written to again, which it could not be before
   std::optional<StopReason> searched_out;  // why there is no next proposal
   int crashes = 0;                         // of the search, since its last proposal
+  std::optional<std::string> stale;        // why the search cannot go on from its recorded proposals
   bool models_saved = false;
   std::optional<v1::Proposal> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;

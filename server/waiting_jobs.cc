@@ -191,8 +191,21 @@ void WaitingJobs::OnFound(const std::string& id, uint64_t number, absl::StatusOr
   } else if (found->prepared) {
     WritePrepared(id, number, *std::move(found->prepared));
   } else {
-    Run(id, *std::move(found->loaded));
+    Share(id, number, *std::move(found->loaded));
   }
+}
+
+void WaitingJobs::Share(const std::string& id, uint64_t number, LoadedJob loaded) {
+  TaskSpecs shared = hooks_.share(loaded.ledger.get());
+  if (shared.empty()) return Run(id, std::move(loaded));
+  const auto waiting = std::make_shared<LoadedJob>(std::move(loaded));
+  executors_.write(
+      [store = store_, id, shared = std::move(shared)] { return WriteTaskSpecs(store, id, shared, ""); },
+      [this, id, number, waiting](const absl::Status& status) {
+        if (!IsOn(id, number)) return;  // cancelled meanwhile
+        if (!status.ok()) return KeepTrouble(id, status);
+        Run(id, std::move(*waiting));
+      });
 }
 
 void WaitingJobs::WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared) {

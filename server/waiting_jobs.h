@@ -54,6 +54,8 @@ struct WaitingJobsHooks {
   std::function<void(const JobLedger& ledger, const std::vector<Trial>& open)> queue_trials;
   // The job's end is in the log: it had nothing to search, or cannot be taken up.
   std::function<void(const std::string& job)> on_ended;
+  // Leaves tasks to jobs that measure them already, and returns the specs of tasks that have changed.
+  std::function<TaskSpecs(JobLedger* ledger)> share;
 };
 
 class WaitingJobs {
@@ -67,7 +69,7 @@ class WaitingJobs {
   void Enqueue(const std::string& job, const JobTerms& terms);
   // They have changed.
   void SetTerms(const std::string& job, const JobTerms& terms);
-  // Of a job that waits; null: it does not.
+  // The terms of a job that waits; null: it does not.
   const JobTerms* TermsOfWaiting(const std::string& job) const;
   // The job has ended, or runs no more.
   void Forget(const std::string& job);
@@ -120,6 +122,7 @@ class WaitingJobs {
   void TakeUp(const std::string& id, uint64_t number);
   void OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found);
   void WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared);
+  void Share(const std::string& id, uint64_t number, LoadedJob loaded);
   void Run(const std::string& id, LoadedJob loaded);
   void Took(const std::string& id);
   // It cannot be taken up: now, or at all.

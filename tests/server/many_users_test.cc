@@ -24,10 +24,11 @@ v1::SubmitJobRequest Request(const std::string& owner, const v1::JobSpec& spec,
   request.set_submission(submission);
   return request;
 }
-// Each seed is another search.
+// Each seed is another search, which leaves nothing to the others.
 std::string SubmitFor(FakeServer* server, const std::string& owner, uint64_t seed, uint32_t trials = 64,
                       int priority = 0) {
   v1::SubmitJobRequest request = Request(owner, MakeSpec({kTestWorkload}, trials, seed));
+  request.mutable_spec()->set_fresh(true);
   request.set_priority(priority);
   const absl::StatusOr<v1::JobProgress> progress = server->TrySubmit(request);
   EXPECT_TRUE(progress.ok()) << progress.status();

@@ -38,7 +38,7 @@ TEST_F(OldWorkerTest, GetsNoProtocolThatItDoesNotKnow) {
   EXPECT_EQ(current.Work(), 8);
 }
 
-// What failed on the one device that knows the protocol is not kept for one that does not.
+// A device that does not know the protocol is asked for no second opinion.
 TEST_F(OldWorkerTest, IsNoSecondOpinionOnAnotherProtocol) {
   server_.Submit(Spec(v1::TIMING_PROTOCOL_MODEL));
   FakeWorker current(&server_, "new");

@@ -144,7 +144,7 @@ TEST_F(SearchProcessTest, WhatIsRefusedIsNoCrash) {
   ASSERT_TRUE(job.Step(process->get()));
   job.proposals[0].set_traces(0, "v1\nnonsense\n");
   const absl::Status refused = StartProcess(job).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("this build searches other spaces"));
 }
 
