@@ -4,6 +4,7 @@ the options that they are given: python3 helm_test.py MYCC_TUNE
 Ends with 77 where Helm or the schemas are missing.
 """
 
+import functools
 import json
 import pathlib
 import re
@@ -20,14 +21,15 @@ VERSIONS = ("1.27", "1.32", "1.37")
 # Kinds that Kubernetes itself does not have.
 FOREIGN = {"ServiceMonitor"}
 
-SECURE = ["server.tls.secretName=tls", "server.token.secretName=token"]
+SECURE = ["server.credentials.secretName=server", "workers.credentials.secretName=worker"]
 SETTINGS = {
     "secure": SECURE,
     "open": ["server.insecureAllowRemote=true", "server.http.enabled=false"],
     "everything": [*SECURE, "cpuWorkers.enabled=true", "serviceMonitor.enabled=true", "gpuWorkers.gpus=4",
                    "image.digest=sha256:" + 64 * "a", "image.pullSecrets[0].name=pull", "server.persistence.storageClassName=fast",
                    "server.nodeSelector.disk=ssd", "server.podAnnotations.owner=team", "server.extraArgs[0]=--search-memory=8",
-                   "workers.seccompProfile.type=RuntimeDefault", "buildWorkers.maxUnavailable=1"],
+                   "workers.seccompProfile.type=RuntimeDefault", "workers.userNamespaces=true",
+                   "serviceMonitor.credentials.secretName=monitor", "buildWorkers.maxUnavailable=1"],
     "server alone": [*SECURE, "gpuWorkers.enabled=false", "buildWorkers.enabled=false", "networkPolicy.enabled=false",
                      "server.disruptionBudget=false", "server.http.enabled=false"],
 }
@@ -46,6 +48,13 @@ def rendered(settings):
     if result.returncode != 0:
         raise AssertionError(result.stderr)
     return [document for document in yaml.safe_load_all(result.stdout) if document]
+
+
+@functools.cache
+def options_of(command):
+    """The options that a command of mycc-tune knows."""
+    result = subprocess.run([MYCC_TUNE, command, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    return set(re.findall(r"--[a-z0-9-]+", result.stdout))
 
 
 def named(documents, kind, name=None):
@@ -87,8 +96,7 @@ class HelmTest(unittest.TestCase):
                 if document["kind"] not in ("StatefulSet", "DaemonSet", "Deployment"):
                     continue
                 command, *options = args_of(document)
-                result = subprocess.run([MYCC_TUNE, command, "--help"], capture_output=True, text=True, timeout=60, check=False)
-                known = set(re.findall(r"--[a-z0-9-]+", result.stdout))
+                known = options_of(command)
                 for option in options:
                     with self.subTest(settings=name, option=option):
                         self.assertIn(option.split("=")[0], known)
@@ -109,7 +117,7 @@ class HelmTest(unittest.TestCase):
         documents = rendered(SECURE)
         server = named(documents, "StatefulSet")
         self.assertEqual(server["spec"]["replicas"], 1)
-        self.assertIn("--tls-cert=/etc/mycc-tune/tls/tls.crt", args_of(server))
+        self.assertIn("--credentials=/etc/mycc-tune/credentials", args_of(server))
         container = pod_of(server)["containers"][0]
         for probe, path in (("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
             self.assertEqual(container[probe]["httpGet"], {"path": path, "port": "http", "scheme": "HTTPS"})

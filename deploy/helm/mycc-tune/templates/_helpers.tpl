@@ -33,13 +33,14 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 
 {{- /* Refuses what `mycc-tune serve` would refuse when it starts. */ -}}
 {{- define "mycc-tune.check" -}}
-{{- $server := .Values.server -}}
-{{- if $server.insecureAllowRemote -}}
-{{- if or $server.tls.secretName $server.token.secretName -}}
-{{- fail "server.insecureAllowRemote is for a server without TLS and token; expected it, or server.tls.secretName and server.token.secretName" -}}
+{{- $server := .Values.server.credentials.secretName -}}
+{{- $workers := .Values.workers.credentials.secretName -}}
+{{- if .Values.server.insecureAllowRemote -}}
+{{- if or $server $workers -}}
+{{- fail "server.insecureAllowRemote is for a farm without credentials; expected it alone, or server.credentials.secretName and workers.credentials.secretName" -}}
 {{- end -}}
-{{- else if not (and $server.tls.secretName $server.token.secretName) -}}
-{{- fail "the server is reached over the network; expected server.tls.secretName and server.token.secretName, or server.insecureAllowRemote=true" -}}
+{{- else if not (and $server $workers) -}}
+{{- fail "the server is reached over the network; expected server.credentials.secretName and workers.credentials.secretName, or server.insecureAllowRemote=true" -}}
 {{- end -}}
 {{- end -}}
 
@@ -50,35 +51,8 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
-{{- /* The volumes of the credentials: `files` of the TLS secret, and the token. */ -}}
-{{- define "mycc-tune.credential-volumes" -}}
-{{- with .root.Values.server.tls.secretName }}
-- name: tls
-  secret:
-    secretName: {{ . }}
-    defaultMode: 0440
-    items:
-    {{- range $.files }}
-      - {key: {{ . }}, path: {{ . }}}
-    {{- end }}
-{{- end }}
-{{- with .root.Values.server.token.secretName }}
-- name: token
-  secret:
-    secretName: {{ . }}
-    defaultMode: 0440
-    items:
-      - {key: token, path: token}
-{{- end }}
-{{- end -}}
-
-{{- define "mycc-tune.credential-mounts" -}}
-{{- if .Values.server.tls.secretName }}
-- {name: tls, mountPath: /etc/mycc-tune/tls, readOnly: true}
-{{- end }}
-{{- if .Values.server.token.secretName }}
-- {name: token, mountPath: /etc/mycc-tune/token, readOnly: true}
-{{- end }}
+{{- define "mycc-tune.credential-mount" -}}
+- {name: credentials, mountPath: /etc/mycc-tune/credentials, readOnly: true}
 {{- end -}}
 
 {{- /* The pod of a worker: root, component, values of the kind of worker, args before those of the connection. */ -}}
@@ -96,6 +70,9 @@ spec:
   serviceAccountName: {{ include "mycc-tune.name" .root }}
   automountServiceAccountToken: false
   enableServiceLinks: false
+  {{- if .root.Values.workers.userNamespaces }}
+  hostUsers: false
+  {{- end }}
   {{- with .values.runtimeClassName }}
   runtimeClassName: {{ . }}
   {{- end }}
@@ -118,11 +95,8 @@ spec:
       args:
         - worker
         - --server={{ include "mycc-tune.name" .root }}:{{ $server.port }}
-        {{- if $server.tls.secretName }}
-        - --tls-ca=/etc/mycc-tune/tls/ca.crt
-        {{- end }}
-        {{- if $server.token.secretName }}
-        - --token-file=/etc/mycc-tune/token/token
+        {{- if .root.Values.workers.credentials.secretName }}
+        - --credentials=/etc/mycc-tune/credentials
         {{- end }}
         # The server knows by the name which worker was started again.
         - --name=$(WORKER_NAME)
@@ -142,6 +116,9 @@ spec:
         - {name: XDG_RUNTIME_DIR, value: /scratch}
       securityContext:
         {{- include "mycc-tune.container-security" . | nindent 8 }}
+        {{- if .root.Values.workers.userNamespaces }}
+        procMount: Unmasked
+        {{- end }}
       resources:
         {{- if .gpus }}
         requests:
@@ -155,13 +132,20 @@ spec:
         {{- end }}
       volumeMounts:
         - {name: scratch, mountPath: /scratch}
-        {{- include "mycc-tune.credential-mounts" .root | nindent 8 }}
+        {{- if .root.Values.workers.credentials.secretName }}
+        {{- include "mycc-tune.credential-mount" . | nindent 8 }}
+        {{- end }}
   volumes:
     # Candidates are libraries that are loaded from here, so it must not be mounted noexec.
     - name: scratch
       emptyDir:
         sizeLimit: {{ .root.Values.workers.scratchSize }}
-    {{- include "mycc-tune.credential-volumes" (dict "root" .root "files" (list "ca.crt")) | nindent 4 }}
+    {{- with .root.Values.workers.credentials.secretName }}
+    - name: credentials
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
   {{- with .values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
@@ -183,7 +167,7 @@ spec:
 httpGet:
   path: {{ .path }}
   port: http
-  scheme: {{ ternary "HTTPS" "HTTP" (ne $server.tls.secretName "") }}
+  scheme: {{ ternary "HTTPS" "HTTP" (ne $server.credentials.secretName "") }}
 {{- else if $server.insecureAllowRemote -}}
 grpc:
   port: {{ $server.port }}
