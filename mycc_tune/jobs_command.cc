@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "command/table.h"
 #include "command/times.h"
-#include "db/message_json.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/progress_view.h"
+#include "mycc_tune/status_json.h"
 #include "mycc_tune/tuning_client.h"
 #include "mycc_tune/user_name.h"
 
@@ -23,7 +23,7 @@ absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
       {"job", "name", "state", "done", "trials", "waiting", "created (UTC)", ""}};
   for (const v1::JobProgress& job : jobs) {
-    if (options.json) out << ProgressJson(job) << "\n";
+    if (options.json) out << JobLine(job) << "\n";
     rows.push_back({job.job(), job.name(), JobStateName(job.state()),
                     absl::StrFormat("%.0f %%", 100 * DoneShare(job)), absl::StrCat(job.trials()),
                     job.waiters() > 0 ? absl::StrCat(job.waiters()) : "-",
@@ -54,7 +54,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
       {"worker", "device", "state", "leases", "trials", "refused", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
-    if (options.json) out << MessageToJson(device).dump() << "\n";
+    if (options.json) out << DeviceLine(device) << "\n";
     const std::string baseline =
         device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
     std::vector<std::string> notes;
