@@ -241,6 +241,33 @@ ordered_json MessageToJson(const Message& message) {
   return object;
 }
 
+ordered_json WholeMessageToJson(const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  ordered_json object = ordered_json::object();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* const field = message.GetDescriptor()->field(i);
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    ordered_json& value = object[field->name()];
+    if (field->is_repeated()) {
+      value = ordered_json::array();
+      for (int n = 0; n < reflection.FieldSize(message, field); ++n) {
+        value.push_back(is_message ? WholeMessageToJson(reflection.GetRepeatedMessage(message, field, n))
+                                   : ElementToJson(message, field, n));
+      }
+    } else if (field->has_presence() && !reflection.HasField(message, field)) {
+      value = nullptr;
+    } else if (is_message) {
+      value = WholeMessageToJson(reflection.GetMessage(message, field));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM &&
+               reflection.GetEnumValue(message, field) == 0) {
+      value = nullptr;
+    } else {
+      value = FieldToJson(message, field);
+    }
+  }
+  return object;
+}
+
 absl::Status MessageFromJson(const json& json, Message* message) {
   if (!json.is_object()) return Expected("", "an object", json);
   return FillMessage(json, "", message);

@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "command/table.h"
 #include "command/times.h"
-#include "db/message_json.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/progress_view.h"
+#include "mycc_tune/status_json.h"
 #include "mycc_tune/tuning_client.h"
 #include "mycc_tune/user_name.h"
 
@@ -45,7 +45,7 @@ absl::Status JobsCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
       {"job", "name", "owner", "priority", "state", "done", "trials", "waiting", "created (UTC)", ""}};
   for (const v1::JobProgress& job : jobs) {
-    if (options.json) out << ProgressJson(job) << "\n";
+    if (options.json) out << JobLine(job) << "\n";
     rows.push_back({job.job(), job.name(), job.owner().empty() ? "-" : job.owner(), PriorityText(job),
                     JobStateName(job.state()), absl::StrFormat("%.0f %%", 100 * DoneShare(job)),
                     absl::StrCat(job.trials()), job.waiters() > 0 ? absl::StrCat(job.waiters()) : "-",
@@ -76,7 +76,7 @@ absl::Status DevicesCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {{"worker", "version", "device", "state", "leases", "trials",
                                                  "builds", "refused", "baseline", "silent", "target", ""}};
   for (const v1::DeviceStatus& device : devices) {
-    if (options.json) out << MessageToJson(device).dump() << "\n";
+    if (options.json) out << DeviceLine(device) << "\n";
     const std::string baseline =
         device.baseline_ratio() > 0 ? absl::StrFormat("%.2fx", device.baseline_ratio()) : "-";
     const bool builds = device.role() == v1::WORKER_ROLE_BUILD;
