@@ -70,11 +70,12 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-// Browsers have a clipboard for pages on loopback or TLS alone; elsewhere a selected text is copied.
+// Browsers have a clipboard for pages on loopback or TLS alone, and may refuse it; a selected text can be copied anywhere.
 async function copyText(text: string) {
-  if (navigator.clipboard) {
-    await navigator.clipboard.writeText(text);
-    return;
+  try {
+    if (navigator.clipboard) return await navigator.clipboard.writeText(text);
+  } catch {
+    // The browser has one, and refuses it to this page.
   }
   const area = document.createElement("textarea");
   area.value = text;
@@ -165,15 +166,15 @@ export function Choice<Word extends string>({
 }
 
 // A line of the recent past, for a cell of a table. Points are [time, value].
-export function Sparkline({ points, label, tone }: { points: [number, number][]; label: string; tone: string }) {
+export function Sparkline({ points, label, tone, usual }: { points: [number, number][]; label: string; tone: string; usual: [number, number] }) {
   const width = 96;
   const height = 22;
   if (points.length < 2) return null;
   const times = points.map(([time]) => time);
   const values = points.map(([, value]) => value);
   const [from, to] = [times[0] ?? 0, times.at(-1) ?? 1];
-  const low = Math.min(...values);
-  const span = Math.max(...values) - low || Math.abs(low) * 0.1 || 1;
+  const low = Math.min(usual[0], ...values);
+  const span = Math.max(usual[1], ...values) - low;
   const path = points
     .map(([time, value], i) => {
       const x = ((time - from) / (to - from || 1)) * (width - 2) + 1;

@@ -15,6 +15,7 @@ interface Pointed {
   candidate: Candidate;
   left: number;
   top: number;
+  across: number; // from 0 at the left edge to 1 at the right one
 }
 
 const statusColours: Record<string, string> = {
@@ -62,7 +63,7 @@ function nearest(plot: uPlot, candidates: Candidate[], left: number, top: number
       const candidate = candidates[i];
       if (distance < bestDistance && candidate) {
         bestDistance = distance;
-        best = { candidate, left: left + dx, top: top + dy };
+        best = { candidate, left: left + dx, top: top + dy, across: (left + dx) / plot.over.clientWidth };
       }
     }
   }
@@ -220,7 +221,7 @@ function Tip({ pointed }: { pointed: Pointed }) {
   const { candidate } = pointed;
   const decisions = Object.entries(candidate.decisions ?? {});
   return (
-    <div class="tip" style={{ left: `${pointed.left}px`, top: `${pointed.top}px` }} role="status">
+    <div class="tip" style={{ left: `${pointed.left}px`, top: `${pointed.top}px`, transform: `translate(${-100 * pointed.across}%, calc(-100% - 10px))` }} role="status">
       <strong>{candidate.seconds ? formatSeconds(candidate.seconds) : words(candidate.status)}</strong>
       <span>
         {candidate.generation === undefined ? "" : `generation ${candidate.generation}, `}

@@ -46,7 +46,11 @@ export interface Scatter {
 }
 
 // Points of one value stand beside each other, always in the same way.
-const spread = (id: number) => (((id * 2654435761) % 4096) / 4096 - 0.5) * 0.56;
+function spread(id: number): number {
+  let bits = Math.imul(id ^ (id >>> 15), 0x2c1b3c6d);
+  bits = Math.imul(bits ^ (bits >>> 12), 0x297a2d39);
+  return (((bits ^ (bits >>> 15)) >>> 0) / 2 ** 32 - 0.5) * 0.56;
+}
 
 function xOf(word: string, candidates: Candidate[]) {
   if (word === "order") return { labels: null, x: (_candidate: Candidate, i: number): number | null => i + 1 };

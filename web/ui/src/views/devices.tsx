@@ -8,10 +8,11 @@ import { useLive } from "../live";
 import { Badge, Choice, Sparkline, Table, Waiting } from "../parts";
 
 type Measure = "ratio" | "temperature" | "clock";
-const measures: Record<Measure, { column: 1 | 2 | 3; text: string; format: (value: number) => string }> = {
-  ratio: { column: 1, text: "baseline", format: (value) => formatRatio(value) },
-  temperature: { column: 2, text: "temperature", format: (value) => `${value.toFixed(0)} °C` },
-  clock: { column: 3, text: "clock", format: (value) => `${value.toFixed(0)} MHz` },
+// `usual`: the range that is always shown, so that noise does not look like drift.
+const measures: Record<Measure, { column: 1 | 2 | 3; text: string; usual: [number, number]; format: (value: number) => string }> = {
+  ratio: { column: 1, text: "baseline", usual: [0.94, 1.06], format: (value) => formatRatio(value) },
+  temperature: { column: 2, text: "temperature", usual: [40, 60], format: (value) => `${value.toFixed(0)} °C` },
+  clock: { column: 3, text: "clock", usual: [1500, 2500], format: (value) => `${value.toFixed(0)} MHz` },
 };
 
 const keyOf = (device: Device) => `${device.worker} ${device.device}`;
@@ -24,7 +25,7 @@ const ratioTone = (ratio: number | undefined) => (!ratio ? "" : ratio > 1.2 ? "b
 
 function Drift({ devices }: { devices: Device[] }) {
   const [measure, setMeasure] = useState<Measure>("ratio");
-  const { column, text, format } = measures[measure];
+  const { column, text, usual, format } = measures[measure];
   const lines = useMemo(
     () => devices.map((device) => ({ name: keyOf(device), points: knownPoints(device.history, column) })).filter(({ points }) => points.length > 1),
     [devices, column],
@@ -39,10 +40,10 @@ function Drift({ devices }: { devices: Device[] }) {
   }, [lines]);
   const options = (): Omit<uPlot.Options, "width" | "height"> => ({
     plugins: [followZoom],
-    scales: { x: { time: true } },
+    scales: { x: { time: true }, y: { range: (_plot, min, max) => [Math.min(min, usual[0]), Math.max(max, usual[1])] } },
     cursor: { drag: { x: true, y: false } },
     axes: [
-      axis((splits) => splits.map((split) => new Date(split * 1000).toLocaleTimeString("sv").slice(0, 5))),
+      axis((splits) => splits.map((split) => new Date(split * 1000).toLocaleTimeString("sv").slice(0, splits.length > 1 && (splits[1] ?? 0) - (splits[0] ?? 0) < 60 ? 8 : 5)), { size: 30 }),
       axis((splits) => splits.map(format), { size: 62 }),
     ],
     series: [
@@ -52,6 +53,7 @@ function Drift({ devices }: { devices: Device[] }) {
         stroke: seriesColour(i),
         width: 1.5,
         spanGaps: true,
+        points: { show: false },
         value: (_plot: uPlot, value: number | null) => (value == null ? "–" : format(value)),
       })),
     ],
@@ -84,11 +86,11 @@ function Drift({ devices }: { devices: Device[] }) {
 }
 
 function Reading({ device, measure, value }: { device: Device; measure: Measure; value: number | undefined }) {
-  const { column, text, format } = measures[measure];
+  const { column, text, usual, format } = measures[measure];
   const tone = measure === "ratio" ? ratioTone(value) : "";
   return (
     <span class={`reading ${tone}`}>
-      <Sparkline points={knownPoints(device.history, column)} label={`${text} of ${keyOf(device)} over time`} tone={tone} />
+      <Sparkline points={knownPoints(device.history, column)} label={`${text} of ${keyOf(device)} over time`} tone={tone} usual={usual} />
       <span>{value ? format(value) : "–"}</span>
     </span>
   );
