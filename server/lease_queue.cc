@@ -209,6 +209,7 @@ std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
 
 std::vector<Grant> LeaseQueue::LeaseOf(const Asker& asker, FairShare::Which which, int count) {
   std::vector<Grant> grants;
+  int built = 0;
   const auto take_suspect = [&](LineOfWork* line) {
     std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/true, line);
     if (!work) return false;
@@ -216,8 +217,10 @@ std::vector<Grant> LeaseQueue::LeaseOf(const Asker& asker, FairShare::Which whic
     return true;
   };
   const auto take_ordinary = [&](LineOfWork* line) {
+    if (built >= asker.most_built && line->apart.empty() && !line->built.empty()) return false;
     std::optional<QueuedWork> work = TakeOrdinary(asker, line);
     if (!work) return false;
+    built += work->built_by.empty() ? 0 : 1;
     grants.push_back(*GrantTo(asker, *std::move(work)));
     return true;
   };

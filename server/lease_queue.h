@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -108,6 +109,8 @@ struct Asker {
   std::function<bool(const QueuedWork&)> may_try;
   // Whether it builds a trial that nobody has built. Null: it builds any.
   std::function<bool(const QueuedWork&)> may_build;
+  // Trials that others have built, of one call: they are measured at once, and are shared among the devices.
+  int most_built = std::numeric_limits<int>::max();
 };
 
 // Hears of trials that begin and cease to wait to be built. Suspects, trials that failed somewhere, and final

@@ -15,6 +15,8 @@ namespace mycc {
 namespace {
 
 constexpr double kLookSeconds = 0.1;
+// Enough for a device not to wait for its next lease: what is built is measured in a fraction of a second.
+constexpr int kMostBuiltTrials = 2;
 
 absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 
@@ -92,6 +94,7 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
                            device.CanMeasure(*parsed, ProtocolOf(ledger->plan().spec, *parsed));
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
+  asker.most_built = kMostBuiltTrials;
   asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
   const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
                              queue_->waiting() + queue_->leased(), workers_->num_devices());

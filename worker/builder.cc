@@ -100,6 +100,7 @@ absl::Status Link(const v1::BuildRequest& request, const Workload& workload, con
   MYCC_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(request.built(), kMostPortableBytes));
   MYCC_ASSIGN_OR_RETURN(const Portable portable, ParsePortable(bytes, workload, target));
   response->set_code_digest(portable.code_digest);
+  response->set_compiler(portable.compiler);
   response->set_library(request.built() + ".so");
   MYCC_ASSIGN_OR_RETURN(const BuildReport report,
                         LinkPortable(portable, kModule, workload, target, response->library()));

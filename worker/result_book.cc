@@ -141,6 +141,7 @@ void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& 
   result->set_code_digest(build.built.code_digest());
   if (build.built.has_resources()) *result->mutable_resources() = build.built.resources();
   *result->mutable_toolchain() = toolchain_;
+  if (!build.built.compiler().empty()) result->mutable_toolchain()->set_nvrtc(build.built.compiler());
   if (result->status() != v1::MEASURE_STATUS_OK) result->set_reproduction(ReproductionOf(assignment));
   result->set_finished_unix_micros(SystemUnixMicros());
 }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "codegen/artifact/cuda_library.h"
 #include "codegen/cuda/emit.h"
+#include "codegen/cuda/nvrtc.h"
 
 namespace mycc {
 
@@ -17,6 +18,7 @@ absl::StatusOr<PortableBuild> BuildPortable(const LibrarySpec& spec, const std::
   build.report = std::move(code.report);
   build.portable.target = PrintTarget(spec.target);
   build.portable.code_digest = code_digest;
+  MYCC_ASSIGN_OR_RETURN(build.portable.compiler, CudaToolchain());
   build.portable.program = std::move(code.units[0].program);
   build.portable.image = std::move(code.units[0].image);
   const std::vector<int64_t>& packed = kernel.lowered.packed_bytes;

@@ -90,6 +90,7 @@ std::string SerializePortable(const Portable& portable) {
   out.set_version(kPortableVersion);
   out.set_target(portable.target);
   out.set_code_digest(portable.code_digest);
+  out.set_compiler(portable.compiler);
   out.set_machine_code(portable.image.cubin);
   for (const CudaKernelResources& kernel : portable.image.kernels) {
     portable::Kernel& written = *out.add_kernels();
@@ -118,6 +119,7 @@ absl::StatusOr<Portable> ParsePortable(std::string_view bytes, const Workload& w
   Portable portable;
   portable.target = read.target();
   portable.code_digest = read.code_digest();
+  portable.compiler = read.compiler();
   portable.image.cubin = std::move(*read.mutable_machine_code());
   for (const portable::Kernel& kernel : read.kernels()) {
     portable.image.kernels.push_back({.kernel = kernel.name(),

@@ -33,6 +33,7 @@ inline constexpr size_t kMostPortableBytes = size_t{16} << 20;
 struct Portable {
   std::string target;  // text
   std::string code_digest;
+  std::string compiler;  // "nvrtc-13.0"
   CudaProgram program;                // without symbol and source
   CudaImage image;                    // without log
   std::vector<int64_t> packed_bytes;  // for each input: of its packed buffer; 0 where it is not const

@@ -24,7 +24,7 @@ constexpr int64_t kMostDim = int64_t{1} << 32, kMostStride = (int64_t{1} << 40) 
 // A schedule pads tensors, and keeps partial results for the blocks of a wave.
 constexpr int64_t kPaddedTimes = 16, kSpareBytes = int64_t{256} << 20;
 constexpr uint16_t kCudaMachine = 190;  // EM_CUDA
-constexpr size_t kDigestDigits = 64;
+constexpr size_t kDigestDigits = 64, kMostCompilerBytes = 64;
 
 absl::Status Impossible(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("a built kernel: ", what));
@@ -45,6 +45,13 @@ bool IsSymbol(const std::string& name) {
 bool IsDigest(const std::string& text) {
   return text.size() == kDigestDigits && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+// "nvrtc-13.0"
+bool IsCompiler(const std::string& name) {
+  return name.size() <= kMostCompilerBytes && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
          });
 }
 
@@ -220,6 +227,7 @@ absl::Status CheckPortable(const Portable& portable, const Workload& workload, c
   if (portable.target != PrintTarget(target))
     return Impossible(absl::StrCat("it is for another target; expected ", PrintTarget(target)));
   if (!IsDigest(portable.code_digest)) return Impossible("its code digest is none");
+  if (!IsCompiler(portable.compiler)) return Impossible("its compiler's name is none");
   MYCC_RETURN_IF_ERROR(CheckMachineCode(portable.image.cubin));
   MYCC_ASSIGN_OR_RETURN(const SharedBytes kernels, CheckKernels(portable.image, target));
   MYCC_RETURN_IF_ERROR(CheckPacked(portable, workload));

@@ -82,6 +82,7 @@ TEST_F(PortableTest, RefusesOtherBytes) {
 TEST_F(PortableTest, RefusesAnotherTargetOrWorkload) {
   EXPECT_THAT(WhyNot([](Portable* p) { p->target = "v1 cpu mcpu=haswell"; }), HasSubstr("another target"));
   EXPECT_THAT(WhyNot([](Portable* p) { p->code_digest = "../../etc"; }), HasSubstr("code digest"));
+  EXPECT_THAT(WhyNot([](Portable* p) { p->compiler = "nvrtc\n"; }), HasSubstr("its compiler's name"));
   EXPECT_THAT(WhyNot([](Portable* p) { p->packed_bytes = {0}; }),
               HasSubstr("packed buffers for 1 inputs of 2"));
   EXPECT_THAT(WhyNot([](Portable* p) { p->packed_bytes = {8, 64}; }), HasSubstr("a packed buffer of 8"));

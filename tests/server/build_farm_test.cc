@@ -264,10 +264,10 @@ TEST(BuildFarmTest, ARestartedServerBuildsNothingTwice) {
   EXPECT_EQ(builder.Work(), static_cast<int>(kTrials) - 4);
   FakeGpu gpu(&server, "gpu");
   const std::vector<v1::Assignment> leased = gpu.Lease(kTrials);
-  EXPECT_THAT(leased, SizeIs(kTrials));
+  EXPECT_THAT(leased, SizeIs(2)) << "others may be waiting for the rest";
   for (const v1::Assignment& assignment : leased) EXPECT_NE(assignment.artifact(), "");
   for (const v1::Assignment& assignment : leased) EXPECT_TRUE(gpu.Report(assignment).ok());
-  gpu.Work();
+  EXPECT_EQ(gpu.Work(), static_cast<int>(kTrials) - 2);
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
 }
 
@@ -294,7 +294,10 @@ TEST(BuildFarmTest, AFailureOnADeviceIsTheBuildersUntilItsCodeHasRun) {
   ASSERT_THAT(leased, SizeIs(1));
   EXPECT_TRUE(gpu.Report(leased[0], wrong).ok());
   EXPECT_EQ(gpu.answer.kind(), v1::ReportAnswer::IGNORED);
-  const std::vector<v1::Assignment> own = gpu.Lease(kTrials);
+  std::vector<v1::Assignment> own;
+  for (uint32_t i = 0; i < kTrials / 2; ++i) {
+    for (v1::Assignment& assignment : gpu.Lease(2)) own.push_back(std::move(assignment));
+  }
   const auto again = std::find_if(own.begin(), own.end(), [&](const v1::Assignment& assignment) {
     return assignment.lease().trial() == leased[0].lease().trial();
   });

@@ -128,6 +128,7 @@ TEST_P(GpuBuildTest, AKernelForAnotherHostIsLinkedThereToTheSameLibrary) {
     const v1::BuildResponse linked = Link(workload, built.library());
     ASSERT_EQ(linked.error(), "");
     EXPECT_EQ(linked.code_digest(), own.code_digest());
+    EXPECT_THAT(linked.compiler(), HasSubstr("nvrtc-"));
     EXPECT_EQ(linked.resources().registers_per_thread(), built.resources().registers_per_thread());
     EXPECT_EQ(Exported(linked.library()), Exported(own.library())) << "no other code is called";
   }
