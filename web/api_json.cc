@@ -9,6 +9,7 @@
 #include "codegen/schedule/trace.h"
 #include "db/message_json.h"
 #include "proto/names.h"
+#include "proto/server_facts.h"
 #include "web/metrics.h"
 
 namespace mycc {

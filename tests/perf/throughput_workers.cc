@@ -65,7 +65,10 @@ class SimulatedWorker {
                              [this, call](const grpc::Status& status) {
                                if (status.ok()) {
                                  session_ = call->response.session();
-                                 open_lanes_ = static_cast<int>(lanes_.size());
+                                 {
+                                   const MutexLock lock(&mutex_);
+                                   open_lanes_ = static_cast<int>(lanes_.size());
+                                 }
                                  for (Lane& lane : lanes_) Lease(&lane);
                                } else {
                                  all_->timers_.After(kRetrySeconds, [this] { Register(); });
