@@ -39,7 +39,7 @@ constexpr double kTellSeconds = 20;  // for a child to say what is missing
 bool has_own_processes = false;
 std::optional<CallFilter> request_filter, reading_filter;
 
-// What is missing, in the order of the measures.
+// The missing measures, in the order of the measures.
 class Missing {
  public:
   void Add(const std::string& measure, const std::string& why) {

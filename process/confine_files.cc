@@ -138,7 +138,7 @@ bool LiesIn(const std::string& path, const std::string& folder) {
 }
 
 absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* proc_trouble) {
-  // What a kernel before 5.12 lacks is seen before anything is changed.
+  // A kernel before 5.12 is recognized before anything is changed.
   mount_attr nothing = {};
   if (mount_setattr(AT_FDCWD, "/", 0, &nothing, sizeof(nothing)) != 0)
     return Refused("changing attributes of mounts");
