@@ -142,7 +142,7 @@ absl::StatusOr<std::shared_ptr<OpenCall>> CallGate::Enter(const std::string& nam
   const uint64_t version = files_->version();
   MYCC_ASSIGN_OR_RETURN(Caller caller, CallerOf(*context));
   MYCC_RETURN_IF_ERROR(CheckRole(caller, name));
-  MYCC_RETURN_IF_ERROR(CheckLimits(request));
+  MYCC_RETURN_IF_ERROR(CheckMessageLimits(request));
   const auto bytes = static_cast<int64_t>(request.ByteSizeLong());
   MYCC_RETURN_IF_ERROR(ledger_.Begin(caller.name, bytes));
   auto call = std::make_shared<OpenCall>(context, reactor, name, std::move(caller), bytes);

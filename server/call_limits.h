@@ -25,6 +25,6 @@ struct FieldLimit {
 const std::vector<FieldLimit>& FieldLimits();
 
 // InvalidArgument names the field, its size and its limit. A time to wait must be a number.
-absl::Status CheckLimits(const google::protobuf::Message& message);
+absl::Status CheckMessageLimits(const google::protobuf::Message& message);
 
 }  // namespace mycc

@@ -1,5 +1,6 @@
 #include "tests/fuzz/request_maker.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/server/fake_server.h"
@@ -60,9 +61,11 @@ double RequestMaker::Number(const std::string& name) {
   return kNumbers[bytes_->ConsumeIntegralInRange<size_t>(0, most)];
 }
 
-bool RequestMaker::FillReport(v1::Report* report) {
-  if (leases.empty()) return false;
-  const GivenLease& given = leases[bytes_->ConsumeIntegralInRange<size_t>(0, leases.size() - 1)];
+const GivenLease& RequestMaker::AnyLease() {
+  return leases[bytes_->ConsumeIntegralInRange<size_t>(0, leases.size() - 1)];
+}
+
+void RequestMaker::FillReport(const GivenLease& given, v1::Report* report) {
   *report->mutable_lease() = given.assignment.lease();
   std::vector<v1::MeasureResult> results = FakeResults(given.assignment);
   if (OneIn(4)) {
@@ -72,18 +75,68 @@ bool RequestMaker::FillReport(v1::Report* report) {
   }
   *report->mutable_result() = results[0];
   for (size_t i = 1; i < results.size(); ++i) *report->add_rivals() = results[i];
+}
+
+void RequestMaker::FillRegistration(v1::RegisterRequest* request) {
+  request->set_worker(Text("worker"));
+  request->set_instance(Text("instance"));
+  request->set_replaces(Text("replaces"));
+  request->set_names_what_it_holds(!OneIn(8));
+  v1::DeviceOffer& device = *request->add_devices();
+  device.set_device("cpu");
+  device.set_target(kTestTarget);
+  const auto most = static_cast<int>(std::min<size_t>(leases.size(), kMostEntries));
+  for (int i = bytes_->ConsumeIntegralInRange<int>(0, most); i > 0; --i)
+    *request->add_held() = AnyLease().assignment.lease();
+}
+
+// Any call of a worker that has registered: its fields are known by their names.
+bool RequestMaker::FillInSession(Message* message) {
+  const auto& descriptor = *message->GetDescriptor();
+  const auto& reflection = *message->GetReflection();
+  const FieldDescriptor* const session = descriptor.FindFieldByName("session");
+  if (session == nullptr || sessions.empty()) return false;
+  std::string own = sessions[bytes_->ConsumeIntegralInRange<size_t>(0, sessions.size() - 1)];
+  const FieldDescriptor* const reports = descriptor.FindFieldByName("reports");
+  const bool is_report = reports != nullptr && reports->message_type()->name() == "Report" && !leases.empty();
+  if (is_report) {
+    const GivenLease& given = AnyLease();
+    if (!OneIn(8)) own = given.session;
+    FillReport(given, static_cast<v1::Report*>(reflection.AddMessage(message, reports)));
+  }
+  const FieldDescriptor* const held = descriptor.FindFieldByName("held");
+  for (const GivenLease& given : leases) {
+    if (held != nullptr && given.session == own && !OneIn(8))
+      reflection.AddMessage(message, held)->CopyFrom(given.assignment.lease());
+  }
+  reflection.SetString(message, session, own);
+  if (const auto* const device = descriptor.FindFieldByName("device"); device != nullptr)
+    reflection.SetString(message, device, "cpu");
+  for (const char* const count : {"max_trials", "max_orders"}) {
+    if (const auto* const field = descriptor.FindFieldByName(count); field != nullptr)
+      reflection.SetUInt32(message, field, bytes_->ConsumeIntegralInRange<uint32_t>(1, 4));
+  }
+  if (const auto* const wait = descriptor.FindFieldByName("wait_seconds"); wait != nullptr)
+    reflection.SetDouble(message, wait, Number("wait_seconds"));
   return true;
 }
 
 bool RequestMaker::FillSound(Message* message) {
   const std::string& name = message->GetDescriptor()->name();
-  if (name == "LeaseId" && !leases.empty()) {
-    message->CopyFrom(
-        leases[bytes_->ConsumeIntegralInRange<size_t>(0, leases.size() - 1)].assignment.lease());
+  if (name == "RegisterRequest") {
+    FillRegistration(static_cast<v1::RegisterRequest*>(message));
     return true;
   }
-  if (name == "Report") return FillReport(static_cast<v1::Report*>(message));
-  if (name != "JobSpec") return false;
+  if (name == "LeaseId" || name == "Report") {
+    if (leases.empty()) return false;
+    if (name == "Report") {
+      FillReport(AnyLease(), static_cast<v1::Report*>(message));
+    } else {
+      message->CopyFrom(AnyLease().assignment.lease());
+    }
+    return true;
+  }
+  if (name != "JobSpec") return FillInSession(message);
   const uint32_t trials = bytes_->ConsumeIntegralInRange<uint32_t>(1, 8);
   const bool both = bytes_->ConsumeBool();
   *static_cast<v1::JobSpec*>(message) =

@@ -38,7 +38,10 @@ class RequestMaker {
                  int depth);
   // Sets the message to one that the server may take; false where it knows none of the kind.
   bool FillSound(google::protobuf::Message* message);
-  bool FillReport(v1::Report* report);
+  bool FillInSession(google::protobuf::Message* message);
+  void FillRegistration(v1::RegisterRequest* request);
+  void FillReport(const GivenLease& given, v1::Report* report);
+  const GivenLease& AnyLease();  // REQUIRES: there is one
   std::string Text(const std::string& name);
   double Number(const std::string& name);
 
