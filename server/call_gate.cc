@@ -46,7 +46,7 @@ std::string UserName(uid_t uid) {
   return CheckCallerName(name).ok() ? name : absl::StrCat("uid-", uid);
 }
 
-// Whoever may read the server's memory and files anyway: its own user, and root.
+// The users that may read the server's memory and files anyway: its own, and root.
 bool IsServersOwn(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
 absl::Status StrangerOnThisHost(uid_t uid) {

@@ -27,7 +27,7 @@ class RequestMaker {
 
   void Fill(google::protobuf::Message* message) { FillAt(message, 0); }
 
-  // What the server has said so far.
+  // The server's answers so far.
   std::vector<std::string> sessions, jobs;
   std::vector<GivenLease> leases;
 

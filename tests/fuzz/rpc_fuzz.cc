@@ -265,7 +265,7 @@ constexpr FuzzedRpc kRpcs[] = {
      }},
 };
 
-// What happens beside calls.
+// The accidents beside calls.
 void World::Disturb() {
   switch (bytes_->ConsumeIntegralInRange<int>(0, 9)) {
     case 0: server_.HoldWrites(true); break;

@@ -1,4 +1,4 @@
-// What one message may hold, and what all calls of a caller may.
+// The bounds of one message, and those of all calls of a caller.
 #include <cmath>
 #include <limits>
 
@@ -37,13 +37,16 @@ TEST(CallLimitsTest, TextsAndListsAreBounded) {
   for (int i = 0; i < 64; ++i) request.add_devices()->set_device("cpu");
   EXPECT_TRUE(CheckMessageLimits(request).ok());
   request.set_worker(std::string(257, 'w'));
-  EXPECT_EQ(CheckMessageLimits(request).message(), "RegisterRequest.worker has 257 bytes; expected at most 256");
+  EXPECT_EQ(CheckMessageLimits(request).message(),
+            "RegisterRequest.worker has 257 bytes; expected at most 256");
   request.set_worker("w");
   request.add_devices();
-  EXPECT_EQ(CheckMessageLimits(request).message(), "RegisterRequest.devices has 65 entries; expected at most 64");
+  EXPECT_EQ(CheckMessageLimits(request).message(),
+            "RegisterRequest.devices has 65 entries; expected at most 64");
   request.mutable_devices()->RemoveLast();
   request.mutable_devices(3)->set_device(std::string(1000, 'd'));
-  EXPECT_THAT(std::string(CheckMessageLimits(request).message()), HasSubstr("DeviceOffer.device has 1000 bytes"));
+  EXPECT_THAT(std::string(CheckMessageLimits(request).message()),
+              HasSubstr("DeviceOffer.device has 1000 bytes"));
   v1::SubmitJobRequest job;
   job.mutable_spec()->add_tasks()->set_workload(std::string(kMostTextBytes + 1, 'x'));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckMessageLimits(job))) << "a text that the table does not name";
