@@ -292,6 +292,25 @@ std::vector<Grant> LeaseQueue::Overdue(double now) const {
   return HeldAmong(names);
 }
 
+std::optional<QueuedWork> LeaseQueue::Withdraw(const std::string& job, const std::string& target,
+                                               const std::string& name) {
+  const auto line = lines_.find({job, target});
+  if (line == lines_.end()) return std::nullopt;
+  for (std::deque<QueuedWork>* const place : {&line->second.ordinary, &line->second.apart}) {
+    const auto found = std::find_if(place->begin(), place->end(),
+                                    [&name](const QueuedWork& work) { return work.name == name; });
+    if (found == place->end()) continue;
+    std::optional<QueuedWork> work = std::move(*found);
+    apart_ -= place == &line->second.apart ? 1 : 0;
+    --waiting_;
+    place->erase(found);
+    if (line->second.empty()) lines_.erase(line);
+    if (waiting(job) == 0) share_.SetWaiting(job, false, now_);
+    return work;
+  }
+  return std::nullopt;
+}
+
 void LeaseQueue::DropWaiting(const std::string& job) {
   std::erase_if(lines_, [&](const auto& line) {
     if (line.first.first != job) return false;

@@ -147,6 +147,9 @@ class LeaseQueue {
   std::vector<Grant> HeldOf(const std::string& job) const;
   std::vector<Grant> Overdue(double now) const;
 
+  // Takes a trial that waits out of the queue; nullopt when it does not wait there.
+  std::optional<QueuedWork> Withdraw(const std::string& job, const std::string& target,
+                                     const std::string& name);
   // Forgets the waiting trials of a job; leased ones may still finish.
   void DropWaiting(const std::string& job);
   // The same with the leases and its terms: the job has ended.
@@ -157,6 +160,7 @@ class LeaseQueue {
 
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
+  bool is_leased(const std::string& name) const { return leased_.contains(name); }
   // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }
   int64_t leased_by(const std::string& holder) const { return CountOf(by_holder_, holder); }
