@@ -174,7 +174,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option(
          "--trials", options->trials,
-         "number of candidates to measure: for each workload and target, 128 if there is no --budget; "
+         "number of candidates to measure: for each workload and target, 128 if there is no --budget "
+         "and no --deadline; "
          "for a job with a model, in all")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget,

@@ -30,6 +30,7 @@
 #include "server/running_job.h"
 #include "server/shared_tasks.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
 
@@ -101,6 +102,8 @@ class JobBoard {
   // Tells each job how many trials the farm can have in flight for it: jobs share the devices that fit.
   void SetWindows();
   void QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open);
+  // The result of a trial, its own or another's, is in the log.
+  void TakeResult(const TrialId& trial, const v1::MeasureResult& result);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;
@@ -119,6 +122,7 @@ class JobBoard {
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;
+  TwinTrials twins_;
   JobProposals proposals_;
   JobAdmission admission_;
   SharedTasks shared_;

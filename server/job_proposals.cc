@@ -80,10 +80,10 @@ absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskS
   return store->SetSpecs(job, stored.SerializeAsString(), tasks);
 }
 
-JobProposals::JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+JobProposals::JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                            JobEndings* endings, AdvanceJob advance)
     : store_(store),
-      queue_(queue),
+      twins_(twins),
       time_(time),
       executors_(std::move(executors)),
       endings_(endings),
@@ -276,17 +276,19 @@ void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
   if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));
   const v1::Proposal& proposal = *job->unsaved;
   job->ledger->AddProposal(proposal.task(), proposal.state());
+  std::vector<QueuedWork> trials;
   for (int i = 0; i < proposal.traces_size(); ++i) {
     const TrialId id{job->id(), proposal.task(), proposal.generation(), static_cast<uint32_t>(i)};
-    queue_->Add({.name = TrialName(id),
-                 .job = job->id(),
-                 .target = job->ledger->plan().tasks[proposal.task()].key.target,
-                 .task = proposal.task(),
-                 .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
-                 .what = TrialWork{proposal.traces(i)}});
+    trials.push_back({.name = TrialName(id),
+                      .job = job->id(),
+                      .target = job->ledger->plan().tasks[proposal.task()].key.target,
+                      .task = proposal.task(),
+                      .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
+                      .what = TrialWork{proposal.traces(i)}});
   }
   job->unsaved.reset();
   job->Touch();
+  twins_->Queue(job, std::move(trials));
 }
 
 }  // namespace mycc

@@ -17,9 +17,9 @@
 #include "proto/search.pb.h"
 #include "server/executors.h"
 #include "server/job_endings.h"
-#include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
 
@@ -30,7 +30,7 @@ absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskS
 class JobProposals {
  public:
   // All must outlive it.
-  JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+  JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                JobEndings* endings, AdvanceJob advance);
 
   // First the search itself is built, with the proposals that it has proposed before; then proposals are
@@ -57,7 +57,7 @@ class JobProposals {
   void WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks);
 
   JobStore* const store_;
-  LeaseQueue* const queue_;
+  TwinTrials* const twins_;
   const TimeSource* const time_;
   const Executors executors_;
   JobEndings* const endings_;
