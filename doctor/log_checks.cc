@@ -43,8 +43,10 @@ constexpr FileSystemRow kFileSystems[] = {
 
 // The folder of the log, without links; empty where there is none.
 std::string FolderOf(const std::string& log) {
+  if (log.empty()) return "";
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(log, error);
+  std::filesystem::path path = std::filesystem::absolute(log, error);
+  if (!error) path = std::filesystem::weakly_canonical(path, error);
   const std::filesystem::path folder = path.parent_path();
   return !error && std::filesystem::is_directory(folder, error) ? folder.string() : "";
 }

@@ -179,6 +179,9 @@ TEST_F(HostChecksTest, LogItself) {
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsFault("folder does not exist", "make")));
   installation_.log = host_.Path("farm.db");
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsOk("made by the first")));
+  installation_.log = "no-such-log.db";
+  EXPECT_THAT(CheckLog(installation_), ElementsAre(IsOk("made by the first"))) << "in the current folder";
+  installation_.log = host_.Path("farm.db");
   host_.Write("/farm.db", "no log, but long enough to be looked at as one");
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsFault("farm.db", "operating.md")));
 }
