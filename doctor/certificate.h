@@ -10,14 +10,14 @@
 
 namespace mycc {
 
-struct CertificateFacts {
+struct CertificateDates {
   std::string subject;  // "CN = farm"
   int64_t begin_unix_seconds = 0, end_unix_seconds = 0;
 };
 
 // Certificates in PEM, the server's own first. The texts are checked before (proto/certificates.h); what is
 // malformed is left out.
-std::vector<CertificateFacts> FactsOf(const std::string& pem);
+std::vector<CertificateDates> FactsOf(const std::string& pem);
 // Whether the first certificate is for the name, which may be an IP address.
 bool IsFor(const std::string& pem, const std::string& name);
 // The names that the first certificate is for, "farm.example.org, 10.0.0.7".

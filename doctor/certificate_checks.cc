@@ -38,7 +38,7 @@ void CheckName(const Installation& installation, const std::string& pem, Finding
 
 Findings CheckValidity(const std::string& pem, const std::string& what, int64_t now) {
   Findings findings;
-  for (const CertificateFacts& facts : FactsOf(pem)) {
+  for (const CertificateDates& facts : FactsOf(pem)) {
     const std::string name = absl::StrCat(what, " (", facts.subject, ")");
     const int64_t days = (facts.end_unix_seconds - now) / kDay;
     if (now < facts.begin_unix_seconds) {
