@@ -44,6 +44,14 @@ std::optional<ServerAddress> Named(const ServerAddress& server) {
   return server.address.empty() ? std::nullopt : std::make_optional(server);
 }
 
+// CLI11's option for a word, which FormatOf reads.
+void AddLogFormat(CLI::App* app, std::string* word) {
+  app->add_option("--log-format", *word, "what is printed: text for people, or json, one event a line")
+      ->check(OneOf({"text", "json"}))
+      ->capture_default_str();
+}
+LogFormat FormatOf(const std::string& word) { return word == "json" ? LogFormat::kJson : LogFormat::kText; }
+
 void AddServe(CLI::App* app, Command* command) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
@@ -73,7 +81,12 @@ void AddServe(CLI::App* app, Command* command) {
                   "memory limit of a job's search, in GiB; a job whose search needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
       ->capture_default_str();
-  sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
+  sub->callback([=] {
+    options->log_format = FormatOf(*format);
+    *command = [=] { return ServeCommand(*options, std::cout); };
+  });
 }
 
 void AddWorker(CLI::App* app, Command* command) {
@@ -88,7 +101,9 @@ void AddWorker(CLI::App* app, Command* command) {
   sub->add_option("--builders", options->builders,
                   "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
-  sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
+  sub->callback([=] { *command = [=] { return WorkerCommand(*options, FormatOf(*format), std::cout); }; });
 }
 
 void AddTune(CLI::App* app, Command* command) {

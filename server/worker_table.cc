@@ -195,8 +195,13 @@ v1::Instructions WorkerTable::TakeInstructions(Session* session) {
     const std::string& drain = device.health.drain();
     if (!drain.empty()) instructions.set_drain(absl::StrCat(name, ": ", drain));
     if (log_ && drain.empty() != device.told.empty()) {
-      log_(absl::StrCat("worker ", session->worker, ": ", name,
-                        drain.empty() ? " gets work again" : " is drained: ", drain));
+      Event event(drain.empty() ? "device.recovered" : "device.drained",
+                  absl::StrCat("worker ", session->worker, ": ", name,
+                               drain.empty() ? " gets work again" : " is drained: ", drain));
+      event.is_warning = !drain.empty();
+      event.worker = session->worker;
+      event.device = name;
+      log_(event);
     }
     device.told = drain;
   }

@@ -31,6 +31,12 @@ std::string DefaultName() {
   return absl::StrCat(host, "-", getpid());
 }
 
+// Plain lines, for parts that know no events.
+std::function<void(const std::string&)> LinesOf(const EventLog& log) {
+  if (!log) return nullptr;
+  return [log](const std::string& line) { log(Event(line)); };
+}
+
 int BuildersOf(const LocalWorkerOptions& options) {
   return options.builders > 0 ? options.builders : UsableCpus();
 }
@@ -67,7 +73,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
   const int builders = BuildersOf(options);
   if (gpu_builders_ == nullptr) gpu_builders_ = std::make_unique<BuildPool>(builders, BuildLimits());
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<GpuMeasurer> made,
-                        GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, options.log));
+                        GpuMeasurer::Create(gpu, gpu_builders_.get(), {}, LinesOf(options.log)));
   WorkerDevice device;
   device.offer.set_device(gpu.info.device());
   device.offer.set_target(PrintTarget(gpu.target));

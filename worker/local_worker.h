@@ -25,7 +25,7 @@ struct LocalWorkerOptions {
   int builders = 0;                            // processes that build at once; 0: one a CPU
   bool is_alone = false;                       // the server's only worker, so that its name is unique
   ServerAddress server;
-  std::function<void(const std::string&)> log;
+  EventLog log;  // may be null
 };
 
 class LocalWorker {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/event.h"
 #include "base/mutex.h"
 #include "process/framing.h"
 #include "proto/worker.pb.h"
@@ -44,11 +45,11 @@ struct WorkerOptions {
   std::string instance;  // names this process: random
   std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
-  double poll_seconds = 20;                     // for one Lease call to wait
-  double first_retry_seconds = 0.1;             // doubles up to the last
-  double last_retry_seconds = 0.5;              // soon after a restart the server has the results
-  double leave_seconds = 10;                    // for the last reports, when the server does not answer
-  std::function<void(const std::string&)> log;  // a line for people; may be null
+  double poll_seconds = 20;          // for one Lease call to wait
+  double first_retry_seconds = 0.1;  // doubles up to the last
+  double last_retry_seconds = 0.5;   // soon after a restart the server has the results
+  double leave_seconds = 10;         // for the last reports, when the server does not answer
+  EventLog log;                      // may be null
 };
 
 class Worker {
@@ -92,6 +93,7 @@ class Worker {
   // The troubles of the devices, when they are news.
   std::vector<v1::DeviceTrouble> Troubles();
   void Log(const std::string& line) const;
+  void Tell(Event event) const;
   void LogOnce(const std::string& line, Told* told) const;
 
   const WorkerOptions options_;

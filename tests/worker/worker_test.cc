@@ -29,9 +29,9 @@ class WorkerTest : public ::testing::Test {
     options.replaces = "the one before";
     options.first_retry_seconds = 0.001;
     options.last_retry_seconds = last_retry_seconds_;
-    options.log = [this](const std::string& line) {
+    options.log = [this](const Event& event) {
       const MutexLock lock(&log_mutex_);
-      log_.push_back(line);
+      if (!event.text.empty()) log_.push_back(event.text);
     };
     WorkerDevice device;
     device.offer.set_device("cpu");
