@@ -11,16 +11,34 @@
 
 namespace mycc {
 
+namespace {
+
+void FillFrom(const std::string& credentials, ListenOptions* listen) {
+  if (credentials.empty()) return;
+  const auto fill = [&credentials](std::string* file, const char* name) {
+    if (file->empty()) *file = absl::StrCat(credentials, "/", name);
+  };
+  fill(&listen->tls_cert_file, "server/cert.pem");
+  fill(&listen->tls_key_file, "server/key.pem");
+  fill(&listen->tls_client_ca_file, "ca.pem");
+  fill(&listen->access_file, "access.json");
+}
+
+}  // namespace
+
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   ServingOptions serving;
   serving.log = options.log;
   serving.listen = options.listen;
+  FillFrom(options.credentials, &serving.listen);
   serving.http = options.http;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
   EventWriter writer(options.log_format, &out);
   const EventLog say = [&writer](const Event& event) { writer.Write(event); };
   serving.coordinator.dispatch.log = say;
+  serving.coordinator.jobs.owners = {.quotas_file = options.quotas, .log = say};
+  serving.listen.log = say;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
   say(Event("server.started", absl::StrCat("serving ", options.log, " on ", server->address())));
   if (!server->url().empty()) say(Event("server.started", absl::StrCat("web page at ", server->url())));

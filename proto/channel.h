@@ -18,10 +18,18 @@ namespace mycc {
 inline constexpr char kDefaultAddress[] = "127.0.0.1:50917";
 
 struct ServerAddress {
-  std::string address = kDefaultAddress;  // "host:port" or "unix:/path"
-  std::string tls_ca_file;                // certificates to trust; "system": the host's own; empty: no TLS
-  std::string token_file;                 // holds the token that the server asks for; empty: none
+  std::string address = kDefaultAddress;    // "host:port" or "unix:/path"
+  std::string tls_ca_file;                  // certificates to trust; "system": the host's own; empty: no TLS
+  std::string token_file;                   // holds the token that the server asks for; empty: none
+  std::string tls_cert_file, tls_key_file;  // the client's own; empty: none
+  // A folder with ca.pem, and token or cert.pem and key.pem, which stand for those of the files that are not
+  // named. Without ca.pem there is no TLS.
+  std::string credentials;
 };
+
+// The address with the files of its folder of credentials. NotFound when the folder has none, InvalidArgument
+// when a certificate or a key stands alone.
+absl::StatusOr<ServerAddress> WithCredentials(ServerAddress address);
 
 // "host:port", "[v6]:port" or "unix:/path"; InvalidArgument otherwise.
 absl::Status CheckAddress(const std::string& address);
@@ -29,7 +37,10 @@ absl::Status CheckAddress(const std::string& address);
 // other name is whatever its resolver says, also one that begins with "127.".
 bool IsLocal(const std::string& address);
 
-// A line to a server and what every call on it needs.
+class TokenFile;
+
+// A line to a server and what every call on it needs. Its certificates, key and token are read again when
+// their files change: a worker that runs for months gets new ones without a restart.
 class ServerChannel {
  public:
   // Does not connect yet: the first call fails if the server is away. InvalidArgument, NotFound (a file), and
@@ -48,7 +59,8 @@ class ServerChannel {
   absl::Status StatusOf(const grpc::Status& status) const;
 
  private:
-  ServerChannel(const ServerAddress& address, std::shared_ptr<grpc::Channel> channel, std::string token)
+  ServerChannel(const ServerAddress& address, std::shared_ptr<grpc::Channel> channel,
+                std::shared_ptr<TokenFile> token)
       : address_(address.address),
         tls_ca_file_(address.tls_ca_file),
         channel_(std::move(channel)),
@@ -56,14 +68,18 @@ class ServerChannel {
 
   std::string address_, tls_ca_file_;
   std::shared_ptr<grpc::Channel> channel_;
-  std::string token_;
+  std::shared_ptr<TokenFile> token_;  // null: none
 };
 
 // The token in a file: one line, not empty. The server and its clients read it alike.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-inline constexpr char kTokenHeader[] = "authorization";
+inline constexpr char kTokenHeader[] = "authorization", kTokenPrefix[] = "Bearer ";
 std::string TokenValue(const std::string& token);  // "Bearer TOKEN"
+
+// A line on which nothing comes is tried after this long, and given up when nothing comes for as long again: the
+// other end may have gone without a word. It is shorter than a lease.
+inline constexpr int kQuietMilliseconds = 5000;
 
 // Large enough for any batch of results, small enough to refuse nonsense.
 inline constexpr int kMaxMessageBytes = 64 << 20;

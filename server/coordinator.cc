@@ -22,6 +22,16 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
   return targets;
 }
 
+// Why no worker can measure the job's tasks for the target; empty where one can.
+std::string MissingWorker(const Dispatcher& workers, const JobLedger& ledger, const Target& target,
+                          const std::string& text) {
+  const v1::TimingProtocol protocol = ProtocolOf(ledger.plan().spec, target);
+  if (workers.AnyFits(target, protocol)) return "";
+  if (!workers.AnyFits(target, v1::TIMING_PROTOCOL_UNSPECIFIED)) return text;
+  return absl::StrCat(text, " and time by the protocol ", ProtocolName(protocol),
+                      " (the workers for it are older, and do not know it)");
+}
+
 absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
   const LogKey key{request.workload_hash(), PrintTarget(target)};
@@ -49,8 +59,9 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
                 Tell("job.ended", job);
                 dispatcher_.Revoke(job);
               },
-              [this](const std::string& job) { dispatcher_.OnAdopted(job); }}),
-      dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write) {}
+              [this](const std::string& job) { dispatcher_.OnAdopted(job); },
+              [this](const Target& code) { return dispatcher_.CountFitting(code); }}),
+      dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
 
 Executors Coordinator::Watched(Executors executors) {
   executors.write = [this, write = std::move(executors.write)](LogWrite change, LogWriteDone done) {
@@ -71,7 +82,7 @@ void Coordinator::OnWritten(const absl::Status& status) {
 
 absl::Status Coordinator::Start() {
   MYCC_RETURN_IF_ERROR(dispatcher_.Start());
-  return jobs().Start();
+  return board_.Start();
 }
 
 void Coordinator::Tick() {
@@ -84,13 +95,18 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   if (progress.state() == v1::JOB_STATE_RUNNING) {
     progress.set_trouble(trouble_.empty() ? dispatcher_.TroubleOf(progress.job()) : trouble_);
   }
-  if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
+  const JobLedger* const ledger = board_.LedgerOf(progress.job());
+  if (progress.state() != v1::JOB_STATE_RUNNING || ledger == nullptr) return progress;
+  const bool is_mere_remark = progress.message() == ledger->stored().begun_anew();
+  if (!progress.message().empty() && !is_mere_remark) return progress;
   std::vector<std::string> waiting_for, standing;
   for (const std::string& text : TargetsOf(progress)) {
     const absl::StatusOr<Target> target = ParseTarget(text);
     if (!target.ok()) continue;
-    const std::string standstill = dispatcher_.StandstillOf(*target);
-    if (!dispatcher_.AnyFits(*target)) waiting_for.push_back(text);
+    const std::string standstill =
+        dispatcher_.StandstillOf(*target, ProtocolOf(ledger->plan().spec, *target));
+    const std::string missing = MissingWorker(dispatcher_, *ledger, *target, text);
+    if (!missing.empty()) waiting_for.push_back(missing);
     if (!standstill.empty()) standing.push_back(standstill);
   }
   if (!standing.empty())
@@ -120,6 +136,10 @@ void Coordinator::Tell(const char* event, const std::string& job) const {
   Event told(event, "");
   told.job = job;
   log_(told);
+}
+
+void Coordinator::Update(const v1::UpdateJobRequest& request, const JobReply& reply) {
+  jobs().Update(request, Explaining(reply));
 }
 
 void Coordinator::Show(const std::string& job, const JobReply& reply) const {

@@ -41,6 +41,7 @@ class Coordinator {
 
   // The calls of JobAdmission and JobListing; a job that stands still also says why.
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
+  void Update(const v1::UpdateJobRequest& request, const JobReply& reply);
   void Show(const std::string& job, const JobReply& reply) const;
   void Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const;
 

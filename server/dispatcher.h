@@ -2,6 +2,7 @@
 // heartbeats, and their silence.
 //
 //   Lease -> leasing.h      Report -> reports.h      leases that end otherwise -> losses.h
+//   LeaseBuilds, ReportBuilds, FetchArtifact -> build_farm.h
 //
 // Each decision is in the log before it is answered: a grant before the worker learns it, a result before it
 // is acknowledged. A worker's message renews the leases that it lists, and no others: those return after one
@@ -21,10 +22,12 @@
 #include "base/event.h"
 #include "db/baseline_store.h"
 #include "db/job_store.h"
+#include "db/log_readers.h"
 #include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
+#include "server/build_farm.h"
 #include "server/device_history.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
@@ -42,6 +45,7 @@ struct DispatcherOptions {
   double lease_seconds = 20;
   LossOptions losses;
   LeasingOptions leasing;
+  int64_t most_artifact_bytes = int64_t{4} << 30;  // of what build-only workers have built
   // Whether earlier workers find this server again, with their leases.
   bool workers_return = true;
   EventLog log;  // may be null
@@ -50,7 +54,7 @@ struct DispatcherOptions {
 class Dispatcher {
  public:
   Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
-             const TimeSource* time, const WriteExecutor& write);
+             const TimeSource* time, const WriteExecutor& write, const ReadExecutor& read);
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -64,6 +68,11 @@ class Dispatcher {
   void Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply);
   void Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply);
   void Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply);
+  // Waits as the request says until there are orders, or something to tell the worker.
+  void LeaseBuilds(const v1::LeaseBuildsRequest& request, IsAlive alive,
+                   Reply<v1::LeaseBuildsResponse> reply);
+  void ReportBuilds(const v1::ReportBuildsRequest& request, Reply<v1::ReportBuildsResponse> reply);
+  void FetchArtifact(const v1::FetchArtifactRequest& request, Reply<v1::FetchArtifactResponse> reply);
 
   // Takes back all leases of a job. Their holders are told with their next answers.
   void Revoke(const std::string& job);
@@ -72,21 +81,26 @@ class Dispatcher {
   void OnAdopted(const std::string& job);
 
   std::vector<v1::DeviceStatus> Devices() const;
+  bool AnyFits(const Target& code, v1::TimingProtocol protocol) const {
+    return workers_.AnyFits(code, protocol);
+  }
+  int64_t CountFitting(const Target& code) const { return workers_.CountFitting(code); }
+  std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
+    return workers_.StandstillOf(code, protocol);
+  }
   // How devices that gave readings or trials changed.
   const DeviceHistory& history() const { return history_; }
   const ServiceCounters& counters() const { return reports_.counters(); }
   // The worker of a lease's holder.
   std::string WorkerOf(const std::string& holder) const;
-  bool AnyFits(const Target& code) const { return workers_.AnyFits(code); }
-  std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const { return reports_.TroubleOf(job); }
   // Ends expired leases, forgets silent workers, and repeats failed writes.
   void Tick();
-  // Gives waiting trials to waiting Lease calls.
-  void Serve() { leasing_.Serve(); }
-  // Answers the calls that wait for trials.
-  void RefuseWaiting(const absl::Status& status) { leasing_.RefuseWaiting(status); }
+  // Gives waiting trials to waiting Lease calls, and orders to waiting LeaseBuilds calls.
+  void Serve();
+  // Answers the calls that wait for trials or orders.
+  void RefuseWaiting(const absl::Status& status);
 
  private:
   using Leases = google::protobuf::RepeatedPtrField<v1::LeaseId>;
@@ -94,6 +108,7 @@ class Dispatcher {
   // Handles the lease list of a message: the worker's own leases are renewed, others are revoked.
   absl::StatusOr<WorkerTable::Session*> Renew(const std::string& session, const Leases& held);
   absl::StatusOr<v1::RegisterResponse> RegisterNow(const v1::RegisterRequest& request);
+  void RenewBuilds(WorkerTable::Session* session, const Leases& held);
   // Gives the session the leases that it shows tickets for; the others are added to `lost`.
   void Claim(WorkerTable::Session* session, const Leases& held,
              const std::optional<WorkerTable::Session>& replaced, Leases* lost);
@@ -133,6 +148,7 @@ class Dispatcher {
   LeaseTickets tickets_;  // with the log's key, once it is read
   WorkerTable workers_;
   Losses losses_;
+  BuildFarm builds_;
   Leasing leasing_;
   Reports reports_;
 };

@@ -1,6 +1,10 @@
 // Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next proposal, its job fails. Thread rule:
+// from the log. When it crashes again before its next proposal, its job fails.
+//
+// Changed rules. A server of another build may search other spaces, which do not hold the recorded proposals.
+// Then the search begins anew: each task goes on with its next generation, from the best results so far as
+// its history, and its trials so far count. The log keeps that, and the job's message says it. Thread rule:
 // thread-compatible.
 #pragma once
 
@@ -19,6 +23,10 @@
 
 namespace mycc {
 
+// Writes the specs of tasks, and why the search begins anew where it does.
+absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskSpecs& tasks,
+                            const std::string& begun_anew);
+
 class JobProposals {
  public:
   // All must outlive it.
@@ -29,6 +37,10 @@ class JobProposals {
   // asked for.
   void BuildSearch(RunningJob* job, std::vector<v1::Proposal> proposals);
   void Ask(RunningJob* job);
+  // The search begins anew. REQUIRES: job->stale.
+  void BeginAnew(RunningJob* job);
+  // The search is built again from the log, with the tasks that the job searches now.
+  void SearchMore(RunningJob* job);
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
@@ -42,6 +54,7 @@ class JobProposals {
   // The job fails, or its search is built again.
   void OnTrouble(RunningJob* job, const absl::Status& trouble);
   void Rebuild(RunningJob* job);
+  void WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks);
 
   JobStore* const store_;
   LeaseQueue* const queue_;

@@ -59,6 +59,8 @@ std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expecta
   return results;
 }
 
+double RunSecondsOf(const FinishedTrial& finished) { return finished.result.timing().run_seconds(); }
+
 std::string WordsOf(const v1::MeasureResult& result) {
   return absl::StrCat(StatusName(result.status()), ": ", ToUtf8(result.error()));
 }
@@ -152,6 +154,8 @@ void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Gran
     TakeLoss(held);
   } else if (grant.work.is_round()) {
     TakeRound(held);
+  } else if (builds_->IsBuildDoubted(grant.work, report.result().status())) {
+    TakeDoubtedBuild(held);
   } else if (IsDoubted(held)) {
     TakeDoubted(held);
   } else {
@@ -165,8 +169,8 @@ void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
   CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
   workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
   const QueuedWork& work = held.grant.work;
-  if (work.is_round() &&
-      !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
+  if (work.is_round() && !workers_->HasElsewhere(held.task().target, held.task().protocol,
+                                                 {held.session->worker}, time_->Seconds())) {
     const std::string job = work.job, round = work.name;
     queue_->Finish(round, work.attempt);
     board_->GiveUpRound(job, round, words);  // the single timings stand
@@ -200,16 +204,25 @@ bool Reports::IsDoubted(const Held& held) const {
       std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
   if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.work)))
     return false;
-  return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
+  return workers_->HasElsewhere(held.task().target, held.task().protocol, {held.session->worker},
+                                time_->Seconds());
 }
 
 void Reports::TakeDoubted(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
-  workers_->Judge(held.session, held.device(), {LineOf(held.grant.work), held.task().target}, result,
+  workers_->Judge(held.session, held.device(),
+                  {LineOf(held.grant.work), held.task().target, held.task().protocol}, result,
                   time_->Seconds());
   losses_->ReturnElsewhere(held.grant,
                            {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
   Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is tried on another worker first");
+}
+
+void Reports::TakeDoubtedBuild(const Held& held) {
+  builds_->Forget(AssignmentOf(held.grant, held.ledger));
+  queue_->DoubtBuild(held.grant.work.name, held.grant.work.attempt);
+  losses_->Return(held.grant);
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is built and tried again first");
 }
 
 Reports::PendingPtr Reports::PendingOf(const Held& held) const {
@@ -222,7 +235,8 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   pending->device = held.device();
   pending->line = LineOf(held.grant.work);
   pending->code = held.task().target;
-  pending->failed_tries = held.grant.work.failed_tries;
+  pending->protocol = held.task().protocol;
+  pending->work = held.grant.work;
   return pending;
 }
 
@@ -240,7 +254,7 @@ void Reports::TakeRound(const Held& held) {
       HoldAgain(pending->call, pending->lease, status);
       return;
     }
-    queue_->Finish(pending->finished.trial, pending->finished.attempt);
+    queue_->Finish(pending->finished.trial, pending->finished.attempt, RunSecondsOf(pending->finished));
     Judge(*pending);
     Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
   });
@@ -310,7 +324,8 @@ void Reports::OnKept(const Pending& pending) {
   Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.
-  if (queue_->Finish(finished.trial, finished.attempt) && id.ok()) board_->OnFinished(*id, finished.result);
+  if (queue_->Finish(finished.trial, finished.attempt, RunSecondsOf(finished)) && id.ok())
+    board_->OnFinished(*id, finished.result);
   Answer(pending.call, pending.lease, v1::ReportAnswer::KEPT);
 }
 
@@ -333,9 +348,10 @@ void Reports::Judge(const Pending& pending) {
   const v1::MeasureResult& result = pending.finished.result;
   WorkerTable::Session* const session = workers_->Find(pending.call->session);
   if (session != nullptr && !pending.device.empty())
-    workers_->Judge(session, pending.device, {pending.line, pending.code}, result, now);
+    workers_->Judge(session, pending.device, {pending.line, pending.code, pending.protocol}, result, now);
   const bool failed_too = result.status() != v1::MEASURE_STATUS_OK;
-  for (const FailedTry& earlier : pending.failed_tries) {
+  builds_->OnMeasured(pending.work, result.status());
+  for (const FailedTry& earlier : pending.work.failed_tries) {
     if (!earlier.is_doubted) continue;
     workers_->JudgeAgain(earlier.worker, earlier.device, failed_too,
                          absl::StrCat("what fails here succeeds on worker ", pending.worker, ": trial ",

@@ -19,6 +19,7 @@
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
+#include "server/build_farm.h"
 #include "server/job_board.h"
 #include "server/job_ledger.h"
 #include "server/lease_queue.h"
@@ -36,12 +37,14 @@ class Reports {
  public:
   // `log` hears of each result, and of refusals; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
-          const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write, EventLog log)
+          BuildFarm* builds, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
+          EventLog log)
       : store_(store),
         queue_(queue),
         board_(board),
         workers_(workers),
         losses_(losses),
+        builds_(builds),
         tickets_(tickets),
         time_(time),
         write_(std::move(write)),
@@ -87,7 +90,8 @@ class Reports {
     // For a running job's trial: its device, the comparable trials, and where it failed before.
     std::string worker, device, line;
     Target code;
-    std::vector<FailedTry> failed_tries;
+    v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_UNSPECIFIED;
+    QueuedWork work;
   };
   using PendingPtr = std::shared_ptr<Pending>;
 
@@ -98,6 +102,8 @@ class Reports {
   void TakeRound(const Held& held);
   // A doubted failure: the trial is tried elsewhere.
   void TakeDoubted(const Held& held);
+  // A failure that may be the build's: whoever measures the trial next builds it.
+  void TakeDoubtedBuild(const Held& held);
   void TakeResult(const Held& held);
   // A result for a job that has ended: the log keeps it, since it was paid for.
   void TakeLate(const CallPtr& call, const v1::Report& report);
@@ -124,6 +130,7 @@ class Reports {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  BuildFarm* const builds_;
   const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;

@@ -221,6 +221,23 @@ void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply)
        [reply] { reply(Stopping()); });
 }
 
+void ServerLoop::LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive,
+                             Reply<v1::LeaseBuildsResponse> reply) {
+  Post([this, request = std::move(request), alive = std::move(alive),
+        reply] { coordinator_.workers().LeaseBuilds(request, alive, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().ReportBuilds(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().FetchArtifact(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
 void ServerLoop::SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply) {
   Post([this, request, reply] { coordinator_.Submit(request, WithProgress(reply)); },
        [reply] { reply(Stopping()); });
@@ -264,6 +281,17 @@ void ServerLoop::CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResp
 void ServerLoop::LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply) {
   Post([this, request, reply] { coordinator_.jobs().Leave(request, WithProgress(reply)); },
        [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply) {
+  Post([this, request, reply] { coordinator_.Update(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ListOwners(v1::ListOwnersRequest, Reply<v1::ListOwnersResponse> reply) {
+  PostCall<v1::ListOwnersResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListOwnersResponse> {
+    return coordinator_.jobs().ListOwners();
+  });
 }
 
 void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {

@@ -77,12 +77,17 @@ class ServerLoop {
   void Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply);
   void Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply);
   void Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply);
+  void LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive, Reply<v1::LeaseBuildsResponse> reply);
+  void ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply);
+  void FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply);
 
   void SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply);
   void ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply);
   void WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply);
   void CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply);
   void LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply);
+  void UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply);
+  void ListOwners(v1::ListOwnersRequest request, Reply<v1::ListOwnersResponse> reply);
   void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
 

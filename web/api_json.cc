@@ -9,7 +9,7 @@
 #include "codegen/schedule/trace.h"
 #include "db/message_json.h"
 #include "proto/names.h"
-#include "web/metrics.h"
+#include "proto/server_facts.h"
 
 namespace mycc {
 namespace {

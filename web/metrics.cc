@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "proto/names.h"
+#include "proto/server_facts.h"
 #include "web/prometheus_text.h"
 
 namespace mycc {
@@ -169,7 +170,5 @@ std::string MetricsText(const Overview& overview, const LogFacts& log, const Loo
   WriteProcess(process, &text);
   return text.text();
 }
-
-std::string ProgramVersion() { return MYCC_VERSION; }
 
 }  // namespace mycc

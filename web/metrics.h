@@ -22,7 +22,4 @@ ProcessFacts ReadProcessFacts(int64_t started_unix_micros);
 std::string MetricsText(const Overview& overview, const LogFacts& log, const LoopLatencies& latencies,
                         const ProcessFacts& process);
 
-// The version of this program.
-std::string ProgramVersion();
-
 }  // namespace mycc

@@ -1,4 +1,5 @@
-// A device's state between trials: temperature, clock, power, and what holds its clocks back. A CPU is read through the kernel's files, a GPU through NVML. Thread rule: thread-compatible.
+// A device's state between trials: temperature, clock, power, and what holds its clocks back. A CPU is read
+// through the kernel's files, a GPU through NVML. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>

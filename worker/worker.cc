@@ -3,6 +3,7 @@
 #include "worker/worker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -100,6 +101,10 @@ void Worker::Apply(const v1::Instructions& instructions) {
 
 bool Worker::IsUnwanted(const v1::LeaseId& lease) {
   const MutexLock lock(&mutex_);
+  while (!stopping_ && options_.now() - word_at_ > std::chrono::duration<double>(lease_seconds_)) {
+    if (!std::exchange(needs_word_, true)) changed_.NotifyAll();
+    changed_.Wait(&mutex_);
+  }
   return stopping_ || !holdings_.IsWanted(lease);
 }
 
@@ -177,13 +182,25 @@ void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment
   if (flush_) changed_.NotifyAll();
 }
 
+absl::StatusOr<std::string> Worker::FetchArtifact(const std::string& digest) {
+  v1::FetchArtifactRequest request;
+  request.set_session(WaitForSession());
+  if (request.session().empty()) return absl::CancelledError("the worker is stopping");
+  request.set_digest(digest);
+  MYCC_ASSIGN_OR_RETURN(v1::FetchArtifactResponse response, link_->FetchArtifact(request));
+  return std::move(*response.mutable_artifact());
+}
+
 absl::Status Worker::Register() {
   v1::RegisterRequest request;
   request.set_worker(options_.name);
   request.set_instance(options_.instance);
   request.set_replaces(options_.replaces);
   request.set_names_what_it_holds(true);
+  request.set_role(options_.role);
   *request.mutable_toolchain() = options_.toolchain;
+  request.set_version(options_.toolchain.mycc());
+  request.set_role(v1::WORKER_ROLE_BOTH);
   request.mutable_host()->set_boot(BootName());
   request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;
@@ -196,6 +213,7 @@ absl::Status Worker::Register() {
   session_ = response.session();
   was_registered_ = true;
   heartbeat_seconds_ = response.heartbeat_seconds();
+  if (response.lease_seconds() > 0) lease_seconds_ = response.lease_seconds();
   holdings_.Revoke(response.lost());
   changed_.NotifyAll();
   Tell(Event("worker.registered", absl::StrCat("registered as ", options_.name)));
@@ -270,9 +288,18 @@ absl::Status Worker::Send(bool reports) {
     const MutexLock lock(&mutex_);
     session = session_;
   }
-  if (session.empty()) return Register();
-  const absl::Status status = reports ? SendReports(session) : SendHeartbeat(session);
-  if (absl::IsNotFound(status)) ForgetSession(session);
+  const Deadline begun = options_.now();
+  const absl::Status status = session.empty() ? Register()
+                              : reports       ? SendReports(session)
+                                              : SendHeartbeat(session);
+  if (absl::IsNotFound(status)) {
+    ForgetSession(session);
+    return status;
+  }
+  // A server that is away gives no trials to others either.
+  const MutexLock lock(&mutex_);
+  word_at_ = begun;
+  changed_.NotifyAll();
   return status;
 }
 
@@ -280,10 +307,12 @@ absl::Status Worker::KeepAlive() {
   bool reports = false;
   {
     const MutexLock lock(&mutex_);
-    while (!flush_ && !stopping_ && !session_.empty() && changed_.WaitUntil(&mutex_, next_beat_)) {
+    while (!flush_ && !needs_word_ && !stopping_ && !session_.empty() &&
+           changed_.WaitUntil(&mutex_, next_beat_)) {
     }
     if (stopping_) return absl::OkStatus();
-    reports = flush_ && (beat_failed_ || std::chrono::steady_clock::now() < next_beat_);
+    reports = flush_ && !needs_word_ && (beat_failed_ || std::chrono::steady_clock::now() < next_beat_);
+    needs_word_ = false;
   }
   const absl::Status status = Send(reports);
   beat_failed_ = !reports && !status.ok();
