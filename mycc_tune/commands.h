@@ -12,6 +12,7 @@
 #include "command/model.h"
 #include "mycc_tune/default_log.h"
 #include "mycc_tune/embedded.h"
+#include "mycc_tune/event_writer.h"
 #include "proto/channel.h"
 #include "server/grpc_server.h"
 #include "worker/local_worker.h"
@@ -25,13 +26,14 @@ struct ServeOptions {
   std::string http;         // "HOST:PORT" of the web page; empty: none
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
-  std::string quotas;            // a file; empty: no limits
+  LogFormat log_format = LogFormat::kText;
+  std::string quotas;  // a file; empty: no limits
 };
 // Until SIGINT or SIGTERM.
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);
 
 // Until SIGINT or SIGTERM: measurements under way are finished and reported, the rest goes back.
-absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
+absl::Status WorkerCommand(LocalWorkerOptions options, LogFormat log_format, std::ostream& out);
 
 struct TuneOptions {
   std::vector<std::string> files;

@@ -15,22 +15,13 @@ constexpr double kRegisterSeconds = 5;
 // The longest that a search keeps this host from timing.
 constexpr double kQuietSeconds = 10;
 
-// The page is protected as the RPCs are.
-WebOptions WebOf(const ServingOptions& options) {
-  return {.address = options.http,
-          .tls_cert_file = options.listen.tls_cert_file,
-          .tls_key_file = options.listen.tls_key_file,
-          .token_file = options.listen.token_file,
-          .insecure_allow_remote = options.listen.insecure_allow_remote};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
   MYCC_RETURN_IF_ERROR(ProbeThreads());
   // Before a log is made for nothing.
   MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));
-  if (!options.http.empty()) MYCC_RETURN_IF_ERROR(WebServer::Check(WebOf(options)));
+  if (!options.http.empty()) MYCC_RETURN_IF_ERROR(WebServer::Check(options.http, options.listen));
   std::unique_ptr<Serving> serving(new Serving());
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
   ServerLoopOptions loop;
@@ -52,15 +43,16 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
 absl::Status Serving::Listen(const ServingOptions& options) {
   MYCC_ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options.listen, loop_.get()));
   if (options.http.empty()) return absl::OkStatus();
-  MYCC_ASSIGN_OR_RETURN(web_, WebServer::Start(WebOf(options), options.log, loop_.get()));
+  MYCC_ASSIGN_OR_RETURN(
+      web_, WebServer::Start(options.http, options.listen, &grpc_->access(), options.log, loop_.get()));
   return absl::OkStatus();
 }
 
 void Serving::Stop() {
   if (web_ != nullptr) web_->Stop();
-  grpc_.reset();
   if (loop_ != nullptr) loop_->Stop();
   web_.reset();
+  grpc_.reset();
   loop_.reset();
 }
 

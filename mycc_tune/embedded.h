@@ -36,7 +36,7 @@ class Serving {
   ~Serving();
 
   const std::string& address() const { return grpc_->address(); }
-  // Of the web page; empty: there is none.
+  // The address of the web page; empty: there is none.
   std::string url() const { return web_ == nullptr ? "" : web_->url(); }
   // Why the log has no space; OK where it has.
   absl::Status WriteTrouble() const { return log_->WriteTrouble(); }

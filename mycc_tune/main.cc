@@ -58,6 +58,14 @@ std::optional<ServerAddress> Named(const ServerAddress& server) {
   return server.address.empty() ? std::nullopt : std::make_optional(server);
 }
 
+// CLI11's option for a word, which FormatOf reads.
+void AddLogFormat(CLI::App* app, std::string* word) {
+  app->add_option("--log-format", *word, "what is printed: text for people, or json, one event a line")
+      ->check(OneOf({"text", "json"}))
+      ->capture_default_str();
+}
+LogFormat FormatOf(const std::string& word) { return word == "json" ? LogFormat::kJson : LogFormat::kText; }
+
 void AddServe(CLI::App* app, Command* command) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
@@ -103,7 +111,12 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_option("--quotas", options->quotas, "the limits of owners, as JSON; read again when it changes")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
-  sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
+  sub->callback([=] {
+    options->log_format = FormatOf(*format);
+    *command = [=] { return ServeCommand(*options, std::cout); };
+  });
 }
 
 // The words of --role.
@@ -144,9 +157,11 @@ void AddWorker(CLI::App* app, Command* command) {
       ->type_name("TARGET")
       ->excludes(sub->get_option("--device"));
   AddConfinement(sub, &options->confinement);
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
   sub->callback([=] {
     options->role = kRoles.at(*role);
-    *command = [=] { return WorkerCommand(*options, std::cout); };
+    *command = [=] { return WorkerCommand(*options, FormatOf(*format), std::cout); };
   });
 }
 

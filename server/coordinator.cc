@@ -51,10 +51,14 @@ absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
                          const Executors& executors)
     : read_(executors.read),
+      log_(options.dispatch.log),
       time_(time),
       queue_(options.dispatch.lease_seconds),
       board_(std::move(options.jobs), log, &queue_, time, Watched(executors),
-             {[this](const std::string& job) { dispatcher_.Revoke(job); },
+             {[this](const std::string& job) {
+                Tell("job.ended", job);
+                dispatcher_.Revoke(job);
+              },
               [this](const std::string& job) { dispatcher_.OnAdopted(job); },
               [this](const Target& code) { return dispatcher_.CountFitting(code); }}),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
@@ -121,7 +125,17 @@ JobReply Coordinator::Explaining(const JobReply& reply) const {
 }
 
 void Coordinator::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
-  jobs().Submit(request, Explaining(reply));
+  jobs().Submit(request, Explaining([this, reply](absl::StatusOr<v1::JobProgress> progress) {
+                  if (progress.ok()) Tell("job.submitted", progress->job());
+                  reply(std::move(progress));
+                }));
+}
+
+void Coordinator::Tell(const char* event, const std::string& job) const {
+  if (!log_) return;
+  Event told(event, "");
+  told.job = job;
+  log_(told);
 }
 
 void Coordinator::Update(const v1::UpdateJobRequest& request, const JobReply& reply) {

@@ -57,7 +57,11 @@ class Coordinator {
   JobReply Explaining(const JobReply& reply) const;
   v1::JobProgress Explained(v1::JobProgress progress) const;
 
+  // Tells of a job.
+  void Tell(const char* event, const std::string& job) const;
+
   const ReadExecutor read_;
+  const EventLog log_;
   const TimeSource* const time_;
   std::string trouble_;  // why the log cannot be written now; empty: it can be written
   LeaseQueue queue_;

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/event.h"
 #include "db/baseline_store.h"
 #include "db/job_store.h"
 #include "db/log_readers.h"
@@ -47,7 +48,7 @@ struct DispatcherOptions {
   int64_t most_artifact_bytes = int64_t{4} << 30;  // of what build-only workers have built
   // Whether earlier workers find this server again, with their leases.
   bool workers_return = true;
-  std::function<void(const std::string&)> log;  // a line for people; may be null
+  EventLog log;  // may be null
 };
 
 class Dispatcher {
@@ -118,12 +119,19 @@ class Dispatcher {
   // Why a listed lease is not renewed: its device stands still and others can measure the trial; empty: it is
   // renewed.
   std::string StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const;
+  void Tell(const Event& event) const {
+    if (options_.log) options_.log(event);
+  }
   // Keeps what a heartbeat tells of the devices.
   void TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session);
   // A lease ran out.
   void EndOverdue(const Grant& grant);
   double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;
   void SaveBaselines(const WorkerTable::Session& session);
+  // The session was forgotten.
+  void OnGone(const WorkerTable::Session& session);
+  // A reply that tells of the trials that it gives.
+  Reply<v1::LeaseResponse> Telling(const v1::LeaseRequest& request, Reply<v1::LeaseResponse> reply) const;
 
   const DispatcherOptions options_;
   TuningLog* const log_;

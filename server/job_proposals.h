@@ -44,7 +44,7 @@ class JobProposals {
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
-  // Of searches, since the start.
+  // Crashes of searches since the start.
   int64_t crashes() const { return crashes_; }
 
  private:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/event.h"
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
@@ -34,10 +35,10 @@ namespace mycc {
 
 class Reports {
  public:
-  // `log` gets a line, for people, for each refusal; it may be null.
+  // `log` hears of each result, and of refusals; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
           BuildFarm* builds, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
-          std::function<void(const std::string&)> log)
+          EventLog log)
       : store_(store),
         queue_(queue),
         board_(board),
@@ -112,6 +113,8 @@ class Reports {
   void Keep(const PendingPtr& pending, LogWrite write);
   void OnWritten(const PendingPtr& pending, const absl::Status& status);
   void OnKept(const Pending& pending);
+  void TellResult(const char* event, const v1::LeaseId& lease, const std::string& worker,
+                  const std::string& device, const v1::MeasureResult& result) const;
   void OnUnfit(const Pending& pending, const absl::Status& why);
   void Judge(const Pending& pending);
 
@@ -131,7 +134,7 @@ class Reports {
   const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;
-  const std::function<void(const std::string&)> log_;
+  const EventLog log_;
   ServiceCounters counters_;
   std::set<std::string> being_written_;          // trials
   std::map<std::string, std::string> troubles_;  // why a trial's result was not kept, by trial

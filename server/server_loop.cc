@@ -103,7 +103,8 @@ void ServerLoop::Stop() {
 
 void ServerLoop::OnDamage(int64_t record, const absl::Status& why) {
   const auto& say = options_.coordinator.dispatch.log;
-  if (say && damaged_records_.insert(record).second) say(absl::StrCat(why.message(), "; it is passed over"));
+  if (say && damaged_records_.insert(record).second)
+    say(Event("record.damaged", absl::StrCat(why.message(), "; it is passed over")));
 }
 
 void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {

@@ -265,8 +265,13 @@ v1::Instructions WorkerTable::TakeInstructions(Session* session) {
 void WorkerTable::Tell(const Session& session, const std::string& what, const std::string& drain,
                        std::string* told) const {
   if (log_ && drain.empty() != told->empty()) {
-    log_(absl::StrCat("worker ", session.worker, ": ", what,
-                      drain.empty() ? " gets work again" : " is drained: ", drain));
+    Event event(drain.empty() ? "device.recovered" : "device.drained",
+                absl::StrCat("worker ", session.worker, ": ", what,
+                             drain.empty() ? " gets work again" : " is drained: ", drain));
+    event.is_warning = !drain.empty();
+    event.worker = session.worker;
+    event.device = session.devices.contains(what) ? what : "";
+    log_(event);
   }
   *told = drain;
 }

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/event.h"
 #include "codegen/target/target.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
@@ -76,9 +77,9 @@ class WorkerTable {
     v1::TimingProtocol protocol;
   };
 
-  // A session that is silent for longer than `lease_seconds` gives its name away. `log` hears a line, for
-  // people, of a device that is drained or gets work again; it may be null.
-  explicit WorkerTable(double lease_seconds, std::function<void(const std::string&)> log = nullptr)
+  // A session that is silent for longer than `lease_seconds` gives its name away. `log` hears of a
+  // device that is drained or gets work again; it may be null.
+  explicit WorkerTable(double lease_seconds, EventLog log = nullptr)
       : lease_seconds_(lease_seconds), log_(std::move(log)) {}
 
   // InvalidArgument when a target does not parse, or there is neither a device nor a target to build for;
@@ -146,7 +147,7 @@ class WorkerTable {
             std::string* told) const;
 
   const double lease_seconds_;
-  const std::function<void(const std::string&)> log_;
+  const EventLog log_;
   std::map<std::string, Session> sessions_;
   std::map<std::string, std::string> by_name_;              // sessions
   std::set<std::pair<double, std::string>> by_last_heard_;  // likewise

@@ -10,7 +10,6 @@
 #include "db/message_json.h"
 #include "proto/names.h"
 #include "proto/server_facts.h"
-#include "web/metrics.h"
 
 namespace mycc {
 namespace {

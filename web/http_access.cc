@@ -1,43 +1,70 @@
 #include "web/http_access.h"
 
-#include <openssl/crypto.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/sha256.h"
+#include "base/status.h"
 #include "proto/channel.h"
+#include "server/access.h"
 
 namespace mycc {
 namespace {
 
-class TokenHttpAccess final : public HttpAccess {
+constexpr char kBearer[] = "Bearer ";
+
+absl::Status CheckLocalName(const HttpRequest& request) {
+  const std::string host = request.Header("host");
+  // An address without a port is of port 80.
+  const bool has_port = host.rfind(':') != std::string::npos && !absl::EndsWith(host, "]");
+  if (host.empty() || IsLocal(has_port ? host : absl::StrCat(host, ":80"))) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("without a token this server answers on its own host alone, and was asked as ", host,
+                   "; expected localhost or a loopback address"));
+}
+
+class CallerHttpAccess final : public HttpAccess {
  public:
-  explicit TokenHttpAccess(const std::string& token) : expected_(TokenValue(token)) {}
+  CallerHttpAccess(const AccessFiles* files, UserOfSocket user_of)
+      : files_(files), user_of_(std::move(user_of)) {}
 
   absl::Status MayRead(const HttpRequest& request) const override {
-    const std::string shown = request.Header(kTokenHeader);
-    // In a time that does not say how much of it is right.
-    const bool same =
-        shown.size() == expected_.size() && CRYPTO_memcmp(shown.data(), expected_.data(), shown.size()) == 0;
-    return same ? absl::OkStatus()
-                : absl::UnauthenticatedError(
-                      "the token is missing or wrong; expected Authorization: Bearer TOKEN");
+    Shown shown;
+    const std::string header = request.Header(kTokenHeader);
+    if (header.empty()) {
+      // Over a connection from elsewhere there is no user, and a token is asked for.
+      const absl::StatusOr<uid_t> user = user_of_(request.socket);
+      if (user.ok()) shown.uid = *user;
+    } else {
+      absl::string_view token = header;
+      (void)absl::ConsumePrefix(&token, kBearer);  // a header of another form is a wrong token
+      shown.token_sha256 = Sha256Hex(std::string(token));
+    }
+    const absl::Status admitted = Admit(shown);
+    return admitted.ok() && header.empty() ? CheckLocalName(request) : admitted;
   }
 
  private:
-  const std::string expected_;
-};
-
-class LocalHttpAccess final : public HttpAccess {
- public:
-  absl::Status MayRead(const HttpRequest& request) const override {
-    const std::string host = request.Header("host");
-    // An address without a port is of port 80.
-    const bool has_port = host.rfind(':') != std::string::npos && !absl::EndsWith(host, "]");
-    if (host.empty() || IsLocal(has_port ? host : absl::StrCat(host, ":80"))) return absl::OkStatus();
+  absl::Status Admit(const Shown& shown) const {
+    const bool is_own = shown.uid && (*shown.uid == 0 || *shown.uid == geteuid());
+    if (is_own && !files_->asks()) return absl::OkStatus();
+    const absl::StatusOr<Caller> caller = files_->CallerOf(shown, time(nullptr));
+    if (caller.ok()) return CheckRole(*caller, "the web page", Role::kRead);
+    if (files_->asks() || !shown.uid) return caller.status();
     return absl::PermissionDeniedError(
-        absl::StrCat("this server answers on its own host alone, and was asked as ", host,
-                     "; expected localhost or a loopback address, or --token-file"));
+        absl::StrCat("user ", *shown.uid, " of this host may not look at the server of user ", geteuid(),
+                     "; expected that it is started with --access, and this user is added there: mycc-tune "
+                     "auth add NAME --uid ",
+                     *shown.uid, " --role read"));
   }
+
+  const AccessFiles* const files_;
+  const UserOfSocket user_of_;
 };
 
 class OpenHttpAccess final : public HttpAccess {
@@ -47,9 +74,8 @@ class OpenHttpAccess final : public HttpAccess {
 
 }  // namespace
 
-std::unique_ptr<HttpAccess> TokenAccess(const std::string& token) {
-  if (token.empty()) return std::make_unique<LocalHttpAccess>();
-  return std::make_unique<TokenHttpAccess>(token);
+std::unique_ptr<HttpAccess> CallerAccess(const AccessFiles* files, UserOfSocket user_of) {
+  return std::make_unique<CallerHttpAccess>(files, std::move(user_of));
 }
 
 std::unique_ptr<HttpAccess> OpenAccess() { return std::make_unique<OpenHttpAccess>(); }

@@ -2,8 +2,6 @@
 // values.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <functional>
 #include <map>
 #include <string>
@@ -17,8 +15,7 @@ struct HttpRequest {
   std::string path;    // "/api/v1/jobs", decoded
   std::map<std::string, std::string> query;
   std::map<std::string, std::string> headers;  // those that are asked about, by their names in lower case
-  // Both ends of the connection; the family is AF_UNSPEC where they are not known.
-  sockaddr_storage local = {}, peer = {};
+  int socket = -1;                             // the connection's, for as long as the handler is called
 
   // Empty where there is none.
   std::string Header(const std::string& name) const {

@@ -47,13 +47,7 @@ HttpRequest RequestOf(MHD_Connection* connection, const char* method, const char
   HttpRequest request{.method = method, .path = path};
   MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, TakeQuery, &request.query);
   MHD_get_connection_values(connection, MHD_HEADER_KIND, TakeHeader, &request.headers);
-  socklen_t length = sizeof(request.local);
-  const int socket = SocketOf(connection);
-  if (getsockname(socket, reinterpret_cast<sockaddr*>(&request.local), &length) != 0)
-    request.local.ss_family = AF_UNSPEC;
-  length = sizeof(request.peer);
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&request.peer), &length) != 0)
-    request.peer.ss_family = AF_UNSPEC;
+  request.socket = SocketOf(connection);
   return request;
 }
 

@@ -1,5 +1,5 @@
 // An HTTP server for pages and metrics, by libmicrohttpd. No thread waits for an answer: a request is put
-// aside until the handler's reply comes. What clients can take is bounded: connections in all and of one
+// aside until the handler's reply comes. Clients are bounded in what they take: connections in all and of one
 // address, the memory of each, the time for a request and for taking an answer; bodies are not accepted.
 //
 //   client -> MHD thread: parse -> handler(request, reply) ... reply, by any thread -> MHD thread: send

@@ -16,7 +16,7 @@ struct ProcessFacts {
   double resident_bytes = 0;  // 0: unknown
   double open_files = 0;      // likewise
 };
-// Of this process; `started_unix_micros` is the server's.
+// Reads this process's; `started_unix_micros` is the server's.
 ProcessFacts ReadProcessFacts(int64_t started_unix_micros);
 
 std::string MetricsText(const Overview& overview, const LogFacts& log, const LoopLatencies& latencies,

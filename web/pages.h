@@ -1,6 +1,7 @@
-// What a server shows: health, metrics, /api/v1, and the page. It reads through the loop's overview and
-// through log readers of its own, so that looking at a server delays neither its decisions nor its clients.
-// The length of every answer is bounded. docs/monitoring.md lists the paths. Thread rule: thread-safe.
+// The pages of a server: health, metrics, /api/v1, and the page for people. They read through the loop's
+// overview and through log readers of its own, so that looking at a server delays neither its decisions nor
+// its clients. The length of every answer is bounded. docs/monitoring.md lists the paths. Thread rule:
+// thread-safe.
 #pragma once
 
 #include <functional>

@@ -1,68 +1,90 @@
 #include "web/web_server.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
-#include "proto/certificates.h"
 #include "proto/channel.h"
+#include "server/peer_user.h"
 #include "server/time_source.h"
 
 namespace mycc {
 namespace {
 
-struct Protection {
-  std::string cert, key, token;  // empty: none
-};
+constexpr auto kLook = std::chrono::seconds(1);
 
-absl::StatusOr<Protection> ReadProtection(const WebOptions& options) {
-  Protection found;
-  if (!options.tls_cert_file.empty()) {
-    MYCC_ASSIGN_OR_RETURN(found.cert, ReadFile(options.tls_cert_file, kMostSecretBytes));
-    MYCC_ASSIGN_OR_RETURN(found.key, ReadFile(options.tls_key_file, kMostSecretBytes));
-    MYCC_RETURN_IF_ERROR(CheckCertificates(found.cert, options.tls_cert_file));
-    MYCC_RETURN_IF_ERROR(CheckKey(found.key, options.tls_key_file, found.cert));
-  }
-  if (!options.token_file.empty()) {
-    MYCC_ASSIGN_OR_RETURN(found.token, ReadToken(options.token_file));
-  }
-  return found;
+bool AsksCallers(const ListenOptions& listen) {
+  return !listen.token_file.empty() || !listen.access_file.empty();
 }
 
 }  // namespace
 
-absl::Status WebServer::Check(const WebOptions& options) {
-  MYCC_RETURN_IF_ERROR(CheckAddress(options.address));
-  const bool is_protected = !options.tls_cert_file.empty() && !options.token_file.empty();
-  if (!IsLocal(options.address) && !is_protected && !options.insecure_allow_remote) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the pages on ", options.address,
-                     " can be reached from other hosts; expected --tls-cert, --tls-key and --token-file, or "
-                     "--insecure-allow-remote"));
-  }
-  return ReadProtection(options).status();
+absl::Status WebServer::Check(const std::string& address, const ListenOptions& listen) {
+  MYCC_RETURN_IF_ERROR(CheckAddress(address));
+  const bool is_protected = !listen.tls_cert_file.empty() && AsksCallers(listen);
+  if (IsLocal(address) || is_protected || listen.insecure_allow_remote) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the web page on ", address,
+      " can be reached from other hosts; expected --tls-cert, --tls-key, and --access or --token-file, "
+      "or --insecure-allow-remote"));
 }
 
-absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebOptions& options,
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address,
+                                                            const ListenOptions& listen,
+                                                            const AccessFiles* access,
                                                             const std::string& log_path, ServerLoop* loop) {
-  MYCC_RETURN_IF_ERROR(Check(options));
-  MYCC_ASSIGN_OR_RETURN(Protection protection, ReadProtection(options));
-  const bool is_open = protection.token.empty() && options.insecure_allow_remote;
+  MYCC_RETURN_IF_ERROR(Check(address, listen));
+  const bool is_open = listen.insecure_allow_remote && !AsksCallers(listen);
   MYCC_ASSIGN_OR_RETURN(
       std::unique_ptr<Pages> pages,
-      Pages::Open(log_path, loop, is_open ? OpenAccess() : TokenAccess(protection.token), &SystemTime()));
-  HttpServerOptions http;
-  http.address = options.address;
-  http.tls_cert = std::move(protection.cert);
-  http.tls_key = std::move(protection.key);
-  const bool has_tls = !http.tls_cert.empty();
-  MYCC_ASSIGN_OR_RETURN(
-      std::unique_ptr<HttpServer> server,
-      HttpServer::Start(http, [pages = pages.get()](const HttpRequest& request, const HttpReply& reply) {
-        pages->Answer(request, reply);
-      }));
-  return std::unique_ptr<WebServer>(new WebServer(std::move(pages), std::move(server), has_tls));
+      Pages::Open(log_path, loop, is_open ? OpenAccess() : CallerAccess(access, UserOfPeer), &SystemTime()));
+  std::unique_ptr<WebServer> server(new WebServer(access, listen.log, std::move(pages)));
+  const MutexLock lock(&server->mutex_);
+  MYCC_RETURN_IF_ERROR(server->Listen(address));
+  const bool has_tls = !access->tls().certificates.empty();
+  server->address_ = server->http_->address();
+  server->url_ = absl::StrCat(has_tls ? "https://" : "http://", server->address_, "/");
+  if (has_tls) server->watcher_ = std::thread([server = server.get()] { server->WatchCertificates(); });
+  return server;
+}
+
+absl::Status WebServer::Listen(const std::string& address) {
+  HttpServerOptions options;
+  options.address = address;
+  tls_version_ = access_->tls_version();
+  TlsTexts tls = access_->tls();
+  options.tls_cert = std::move(tls.certificates);
+  options.tls_key = std::move(tls.key);
+  MYCC_ASSIGN_OR_RETURN(http_, HttpServer::Start(options, [pages = pages_.get()](const HttpRequest& request,
+                                                                                 const HttpReply& reply) {
+                          pages->Answer(request, reply);
+                        }));
+  return absl::OkStatus();
+}
+
+void WebServer::WatchCertificates() {
+  const MutexLock lock(&mutex_);
+  std::string told;
+  while (!stopping_) {
+    changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kLook);
+    if (stopping_ || (http_ != nullptr && tls_version_ == access_->tls_version())) continue;
+    http_.reset();
+    const std::string trouble(Listen(address_).message());
+    if (!trouble.empty() && trouble != told && log_) log_(trouble);
+    told = trouble;
+  }
+}
+
+void WebServer::Stop() {
+  {
+    const MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (watcher_.joinable()) watcher_.join();
+  const MutexLock lock(&mutex_);
+  http_.reset();
 }
 
 }  // namespace mycc

@@ -1,5 +1,5 @@
-// What a device says of itself between trials: temperature, clock, power, and what holds its clocks back. A
-// CPU is read through the kernel's files, a GPU through NVML. Thread rule: thread-compatible.
+// A device's state between trials: temperature, clock, power, and what holds its clocks back. A CPU is read
+// through the kernel's files, a GPU through NVML. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// This host's CPU. What the system does not tell is left out.
+// This host's CPU. Values that the system does not tell are left out.
 class CpuReader {
  public:
   // `sys`: where the kernel shows its devices; a test gives a folder of its own.

@@ -30,15 +30,15 @@ struct LocalWorkerOptions {
   bool is_alone = false;                   // the server's only worker, so that its name is unique
   ConfinementMode confinement = ConfinementMode::kWherePossible;  // of candidates
   ServerAddress server;
-  std::function<void(const std::string&)> log;
+  EventLog log;  // may be null
 };
 
 class LocalWorker {
  public:
   // With the role `build` there is no device. AlreadyExists when a live process on this host has the name;
   // InvalidArgument for what is no device's name; NotFound or FailedPrecondition for a device that this host
-  // or this build does not have, saying what is missing; FailedPrecondition for a confinement that is required
-  // and cannot be had.
+  // or this build does not have, saying what is missing; FailedPrecondition for a confinement that is
+  // required and cannot be had.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }

@@ -26,7 +26,8 @@ class GpuHealth {
   std::string driver_;
 };
 
-// A function of NVML by its name, for what GpuHealth does not read; null where NVML or the function is missing.
+// A function of NVML by its name, for what GpuHealth does not read; null where NVML or the function is
+// missing.
 void* NvmlFunction(const char* name);
 
 }  // namespace mycc

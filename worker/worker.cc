@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "process/limits.h"
+#include "proto/names.h"
 
 namespace mycc {
 namespace {
@@ -31,8 +32,12 @@ bool IsRefusal(const absl::Status& status) {
 Worker::Worker(WorkerOptions options, ServerLink* link, std::vector<WorkerDevice> devices)
     : options_(std::move(options)), link_(link), devices_(std::move(devices)) {}
 
-void Worker::Log(const std::string& line) const {
-  if (options_.log) options_.log(line);
+void Worker::Log(const std::string& line) const { Tell(Event(line)); }
+
+void Worker::Tell(Event event) const {
+  if (!options_.log) return;
+  event.worker = options_.name;
+  options_.log(event);
 }
 
 void Worker::LogOnce(const std::string& line, Told* told) const {
@@ -86,8 +91,11 @@ void Worker::Apply(const v1::Instructions& instructions) {
   holdings_.Revoke(instructions.revoked());
   if (instructions.drain() != drain_) {
     drain_ = instructions.drain();
-    Log(drain_.empty() ? "the server gives work again"
-                       : absl::StrCat("the server gives no more work: ", drain_));
+    Event event(drain_.empty() ? "worker.recovered" : "worker.drained",
+                drain_.empty() ? "the server gives work again"
+                               : absl::StrCat("the server gives no more work: ", drain_));
+    event.is_warning = !drain_.empty();
+    Tell(std::move(event));
   }
 }
 
@@ -154,6 +162,14 @@ void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& l
 
 void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment,
                     std::vector<v1::MeasureResult> results) {
+  Event measured("trial.measured", "");
+  measured.trial = assignment.lease().trial();
+  measured.job = measured.trial.substr(0, measured.trial.find('/'));
+  measured.attempt = assignment.lease().attempt();
+  measured.device = device.offer.device();
+  measured.status = StatusName(results[0].status());
+  measured.seconds = results[0].timing().seconds();
+  Tell(std::move(measured));
   v1::Report report;
   *report.mutable_lease() = assignment.lease();
   for (v1::MeasureResult& result : results) {
@@ -200,7 +216,7 @@ absl::Status Worker::Register() {
   if (response.lease_seconds() > 0) lease_seconds_ = response.lease_seconds();
   holdings_.Revoke(response.lost());
   changed_.NotifyAll();
-  Log(absl::StrCat("registered as ", options_.name));
+  Tell(Event("worker.registered", absl::StrCat("registered as ", options_.name)));
   return absl::OkStatus();
 }
 

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/event.h"
 #include "base/mutex.h"
 #include "process/framing.h"
 #include "proto/worker.pb.h"
@@ -46,11 +47,11 @@ struct WorkerOptions {
   std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
   v1::WorkerRole role = v1::WORKER_ROLE_BOTH;
-  double poll_seconds = 20;                     // for one Lease call to wait
-  double first_retry_seconds = 0.1;             // doubles up to the last
-  double last_retry_seconds = 0.5;              // soon after a restart the server has the results
-  double leave_seconds = 10;                    // for the last reports, when the server does not answer
-  std::function<void(const std::string&)> log;  // a line for people; may be null
+  double poll_seconds = 20;          // for one Lease call to wait
+  double first_retry_seconds = 0.1;  // doubles up to the last
+  double last_retry_seconds = 0.5;   // soon after a restart the server has the results
+  double leave_seconds = 10;         // for the last reports, when the server does not answer
+  EventLog log;                      // may be null
   std::function<Deadline()> now = std::chrono::steady_clock::now;  // the age of the server's word
 };
 
@@ -99,6 +100,7 @@ class Worker {
   // The troubles of the devices, when they are news.
   std::vector<v1::DeviceTrouble> Troubles();
   void Log(const std::string& line) const;
+  void Tell(Event event) const;
   void LogOnce(const std::string& line, Told* told) const;
 
   const WorkerOptions options_;

@@ -1,4 +1,4 @@
-// What is remembered of devices has a bounded size, over any time.
+// The memory of devices has a bounded size, over any time.
 #include "server/device_history.h"
 
 #include <gtest/gtest.h>

@@ -66,8 +66,7 @@ std::unique_ptr<HttpServer> StartServer(HttpHandler handler, HttpServerOptions o
 
 TEST(HttpServerTest, AHandlerSeesTheRequestAndItsAnswerArrives) {
   const auto server = StartServer([](const HttpRequest& request, const HttpReply& reply) {
-    EXPECT_EQ(request.local.ss_family, AF_INET);
-    EXPECT_EQ(request.peer.ss_family, AF_INET);
+    EXPECT_GE(request.socket, 0);
     reply({.status = 404,
            .type = "text/x",
            .body = absl::StrCat(request.method, " ", request.path, " ", request.Query("a"), " ",

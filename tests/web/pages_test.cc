@@ -2,12 +2,14 @@
 // costs.
 #include "web/pages.h"
 
-#include <netinet/in.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fake_server.h"
@@ -56,19 +58,23 @@ v1::Record MakeTrial(int index, double seconds, const std::string& error = "") {
 // A log with one job that has ended, and the pages over it.
 class PagesTest : public ::testing::Test {
  protected:
-  void SetUp() override { Open(TokenAccess("")); }
+  void SetUp() override { Open({}); }
   void TearDown() override {
     loop_->Stop();
     pages_.reset();
   }
-  void Open(std::unique_ptr<HttpAccess> access) {
+  void Open(const AccessFileNames& names) {
+    auto files = AccessFiles::Open(names, nullptr);
+    ASSERT_TRUE(files.ok()) << files.status();
+    files_ = *std::move(files);
     auto log = TuningLog::Open(folder_.Path("test.db"), OpenMode::kServe, [] { return int64_t{500}; });
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
     Fill();
     loop_ = std::make_unique<ServerLoop>(ServerLoopOptions(), log_.get(), &SystemTime());
     ASSERT_TRUE(loop_->Start().ok());
-    auto pages = Pages::Open(folder_.Path("test.db"), loop_.get(), std::move(access), &SystemTime());
+    auto pages = Pages::Open(folder_.Path("test.db"), loop_.get(),
+                             CallerAccess(files_.get(), [this](int) { return user_; }), &SystemTime());
     ASSERT_TRUE(pages.ok()) << pages.status();
     pages_ = *std::move(pages);
   }
@@ -113,6 +119,8 @@ class PagesTest : public ::testing::Test {
   const TestFolder folder_ = TestFolder::InMemory();
   std::unique_ptr<TuningLog> log_;
   std::unique_ptr<ServerLoop> loop_;
+  std::unique_ptr<AccessFiles> files_;
+  absl::StatusOr<uid_t> user_ = geteuid();  // at the other end
   std::unique_ptr<Pages> pages_;
 };
 
@@ -258,10 +266,38 @@ TEST_F(PagesTest, APageOfAnotherSiteIsRefusedOnLoopback) {
     EXPECT_EQ(Ask({.path = "/api/v1/jobs", .headers = {{"host", host}}}).status, 403) << host;
 }
 
+TEST_F(PagesTest, OtherUsersOfTheHostAreRefusedWhereNobodyIsAskedForAnything) {
+  user_ = geteuid() + 1000;
+  const HttpResponse refused = Get("/metrics");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("mycc-tune auth add NAME --uid"));
+}
+
 class GuardedPagesTest : public PagesTest {
  protected:
-  void SetUp() override { Open(TokenAccess("secret")); }
+  void SetUp() override {
+    std::ofstream(folder_.Path("access.json")) << absl::StrCat(
+        R"({"version": 1, "principals": [{"name": "ann", "roles": ["read"], "tokens": [{"sha256": ")",
+        Sha256Hex("secret"), R"("}]}, {"name": "rig", "roles": ["work"], "tokens": [{"sha256": ")",
+        Sha256Hex("worker"), R"("}]}, {"name": "bob", "roles": ["submit"], "uids": [4321]}]})");
+    Open({.access_file = folder_.Path("access.json")});
+  }
 };
+
+TEST_F(GuardedPagesTest, AWorkersTokenDoesNotOpenThePage) {
+  const HttpResponse refused = Ask({.path = "/api/v1/jobs", .headers = {{"authorization", "Bearer worker"}}});
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("read"));
+}
+
+TEST_F(GuardedPagesTest, UsersOfTheHostAreLetInByTheirIdsWhereTheyAreNamed) {
+  EXPECT_EQ(Get("/api/v1/jobs").status, 401);  // the server's own user is asked as well
+  user_ = 4321;
+  EXPECT_EQ(Get("/api/v1/jobs").status, 200);
+  EXPECT_EQ(Ask({.path = "/api/v1/jobs", .headers = {{"host", "evil.example"}}}).status, 403);
+  user_ = absl::FailedPreconditionError("not on this host");
+  EXPECT_EQ(Get("/api/v1/jobs").status, 401);
+}
 
 TEST_F(GuardedPagesTest, TheTokenOpensEverythingThatShowsSomething) {
   for (const char* path : {"/metrics", "/api/v1/status", "/api/v1/jobs", "/api/v1/records/1"}) {

@@ -32,9 +32,9 @@ class WorkerTest : public ::testing::Test {
     options.first_retry_seconds = 0.001;
     options.last_retry_seconds = last_retry_seconds_;
     options.now = [this] { return Deadline(std::chrono::duration_cast<Deadline::duration>(now_.load())); };
-    options.log = [this](const std::string& line) {
+    options.log = [this](const Event& event) {
       const MutexLock lock(&log_mutex_);
-      log_.push_back(line);
+      if (!event.text.empty()) log_.push_back(event.text);
     };
     WorkerDevice device;
     device.offer.set_device("cpu");
