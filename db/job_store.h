@@ -168,6 +168,7 @@ class JobStore {
   absl::StatusOr<std::vector<LostAttempt>> LostAttempts(const std::string& trial) const;
 
  private:
+  absl::StatusOr<AppendedRecord> InsertNamesake(const FinishedTrial& report);
   absl::StatusOr<AppendedRecord> Finish(const FinishedTrial& report);
 
   TuningLog* const log_;

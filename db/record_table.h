@@ -60,6 +60,16 @@ absl::StatusOr<int64_t> FindKey(Database* database, const std::string& workload_
 absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record& record,
                                             int64_t now_unix_micros);
 
+// The columns of a record that other rows know.
+struct RecordPlace {
+  std::string trial;
+  int64_t key = 0;
+  std::string stored_trace;  // by the names of primitives that logs hold (trace_names.h)
+};
+// The same for a record without those, which the log does not hold yet and which was checked.
+absl::StatusOr<AppendedRecord> InsertNamed(Database* database, const RecordPlace& place, v1::Record detail,
+                                           int64_t now_unix_micros);
+
 // "SELECT <columns> FROM <tables>" for ReadRecords; the records are `r`, their overrides `o`, workloads `w`,
 // targets `t`.
 const std::string& SelectRecords();

@@ -43,7 +43,8 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
       queue_(options.dispatch.lease_seconds),
       board_(std::move(options.jobs), log, &queue_, time, Watched(executors),
              {[this](const std::string& job) { dispatcher_.Revoke(job); },
-              [this](const std::string& job) { dispatcher_.OnAdopted(job); }}),
+              [this](const std::string& job) { dispatcher_.OnAdopted(job); },
+              [this](const Target& code) { return dispatcher_.Width(code); }}),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
 
 Executors Coordinator::Watched(Executors executors) {

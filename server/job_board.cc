@@ -1,10 +1,18 @@
 #include "server/job_board.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/farm_window.h"
 
 namespace mycc {
+namespace {
+
+constexpr double kWindowSeconds = 1;  // after this, workers may have come or gone
+
+}  // namespace
 
 JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, const TimeSource* time,
                    const Executors& executors, JobBoardHooks hooks)
@@ -65,7 +73,7 @@ void JobBoard::Advance(RunningJob* job) {
     endings_.EndAsSearched(job, *job->searched_out);
   if (job->ending) {
     endings_.Advance(job);
-  } else if (!job->searched_out && !job->unsaved && job->ledger->ready_for_proposal()) {
+  } else if (job->wants_proposals() && !job->unsaved && job->ledger->ready_for_proposal(job->window)) {
     proposals_.Ask(job);
   }
 }
@@ -123,8 +131,32 @@ void JobBoard::OnLogGone(const absl::Status& why) {
   }
 }
 
+void JobBoard::SetWindows() {
+  std::map<std::string, int64_t> jobs;  // by target
+  for (const auto& [id, job] : running_) {
+    if (!job->wants_proposals()) continue;
+    for (const auto& [text, target] : job->targets) ++jobs[text];
+  }
+  std::map<std::string, int64_t> shares;
+  for (const auto& [id, job] : running_) {
+    if (!job->wants_proposals()) continue;
+    int64_t devices = 0;
+    for (const auto& [text, target] : job->targets) {
+      const auto [share, is_new] = shares.try_emplace(text, 0);
+      if (is_new) share->second = (hooks_.devices(*target) + jobs.at(text) - 1) / jobs.at(text);
+      devices += share->second;
+    }
+    job->window = WindowFor(devices, job->window);
+  }
+}
+
 void JobBoard::Tick() {
   admission_.Tick();
+  if (time_->Seconds() >= windows_at_ || running_.size() != jobs_seen_) {
+    SetWindows();
+    windows_at_ = time_->Seconds() + kWindowSeconds;
+    jobs_seen_ = running_.size();
+  }
   std::vector<std::string> ids;  // jobs may go while they are advanced
   for (const auto& [id, job] : running_) ids.push_back(id);
   for (const std::string& id : ids) {

@@ -42,6 +42,8 @@ struct JobBoardHooks {
   std::function<void(const std::string& job)> revoke;
   // Leases from before a restart were adopted.
   std::function<void(const std::string& job)> on_adopted;
+  // The number of devices that can measure code for the target.
+  std::function<int64_t(const Target&)> devices;
 };
 
 class JobBoard {
@@ -84,6 +86,8 @@ class JobBoard {
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
+  // Tells each job how many trials the farm can have in flight for it: jobs share the devices that fit.
+  void SetWindows();
   void QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
@@ -96,6 +100,8 @@ class JobBoard {
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
   RunningJobs running_;
+  double windows_at_ = 0;  // then they are set again
+  size_t jobs_seen_ = 0;   // running ones, when they were set
   absl::Status log_gone_;
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;

@@ -20,13 +20,14 @@ JobLedger::JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       tasks_(plan_.tasks.size()) {}
 
 void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& state) {
-  if (!proposals_.empty()) open_before_latest_ += proposals_.back().open;
   tasks_[task].proposals.push_back(proposals_.size());
   Measured& proposal = proposals_.emplace_back(Measured{state.candidates_size(), {}});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
   open_trials_ += proposal.open;
+  window_.Add(proposal.open, state.window());
+  last_window_ = state.window();
 }
 
 void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
@@ -36,7 +37,9 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   const bool is_default = proposal.is_default[index];
   --proposal.open;
   --open_trials_;
-  if (number + 1 < proposals_.size()) --open_before_latest_;
+  while (complete_ < static_cast<int>(proposals_.size()) &&
+         proposals_[static_cast<size_t>(complete_)].open == 0)
+    ++complete_;
 
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();

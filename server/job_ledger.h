@@ -17,6 +17,7 @@
 #include "proto/tuning.pb.h"
 #include "server/job_plan.h"
 #include "server/job_search.h"
+#include "tuner/scheduler/proposal_window.h"
 
 namespace mycc {
 
@@ -50,8 +51,10 @@ class JobLedger {
   void ForgetTold() { told_ = 0; }
 
   int64_t open_trials() const { return open_trials_; }
-  // Every trial of the proposals before the latest is finished: the search can make the next proposal.
-  bool ready_for_proposal() const { return open_before_latest_ == 0; }
+  // Every trial is finished that a proposal with this window depends on: the search can make it.
+  bool ready_for_proposal(int64_t window) const { return window_.Visible(window) <= complete_; }
+  // Of the latest proposal; 0: there is none.
+  uint32_t last_window() const { return last_window_; }
   uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
@@ -115,7 +118,9 @@ class JobLedger {
   std::vector<std::pair<uint32_t, Outcome>> outcomes_;  // with their tasks, as they were finished
   size_t told_ = 0;                                     // of them, to the search
   int64_t open_trials_ = 0;
-  int64_t open_before_latest_ = 0;  // of them, those of the proposals before the latest
+  ProposalWindow window_;
+  uint32_t last_window_ = 0;
+  int complete_ = 0;  // leading proposals without open trials
 };
 
 }  // namespace mycc

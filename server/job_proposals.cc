@@ -122,16 +122,14 @@ void JobProposals::Ask(RunningJob* job) {
   asked->outcomes = job->ledger->TakeNewOutcomes();
   ++job->under_way;
   job->asked_at = time_->Seconds();
-  executors_.search(
-      [asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds())] {
-        asked->step = search->Next(asked->outcomes, elapsed);
-      },
-      [this, job, asked] {
-        --job->under_way;
-        job->asked_at.reset();
-        OnStep(job, std::move(asked->step));
-        advance_(job);
-      });
+  executors_.search([asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds()),
+                     window = job->window] { asked->step = search->Next(asked->outcomes, elapsed, window); },
+                    [this, job, asked] {
+                      --job->under_way;
+                      job->asked_at.reset();
+                      OnStep(job, std::move(asked->step));
+                      advance_(job);
+                    });
 }
 
 void JobProposals::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {

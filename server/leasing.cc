@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "server/assignment.h"
+#include "server/farm_window.h"
 
 namespace mycc {
 namespace {
@@ -92,7 +93,8 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
   asker.most_built = kMostBuiltTrials;
   asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
-  const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
+  const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
+                             queue_->waiting() + queue_->leased(), workers_->num_devices());
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
 

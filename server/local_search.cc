@@ -104,16 +104,18 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   return search;
 }
 
-absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
+absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                             uint32_t window) {
   for (const auto& [task, of_task] : outcomes)
     MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], of_task));
-  MYCC_ASSIGN_OR_RETURN(const std::optional<Proposal> proposal, campaign_->Next(elapsed_seconds));
+  MYCC_ASSIGN_OR_RETURN(const std::optional<Proposal> proposal, campaign_->Next(elapsed_seconds, window));
   if (!proposal) return SearchStep{std::nullopt, campaign_->stop_reason()};
   OnProposed(*proposal);
   v1::Proposal next;
   next.set_elapsed_seconds(elapsed_seconds);
   next.set_task(tasks_[proposal->task]);
   next.set_generation(proposal->candidates.front().generation);
+  next.mutable_state()->set_window(window);
   for (const Candidate& proposed : proposal->candidates) {
     next.add_traces(proposed.trace);
     if (proposed.model) next.mutable_state()->set_model(*proposed.model);
@@ -148,7 +150,8 @@ absl::Status LocalSearch::Restore(const v1::Proposal& recorded) {
     candidate.origin = static_cast<Origin>(state.origin());
     proposal.candidates.push_back(std::move(candidate));
   }
-  const absl::Status restored = campaign_->Restore(proposal, recorded.elapsed_seconds());
+  const absl::Status restored =
+      campaign_->Restore(proposal, recorded.elapsed_seconds(), recorded.state().window());
   if (!restored.ok()) return stale(std::string(restored.message()));
   OnProposed(proposal);
   return absl::OkStatus();

@@ -27,7 +27,8 @@ class LocalSearch final : public JobSearch {
                                                              const ModelBytes& models);
   absl::Status Restore(const v1::Proposal& recorded);
 
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                  uint32_t window) override;
   absl::StatusOr<ModelBytes> Models() override;
 
  private:

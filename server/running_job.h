@@ -29,14 +29,23 @@ struct JobEnding {
 
 struct RunningJob {
   RunningJob(std::unique_ptr<JobLedger> taken_up, double elapsed_seconds, double now)
-      : ledger(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
+      : ledger(std::move(taken_up)),
+        window(ledger->last_window()),
+        elapsed_before(elapsed_seconds),
+        started(now) {
+    for (const PlannedTask& task : ledger->plan().tasks) targets.try_emplace(task.key.target, &task.target);
+  }
 
   const std::string& id() const { return ledger->id(); }
   double Elapsed(double now) const { return elapsed_before + now - started; }
+  // It neither ends nor is searched out.
+  bool wants_proposals() const { return !ending && !searched_out; }
   // There is news for people to see.
   void Touch() { ++revision; }
 
   const std::unique_ptr<JobLedger> ledger;
+  std::map<std::string, const Target*> targets;  // of its tasks, by their texts
+  uint32_t window;                               // of the next proposal (farm_window.h)
   std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   // Work and writes that are under way beside the deciding thread: until they end, the job is neither

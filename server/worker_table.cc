@@ -14,6 +14,8 @@ namespace mycc {
 namespace {
 
 constexpr double kAskSeconds = 120;  // a builder that asks for orders less often does not count
+// A candidate takes some seven times as long to build as to measure (tests/perf/compile_farm.sh).
+constexpr int64_t kBuildsOfDevice = 8;
 constexpr int kMostBuildTargets = 64;
 constexpr uint32_t kMostBuilders = 4096;
 constexpr int kManyFailures = 8;  // in a row: worth a word, where there is nobody to compare with
@@ -109,6 +111,10 @@ absl::StatusOr<WorkerTable::Session*> WorkerTable::Register(
     *replaced = *earlier;
     Remove(earlier->id);
   }
+  for (const auto& [name, device] : session.devices) {
+    kinds_.try_emplace(device.offer.target(), Kind{device.target, 0}).first->second.devices += 1;
+    ++num_devices_;
+  }
   by_name_[session.worker] = session.id;
   by_last_heard_.insert({now, session.id});
   const std::string id = session.id;
@@ -137,6 +143,11 @@ WorkerTable::Session* WorkerTable::FindWorker(const std::string& name) {
 void WorkerTable::Remove(const std::string& session) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
+  for (const auto& [name, device] : found->second.devices) {
+    const auto kind = kinds_.find(device.offer.target());
+    if (--kind->second.devices == 0) kinds_.erase(kind);
+    --num_devices_;
+  }
   by_name_.erase(found->second.worker);
   by_last_heard_.erase({found->second.last_heard, session});
   sessions_.erase(found);
@@ -332,14 +343,23 @@ std::string WorkerTable::StandstillOf(const Target& code) const {
   return absl::StrJoin(reasons, "; ");
 }
 
-bool WorkerTable::AnyFits(const Target& code) const {
-  std::string why;
+int64_t WorkerTable::CountBuilds(const Target& code) const {
+  int64_t builds = 0;
   for (const auto& [id, session] : sessions_) {
-    for (const auto& [name, device] : session.devices) {
-      if (IsMeasurableOn(code, device.target, &why)) return true;
-    }
+    const bool fits =
+        session.builder && session.builder->drain().empty() && session.BuildsFor(PrintTarget(code));
+    builds += fits ? session.builder->at_once : 0;
   }
-  return false;
+  return std::min(builds, kBuildsOfDevice * CountFitting(code));
+}
+
+int64_t WorkerTable::CountFitting(const Target& code) const {
+  int64_t devices = 0;
+  std::string why;
+  for (const auto& [text, kind] : kinds_) {
+    if (IsMeasurableOn(code, kind.target, &why)) devices += kind.devices;
+  }
+  return devices;
 }
 
 }  // namespace mycc

@@ -118,7 +118,11 @@ class WorkerTable {
   // `leases` counts what a session holds.
   std::vector<v1::DeviceStatus> Status(
       double now, const std::function<int64_t(const std::string& session)>& leases) const;
-  bool AnyFits(const Target& code) const;
+  // The number of devices that can measure `code`, and of all devices.
+  int64_t CountFitting(const Target& code) const;
+  int64_t num_devices() const { return num_devices_; }
+  // The number of builds at once of those who build for `code`; no more than its devices have use for.
+  int64_t CountBuilds(const Target& code) const;
 
  private:
   // Why the process cannot have the name; empty: it can.
@@ -137,6 +141,12 @@ class WorkerTable {
   std::map<std::string, Session> sessions_;
   std::map<std::string, std::string> by_name_;              // sessions
   std::set<std::pair<double, std::string>> by_last_heard_;  // likewise
+  struct Kind {
+    Target target;
+    int64_t devices = 0;
+  };
+  std::map<std::string, Kind> kinds_;  // of the devices, by the texts of their targets
+  int64_t num_devices_ = 0;
   FailureWatch failures_;
   uint64_t registered_ = 0;
 };

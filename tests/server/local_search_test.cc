@@ -61,7 +61,7 @@ class LocalSearchTest : public ::testing::Test {
           outcomes[proposal.task()].push_back(
               Measured(proposal.task(), proposal.generation(), static_cast<uint32_t>(i), proposal.traces(i)));
       }
-      const auto next = search->Next(outcomes, 0);
+      const auto next = search->Next(outcomes, 0, 0);
       EXPECT_TRUE(next.ok()) << next.status();
       if (!next.ok() || !next->proposal) return log;
       log.push_back(*next->proposal);
