@@ -80,7 +80,6 @@ class Dispatcher {
 
   std::vector<v1::DeviceStatus> Devices() const;
   bool AnyFits(const Target& code) const { return workers_.CountFitting(code) > 0; }
-  int64_t CountFitting(const Target& code) const { return workers_.CountFitting(code); }
   // How many trials the farm can work at, one for each: the devices for the target, and the builds for them.
   int64_t Width(const Target& code) const { return workers_.CountFitting(code) + workers_.CountBuilds(code); }
   std::string StandstillOf(const Target& code) const { return workers_.StandstillOf(code); }

@@ -163,7 +163,7 @@ class LeaseQueue {
                                     const std::string& name);
   // Forgets a trial that waits to be built. False when there is none.
   bool Withdraw(const std::string& job, const std::string& target, const std::string& name);
-  // What a worker built of a leased trial is doubted: whoever measures it next builds it.
+  // The build of a leased trial is doubted: whoever measures it next builds it.
   void DoubtBuild(const std::string& name, uint32_t attempt);
   bool IsLeased(const std::string& name) const { return leased_.contains(name); }
 

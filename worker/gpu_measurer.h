@@ -39,7 +39,7 @@ struct GpuMeasurerOptions {
   double max_reference_flops = 4e12;  // above, expected values are sampled
 };
 
-// What another host has built, by the digest of its bytes.
+// Gets what another host has built, by the digest of its bytes.
 using FetchBuild = std::function<absl::StatusOr<std::string>(const std::string& digest)>;
 
 class GpuMeasurer {

@@ -46,7 +46,7 @@ class LocalWorker {
  private:
   LocalWorker() = default;
   absl::StatusOr<WorkerDevice> AddCpu(int builders);
-  // What builds for others, in a device's place.
+  // The builds for others, in a device's place.
   absl::StatusOr<WorkerDevice> AddBuilds(const LocalWorkerOptions& options);
   absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
