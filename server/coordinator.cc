@@ -60,7 +60,7 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
                 dispatcher_.Revoke(job);
               },
               [this](const std::string& job) { dispatcher_.OnAdopted(job); },
-              [this](const Target& code) { return dispatcher_.CountFitting(code); }}),
+              [this](const Target& code) { return dispatcher_.Width(code); }}),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
 
 Executors Coordinator::Watched(Executors executors) {

@@ -173,7 +173,7 @@ class LeaseQueue {
   // Grants this trial alone, where it waits to be built: its build failed.
   std::optional<Grant> LeaseUnbuilt(const Asker& asker, const std::string& job, const std::string& target,
                                     const std::string& name);
-  // What a worker built of a leased trial is doubted: whoever measures it next builds it.
+  // The build of a leased trial is doubted: whoever measures it next builds it.
   void DoubtBuild(const std::string& name, uint32_t attempt);
   bool IsLeased(const std::string& name) const { return leased_.contains(name); }
 

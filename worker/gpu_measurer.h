@@ -40,7 +40,7 @@ struct GpuMeasurerOptions {
   Confinement confinement;            // the worker's (worker/confined_children.h)
 };
 
-// What another host has built, by the digest of its bytes.
+// Gets what another host has built, by the digest of its bytes.
 using FetchBuild = std::function<absl::StatusOr<std::string>(const std::string& digest)>;
 
 class GpuMeasurer {
