@@ -22,7 +22,8 @@ struct ServeOptions {
   std::string log = kDefaultLog;
   ListenOptions listen;
   double lease_seconds = 20;
-  double search_memory_gib = 4;  // of each job's search
+  double search_memory_gib = 2;  // of each job's search, beside 64 MiB for each of its tasks
+  int most_searches = 64;        // processes
 };
 // Until SIGINT or SIGTERM.
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);

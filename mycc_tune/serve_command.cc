@@ -17,6 +17,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.log = options.log;
   serving.listen = options.listen;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
+  serving.coordinator.jobs.most_searches = options.most_searches;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
   Mutex mutex;  // of `out`
   const auto say = [&mutex, &out](const std::string& line) {

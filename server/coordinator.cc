@@ -21,6 +21,8 @@ std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
   return targets;
 }
 
+}  // namespace
+
 absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
   const LogKey key{request.workload_hash(), PrintTarget(target)};
@@ -34,8 +36,6 @@ absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const 
   }
   return response;
 }
-
-}  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
                          const Executors& executors)
@@ -79,7 +79,9 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   if (progress.state() == v1::JOB_STATE_RUNNING) {
     progress.set_trouble(trouble_.empty() ? dispatcher_.TroubleOf(progress.job()) : trouble_);
   }
-  if (progress.state() != v1::JOB_STATE_RUNNING || !progress.message().empty()) return progress;
+  const bool has_message =
+      !progress.message().empty() && progress.message() != board_.SearchNoteOf(progress.job());
+  if (progress.state() != v1::JOB_STATE_RUNNING || has_message) return progress;
   std::vector<std::string> waiting_for, standing;
   for (const std::string& text : TargetsOf(progress)) {
     const absl::StatusOr<Target> target = ParseTarget(text);

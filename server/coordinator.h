@@ -17,6 +17,9 @@
 
 namespace mycc {
 
+// The answer to a look-up, from the log alone.
+absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log);
+
 struct CoordinatorOptions {
   JobBoardOptions jobs;
   DispatcherOptions dispatch;
@@ -43,6 +46,9 @@ class Coordinator {
   void Show(const std::string& job, const JobReply& reply) const;
   void Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const;
 
+  // Crashes of searches since the start, and the searches that are there.
+  int64_t search_crashes() const { return board_.search_crashes(); }
+  int64_t searches() const { return board_.searches(); }
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
  private:

@@ -22,6 +22,7 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
       time_(time),
       hooks_(std::move(hooks)),
       search_(executors.search),
+      most_searches_(options.most_searches),
       endings_(
           options.endings, log, &store_, &models_, queue, time, executors,
           [this](RunningJob* job) { Advance(job); },
@@ -162,6 +163,17 @@ void JobBoard::Tick() {
   for (const std::string& id : ids) {
     if (RunningJob* const found = Find(id); found != nullptr) TickJob(found);
   }
+  if (searches() > most_searches_) proposals_.Bound(running_, most_searches_);
+}
+
+int64_t JobBoard::searches() const {
+  return std::count_if(running_.begin(), running_.end(),
+                       [](const auto& job) { return job.second->search != nullptr; });
+}
+
+std::string JobBoard::SearchNoteOf(const std::string& job) const {
+  const RunningJob* const found = Find(job);
+  return found == nullptr ? "" : SearchNote(*found);
 }
 
 void JobBoard::TickJob(RunningJob* job) {

@@ -34,6 +34,7 @@ namespace mycc {
 struct JobBoardOptions {
   JobAdmissionOptions admission;
   JobEndingOptions endings;
+  int most_searches = 64;  // of jobs that run: others are made again when they are needed
 };
 
 // The owner of the workers ends or adopts a job's leases.
@@ -82,6 +83,11 @@ class JobBoard {
   // Ends what ran out of time, and repeats failed writes.
   void Tick();
 
+  // A remark on crashes of the job's search; empty: there was none.
+  std::string SearchNoteOf(const std::string& job) const;
+  int64_t search_crashes() const { return proposals_.crashes(); }  // of all jobs
+  int64_t searches() const;                                        // that are there
+
  private:
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
@@ -99,6 +105,7 @@ class JobBoard {
   const TimeSource* const time_;
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
+  const int most_searches_;
   RunningJobs running_;
   double windows_at_ = 0;  // then they are set again
   size_t jobs_seen_ = 0;   // running ones, when they were set

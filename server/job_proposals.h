@@ -1,9 +1,11 @@
 // Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next proposal, its job fails. Thread rule:
-// thread-compatible.
+// from the log. When it crashes again before its next proposal, its job fails. Where there are more searches
+// than the host should bear, some are ended while they are at rest, and made again from the log when they are
+// needed. Thread rule: thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,10 @@ class JobProposals {
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
+  // Ends searches that are at rest while there are more than `most`.
+  void Bound(const RunningJobs& jobs, int most);
+  // Of all searches since the server's start.
+  int64_t crashes() const { return crashes_; }
 
  private:
   void BuildNow(RunningJob* job, SearchStart start);
@@ -47,6 +53,7 @@ class JobProposals {
   const Executors executors_;
   JobEndings* const endings_;
   const AdvanceJob advance_;
+  int64_t crashes_ = 0;
 };
 
 }  // namespace mycc

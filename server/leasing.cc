@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "server/assignment.h"
 #include "server/farm_window.h"
@@ -15,6 +16,12 @@ namespace mycc {
 namespace {
 
 constexpr double kLookSeconds = 0.1;
+constexpr size_t kMostPairs = 10000;  // of targets that are remembered
+
+// Devices of one kind can measure the same trials.
+std::string KindOf(const v1::DeviceOffer& offer) {
+  return absl::StrCat(offer.target(), "\n", absl::StrJoin(offer.protocols(), ","));
+}
 
 absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 
@@ -35,6 +42,7 @@ Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, Job
 
 void Leasing::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
   const double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
+  idle_kinds_.clear();
   Call call{request, std::move(alive), std::move(reply), time_->Seconds() + wait};
   if (!Answer(call)) waiting_.push_back(std::move(call));
 }
@@ -44,6 +52,7 @@ void Leasing::Serve() {
   if (waiting_.empty() || (queue_->additions() == additions_seen_ && now < look_at_)) return;
   additions_seen_ = queue_->additions();
   look_at_ = now + kLookSeconds;
+  idle_kinds_.clear();
   waiting_.remove_if([this](const Call& call) { return Answer(call); });
 }
 
@@ -77,20 +86,34 @@ bool Leasing::Answer(const Call& call) {
 
 std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
   WorkerTable::Device& device = session->devices.at(request.device());
+  const std::string kind = KindOf(device.offer);
+  if (idle_kinds_.contains(kind)) return {};
   std::map<std::pair<std::string, std::string>, bool> known;  // a line is asked for again for each trial
   Asker asker{.holder = session->id, .device = request.device()};
   asker.fits = [&](const std::string& job, const std::string& code) {
     const auto [found, is_new] = known.try_emplace({job, code}, false);
     if (!is_new) return found->second;
-    std::string why;
-    const absl::StatusOr<Target> parsed = ParseTarget(code);
-    return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
-                           IsMeasurableOn(*parsed, device.target, &why);
+    return found->second = board_->Leasable(job) != nullptr && IsMeasurable(code, device);
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
   const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
                              queue_->waiting() + queue_->leased(), workers_->num_devices());
-  return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
+  const int allowed = device.health.Allowance(wanted, time_->Seconds());
+  std::vector<Grant> grants = queue_->Lease(asker, allowed);
+  // Of trials that wait apart, others may have one.
+  if (grants.empty() && allowed > 0 && queue_->apart() == 0) idle_kinds_.insert(kind);
+  return grants;
+}
+
+bool Leasing::IsMeasurable(const std::string& code, const WorkerTable::Device& device) {
+  if (measurable_.size() >= kMostPairs) measurable_.clear();
+  const auto [known, is_new] = measurable_.try_emplace({code, device.offer.target()}, false);
+  if (is_new) {
+    std::string why;
+    const absl::StatusOr<Target> parsed = ParseTarget(code);
+    known->second = parsed.ok() && IsMeasurableOn(*parsed, device.target, &why);
+  }
+  return known->second;
 }
 
 // Work is not tried again on a worker where it failed, while somebody else can.
