@@ -104,9 +104,17 @@ void AddServe(CLI::App* app, Command* command) {
                   "seconds of silence after which a worker's trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
-  sub->add_option("--search-memory", options->search_memory_gib,
-                  "memory limit of a job's search, in GiB; a job whose search needs more fails")
+  sub->add_option(
+         "--search-memory", options->search_memory_gib,
+         "memory limit of a job's search, in GiB, to which each task adds 64 MiB; a job whose search "
+         "needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
+      ->capture_default_str();
+  sub->add_option(
+         "--searches", options->most_searches,
+         "processes that search; those of jobs at rest end where there are more, and begin again when "
+         "they are needed")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_option("--quotas", options->quotas, "the limits of owners, as JSON; read again when it changes")
       ->type_name("FILE")

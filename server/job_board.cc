@@ -25,6 +25,7 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
       hooks_(std::move(hooks)),
       search_(executors.search),
       owners_(std::move(options.owners), log, time, executors.write),
+      most_searches_(options.most_searches),
       endings_(
           options.endings, log, &store_, &models_, queue, time, executors,
           [this](RunningJob* job) { Advance(job); },
@@ -117,7 +118,7 @@ void JobBoard::Advance(RunningJob* job) {
     endings_.Advance(job);
   } else if (job->stale) {
     if (time_->Seconds() >= job->retry_at) proposals_.BeginAnew(job);
-  } else if (job->search == nullptr) {
+  } else if (!job->ledger->searches_any()) {
     return;  // others measure all of it
   } else if (job->wants_proposals() && !job->unsaved && job->ledger->ready_for_proposal(job->window)) {
     proposals_.Ask(job);
@@ -224,6 +225,17 @@ void JobBoard::Tick() {
   for (const std::string& id : ids) {
     if (RunningJob* const found = Find(id); found != nullptr) TickJob(found);
   }
+  if (searches() > most_searches_) proposals_.Bound(running_, most_searches_);
+}
+
+int64_t JobBoard::searches() const {
+  return std::count_if(running_.begin(), running_.end(),
+                       [](const auto& job) { return job.second->search != nullptr; });
+}
+
+std::string JobBoard::SearchNoteOf(const std::string& job) const {
+  const RunningJob* const found = Find(job);
+  return found == nullptr ? "" : SearchNote(*found);
 }
 
 void JobBoard::WatchTime(RunningJob* job) {

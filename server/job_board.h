@@ -38,6 +38,7 @@ struct JobBoardOptions {
   OwnerOptions owners;
   JobAdmissionOptions admission;
   JobEndingOptions endings;
+  int most_searches = 64;  // of jobs that run: others are made again when they are needed
 };
 
 // The owner of the workers ends or adopts a job's leases.
@@ -68,7 +69,6 @@ class JobBoard {
   bool MayLease(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
   size_t num_running() const { return running_.size(); }
-  int64_t search_crashes() const { return proposals_.crashes(); }
   // The job while it runs, and while it ends; null otherwise.
   const JobLedger* LedgerOf(const std::string& job) const;
   // Reads what the jobs and their owners left. REQUIRES: called first.
@@ -91,6 +91,11 @@ class JobBoard {
   void OnLogThere() { log_gone_ = absl::OkStatus(); }
   // Ends what ran out of time, and repeats failed writes.
   void Tick();
+
+  // A remark on crashes of the job's search; empty: there was none.
+  std::string SearchNoteOf(const std::string& job) const;
+  int64_t search_crashes() const { return proposals_.crashes(); }  // of all jobs
+  int64_t searches() const;                                        // that are there
 
  private:
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
@@ -115,6 +120,7 @@ class JobBoard {
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
   Owners owners_;
+  const int most_searches_;
   RunningJobs running_;
   double windows_at_ = 0;  // then they are set again
   size_t jobs_seen_ = 0;   // running ones, when they were set

@@ -1,6 +1,8 @@
 // Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next proposal, its job fails.
+// from the log. When it crashes again before its next proposal, its job fails. Where there are more searches
+// than the host should bear, some are ended while they are at rest, and made again from the log when they are
+// needed.
 //
 // Changed rules. A server of another build may search other spaces, which do not hold the recorded proposals.
 // Then the search begins anew: each task goes on with its next generation, from the best results so far as
@@ -8,6 +10,7 @@
 // thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,7 +47,9 @@ class JobProposals {
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
-  // Crashes of searches since the start.
+  // Ends searches that are at rest while there are more than `most`.
+  void Bound(const RunningJobs& jobs, int most);
+  // Of all searches since the server's start.
   int64_t crashes() const { return crashes_; }
 
  private:

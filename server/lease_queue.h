@@ -175,7 +175,6 @@ class LeaseQueue {
                                     const std::string& name);
   // The build of a leased trial is doubted: whoever measures it next builds it.
   void DoubtBuild(const std::string& name, uint32_t attempt);
-  bool IsLeased(const std::string& name) const { return leased_.contains(name); }
 
   // Takes a trial that waits out of the queue; nullopt when it does not wait there.
   std::optional<QueuedWork> Withdraw(const std::string& job, const std::string& target,
@@ -191,6 +190,8 @@ class LeaseQueue {
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
   bool is_leased(const std::string& name) const { return leased_.contains(name); }
+  // Of those that wait: suspects, and trials that failed somewhere.
+  int64_t apart() const { return apart_; }
   // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }
   int64_t leased_by(const std::string& holder) const { return CountOf(by_holder_, holder); }
