@@ -150,7 +150,7 @@ class SimulatedWorker {
     all_->timers_.At(DeviceEnd(lane->assignments.size()), [this, lane] { Report(lane); });
   }
 
-  // The time when the device is done with so many trials more.
+  // The time when the device is done with as many trials more.
   Timers::Clock::time_point DeviceEnd(size_t trials) {
     const auto length = std::chrono::duration_cast<Timers::Clock::duration>(
         std::chrono::duration<double>(all_->options_.trial_seconds * static_cast<double>(trials)));

@@ -247,8 +247,11 @@ TEST(BoundedSearchesTest, JobsContinueBitForBit) {
     FakeServer server(options);
     FakeWorker worker(&server, "w");
     std::vector<std::string> jobs;
-    for (uint64_t seed = 1; seed <= 4; ++seed)
-      jobs.push_back(server.Submit(EvolutionarySpec(seed), absl::StrCat(seed)));
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      v1::JobSpec spec = EvolutionarySpec(seed);
+      spec.set_fresh(true);  // else the first one measures for all
+      jobs.push_back(server.Submit(spec, absl::StrCat(seed)));
+    }
     for (int turn = 0; turn < 200; ++turn) {
       for (int wait = 0; turn == 20 && wait < 7; ++wait) {  // a long rest
         server.Wait(9);
