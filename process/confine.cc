@@ -32,9 +32,9 @@
 namespace mycc {
 namespace {
 
-constexpr int kChannel = 3;          // to the worker
+constexpr int kToWorker = 3;         // to the worker
 constexpr uid_t kNobody = 65534;     // the system's user, and group, of no rights
-constexpr double kTellSeconds = 20;  // for a child to say what is missing
+constexpr double kTellSeconds = 60;  // for a child to say what is missing
 
 bool has_own_processes = false;
 std::optional<CallFilter> request_filter, reading_filter;
@@ -128,7 +128,7 @@ absl::Status FilterCalls(bool has_device) {
 
 // Waits for the child, and ends as it ended. The worker kills both.
 [[noreturn]] void Keep(pid_t child) {
-  close(kChannel);  // its end is heard when the child ends
+  close(kToWorker);  // its end is heard when the child ends
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -266,7 +266,7 @@ bool KillRequest(pid_t child) {
 
 int ConfineMain(const Confinement& confinement, pid_t parent) {
   const std::vector<std::string> missing = Confine(confinement, parent);
-  return WriteMessage(kChannel, absl::StrJoin(missing, "\n")).ok() ? 0 : 1;
+  return WriteMessage(kToWorker, absl::StrJoin(missing, "\n")).ok() ? 0 : 1;
 }
 
 absl::StatusOr<std::vector<std::string>> MissingMeasures(const Confinement& confinement) {

@@ -53,8 +53,12 @@ Confinement ForDevice(const Confinement& worker, const std::string& scratch) {
 
 absl::StatusOr<std::string> Unconfined(const Confinement& child) {
   if (child.mode == ConfinementMode::kOff) return "everything (confinement is switched off)";
-  MYCC_ASSIGN_OR_RETURN(const std::vector<std::string> missing, MissingMeasures(child));
-  const std::string words = absl::StrJoin(missing, "; ");
+  const absl::StatusOr<std::vector<std::string>> missing = MissingMeasures(child);
+  const std::string words =
+      missing.ok()
+          ? absl::StrJoin(*missing, "; ")
+          : absl::StrCat("perhaps everything (a child that should tell did not: ", missing.status().message(),
+                         ")");
   if (words.empty() || child.mode == ConfinementMode::kWherePossible) return words;
   return absl::FailedPreconditionError(absl::StrCat("candidates would not be confined here: ", words,
                                                     "; expected a kernel that grants it to this user"));
