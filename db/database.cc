@@ -68,15 +68,13 @@ int BindValue(sqlite3_stmt* statement, int index, const SqlValue& value) {
 }  // namespace
 
 Query::Query(Query&& other) noexcept
-    : database_(other.database_),
-      sql_(std::move(other.sql_)),
-      statement_(std::exchange(other.statement_, nullptr)) {}
+    : database_(other.database_), idle_(other.idle_), statement_(std::exchange(other.statement_, nullptr)) {}
 
 Query::~Query() {
   if (statement_ == nullptr) return;
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
-  database_->idle_statements_[sql_].push_back(statement_);
+  idle_->push_back(statement_);
 }
 
 absl::StatusOr<bool> Query::Next() {
@@ -159,18 +157,20 @@ absl::Status Database::Execute(const std::string& sql) {
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, "cannot run a statement");
 }
 
-absl::StatusOr<Query> Database::Prepare(const std::string& sql, std::vector<SqlValue> values) {
+absl::StatusOr<Query> Database::Prepare(std::string_view sql, std::vector<SqlValue> values) {
   sqlite3_stmt* statement = nullptr;
-  std::vector<sqlite3_stmt*>& idle = idle_statements_[sql];
+  auto known = idle_statements_.find(sql);
+  if (known == idle_statements_.end()) known = idle_statements_.try_emplace(std::string(sql)).first;
+  std::vector<sqlite3_stmt*>& idle = known->second;
   if (!idle.empty()) {
     statement = idle.back();
     idle.pop_back();
   } else {
-    const int code = sqlite3_prepare_v3(connection_, sql.c_str(), static_cast<int>(sql.size()),
+    const int code = sqlite3_prepare_v3(connection_, sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
     if (code != SQLITE_OK) return Error(code, "cannot prepare a statement");
   }
-  Query query(this, sql, statement);
+  Query query(this, &idle, statement);
   for (size_t i = 0; i < values.size(); ++i) {
     const int code = BindValue(statement, static_cast<int>(i) + 1, values[i]);
     if (code != SQLITE_OK) return Error(code, "cannot bind a parameter");
@@ -178,19 +178,19 @@ absl::StatusOr<Query> Database::Prepare(const std::string& sql, std::vector<SqlV
   return query;
 }
 
-absl::Status Database::Run(const std::string& sql, std::vector<SqlValue> values) {
+absl::Status Database::Run(std::string_view sql, std::vector<SqlValue> values) {
   MYCC_ASSIGN_OR_RETURN(Query query, Prepare(sql, std::move(values)));
   return query.Run();
 }
 
-absl::StatusOr<int64_t> Database::ReadInt(const std::string& sql, std::vector<SqlValue> values) {
+absl::StatusOr<int64_t> Database::ReadInt(std::string_view sql, std::vector<SqlValue> values) {
   MYCC_ASSIGN_OR_RETURN(Query query, Prepare(sql, std::move(values)));
   MYCC_ASSIGN_OR_RETURN(const bool row, query.Next());
   if (!row) return absl::NotFoundError(absl::StrCat(path_, ": no row"));
   return query.Int(0);
 }
 
-absl::StatusOr<std::string> Database::ReadText(const std::string& sql, std::vector<SqlValue> values) {
+absl::StatusOr<std::string> Database::ReadText(std::string_view sql, std::vector<SqlValue> values) {
   MYCC_ASSIGN_OR_RETURN(Query query, Prepare(sql, std::move(values)));
   MYCC_ASSIGN_OR_RETURN(const bool row, query.Next());
   if (!row) return absl::NotFoundError(absl::StrCat(path_, ": no row"));

@@ -4,9 +4,12 @@
 // Query's end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -50,11 +53,11 @@ class Query {
 
  private:
   friend class Database;
-  Query(Database* database, std::string sql, sqlite3_stmt* statement)
-      : database_(database), sql_(std::move(sql)), statement_(statement) {}
+  Query(Database* database, std::vector<sqlite3_stmt*>* idle, sqlite3_stmt* statement)
+      : database_(database), idle_(idle), statement_(statement) {}
 
   Database* database_;
-  std::string sql_;
+  std::vector<sqlite3_stmt*>* idle_;  // the database's, where the statement goes back to
   sqlite3_stmt* statement_;
 };
 
@@ -78,12 +81,12 @@ class Database {
   // Runs statements without parameters or results, e.g. a schema.
   absl::Status Execute(const std::string& sql);
   // The first column of a statement's only row.
-  absl::StatusOr<int64_t> ReadInt(const std::string& sql, std::vector<SqlValue> values = {});
-  absl::StatusOr<std::string> ReadText(const std::string& sql, std::vector<SqlValue> values = {});
+  absl::StatusOr<int64_t> ReadInt(std::string_view sql, std::vector<SqlValue> values = {});
+  absl::StatusOr<std::string> ReadText(std::string_view sql, std::vector<SqlValue> values = {});
   // A statement, from the cache or compiled, with its parameters ?1, ?2, ... bound.
-  absl::StatusOr<Query> Prepare(const std::string& sql, std::vector<SqlValue> values = {});
+  absl::StatusOr<Query> Prepare(std::string_view sql, std::vector<SqlValue> values = {});
   // Prepares and runs a statement that has no rows.
-  absl::Status Run(const std::string& sql, std::vector<SqlValue> values = {});
+  absl::Status Run(std::string_view sql, std::vector<SqlValue> values = {});
 
   int64_t last_insert_id() const;
   int64_t changes() const;  // rows changed by the last statement that changes rows
@@ -106,8 +109,13 @@ class Database {
   absl::Status Close();
 
  private:
-  friend class Query;
   friend class Transaction;
+  // Finds a text without a copy of it.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
   Database(std::string path, Access access, sqlite3* connection)
       : path_(std::move(path)), access_(access), connection_(connection) {}
 
@@ -116,7 +124,8 @@ class Database {
   sqlite3* connection_;
   mutable absl::Status write_trouble_;
   Mutex mutex_;
-  std::unordered_map<std::string, std::vector<sqlite3_stmt*>> idle_statements_;
+  // Compiled and not in use, by their texts.
+  std::unordered_map<std::string, std::vector<sqlite3_stmt*>, TextHash, std::equal_to<>> idle_statements_;
 };
 
 // BEGIN IMMEDIATE ... COMMIT; rolls back when it ends without Commit(). A transaction that begins within

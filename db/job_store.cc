@@ -7,7 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/schedule/trace_names.h"
+#include "db/namesake.h"
 #include "db/record_check.h"
+#include "db/standing_rank.h"
 #include "db/trial_table.h"
 #include "proto/names.h"
 
@@ -35,7 +37,6 @@ SELECT a.task, g.generation, g.round, g.elapsed_seconds, g.state
 FROM tasks a JOIN generations g ON g.task = a.id WHERE a.job = ?1 ORDER BY g.round)sql";
 
 int64_t Number(JobState state) { return static_cast<int64_t>(state); }
-int64_t Number(TrialState state) { return static_cast<int64_t>(state); }
 
 bool Ends(JobState state) {
   return state == JobState::kDone || state == JobState::kCancelled || state == JobState::kFailed;
@@ -206,6 +207,20 @@ absl::Status JobStore::SetJobSpec(const std::string& id, const std::string& spec
   return ExpectChanged(*database_, "job " + id);
 }
 
+absl::Status JobStore::SetSpecs(const std::string& job, const std::string& spec,
+                                absl::Span<const std::pair<uint32_t, std::string>> tasks) {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE jobs SET spec = ?2 WHERE id = ?1", {job, Blob{spec}}));
+  MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, "job " + job));
+  for (const auto& [task, of_task] : tasks) {
+    MYCC_RETURN_IF_ERROR(database_->Run("UPDATE tasks SET spec = ?3 WHERE job = ?1 AND task = ?2",
+                                        {job, int64_t{task}, Blob{of_task}}));
+    MYCC_RETURN_IF_ERROR(ExpectChanged(*database_, absl::StrCat("task ", task, " of job ", job)));
+  }
+  return transaction.Commit();
+}
+
 absl::StatusOr<std::vector<Task>> JobStore::LoadTasks(const std::string& job) const {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Query row, database_->Prepare(kSelectTasks, {job}));
@@ -295,36 +310,47 @@ absl::StatusOr<std::vector<uint32_t>> JobStore::LeaseTrials(absl::Span<const std
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   std::vector<uint32_t> attempts;
   for (const std::string& name : names) {
-    MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, name));
-    if (row.trial.state != TrialState::kQueued) {
-      return absl::FailedPreconditionError(absl::StrCat("trial ", name, " is not queued"));
-    }
-    attempts.push_back(row.trial.attempt + 1);
-    MYCC_RETURN_IF_ERROR(
-        database_->Run("UPDATE trials SET state = 2, attempt = ?2, worker = ?3, leased = ?4 WHERE id = ?1",
-                       {row.id, int64_t{attempts.back()}, worker, log_->now()}));
+    MYCC_ASSIGN_OR_RETURN(const uint32_t attempt, LeaseTrial(database_, name, worker, log_->now()));
+    attempts.push_back(attempt);
   }
   MYCC_RETURN_IF_ERROR(transaction.Commit());
   return attempts;
 }
 
+// Another log's records with the trial's name were merged into this one.
+absl::StatusOr<AppendedRecord> JobStore::InsertNamesake(const FinishedTrial& report) {
+  MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, report.trial));
+  MYCC_ASSIGN_OR_RETURN(v1::Record record, RecordOf(database_, row));
+  *record.mutable_result() = report.result;
+  if (IsListedAgain(record)) MYCC_RETURN_IF_ERROR(KeepStandingRank(database_, &record));
+  return InsertRecord(database_, record, log_->now());
+}
+
 // A report that is refused has changed nothing when it is: everything is checked before the record is
 // inserted.
 absl::StatusOr<AppendedRecord> JobStore::Finish(const FinishedTrial& report) {
-  MYCC_ASSIGN_OR_RETURN(const TrialRow row, FindTrial(database_, report.trial));
-  if (row.trial.state == TrialState::kFinished) return AppendedRecord{row.trial.record_id, false};
-  if (!row.trial.damage.empty()) return absl::DataLossError(row.trial.damage);
-  if (row.trial.attempt != report.attempt || report.attempt == 0) {
+  MYCC_ASSIGN_OR_RETURN(EndingTrial trial, FindEndingTrial(database_, report.trial));
+  if (trial.state == TrialState::kFinished) return AppendedRecord{trial.record_id, false};
+  if (!trial.damage.empty()) return absl::DataLossError(trial.damage);
+  if (trial.attempt != report.attempt || report.attempt == 0) {
     return absl::FailedPreconditionError(absl::StrCat("attempt ", report.attempt, " of trial ", report.trial,
                                                       " was given up; its current attempt is ",
-                                                      row.trial.attempt));
+                                                      trial.attempt));
   }
-  MYCC_ASSIGN_OR_RETURN(v1::Record record, RecordOf(database_, row));
-  *record.mutable_result() = report.result;
-  MYCC_RETURN_IF_ERROR(CheckRecord(record));
-  MYCC_ASSIGN_OR_RETURN(const AppendedRecord appended, InsertRecord(database_, record, log_->now()));
-  MYCC_RETURN_IF_ERROR(database_->Run("UPDATE trials SET state = ?2, record = ?3 WHERE id = ?1",
-                                      {row.id, Number(TrialState::kFinished), appended.id}));
+  *trial.detail.mutable_result() = report.result;
+  if (IsListedAgain(trial.detail))
+    MYCC_RETURN_IF_ERROR(KeepStandingRank(database_, trial.key, trial.stored_trace, &trial.detail));
+  MYCC_RETURN_IF_ERROR(CheckContent(trial.detail));
+  MYCC_ASSIGN_OR_RETURN(const bool is_known, HasNameOf(database_, report.trial));
+  AppendedRecord appended;
+  if (is_known) {
+    MYCC_ASSIGN_OR_RETURN(appended, InsertNamesake(report));
+  } else {
+    MYCC_ASSIGN_OR_RETURN(appended, InsertNamed(database_, {report.trial, trial.key, trial.stored_trace},
+                                                std::move(trial.detail), log_->now()));
+  }
+  MYCC_RETURN_IF_ERROR(
+      database_->Run("UPDATE trials SET state = 3, record = ?2 WHERE id = ?1", {trial.id, appended.id}));
   return appended;
 }
 

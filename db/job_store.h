@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,7 +30,7 @@ namespace mycc {
 struct Job {
   std::string id;
   JobState state = JobState::kRunning;
-  std::string owner;
+  std::string owner;  // who submitted it first; older builds left the job's name here
   std::string spec;
   std::string scheduler_state;  // of the proposals that an older build wrote; empty in newer jobs
   std::string message;          // why it is in this state, for people
@@ -138,6 +139,9 @@ class JobStore {
   absl::Status AddTasks(const std::string& job, const std::string& spec, absl::Span<const Task> tasks);
   absl::StatusOr<bool> HasTasks(const std::string& job) const;
   absl::StatusOr<std::vector<Task>> LoadTasks(const std::string& job) const;
+  // Replaces the job's spec and those of some of its tasks, by their numbers.
+  absl::Status SetSpecs(const std::string& job, const std::string& spec,
+                        absl::Span<const std::pair<uint32_t, std::string>> tasks);
   absl::Status FinishTask(const std::string& job, uint32_t task, const std::string& outcome);
 
   // Queues a generation. AlreadyExists when the task has that generation, FailedPrecondition when the job has
@@ -168,6 +172,7 @@ class JobStore {
   absl::StatusOr<std::vector<LostAttempt>> LostAttempts(const std::string& trial) const;
 
  private:
+  absl::StatusOr<AppendedRecord> InsertNamesake(const FinishedTrial& report);
   absl::StatusOr<AppendedRecord> Finish(const FinishedTrial& report);
 
   TuningLog* const log_;

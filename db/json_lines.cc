@@ -1,8 +1,7 @@
 #include "db/json_lines.h"
 
-#include <algorithm>
-#include <cmath>
 #include <istream>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <unordered_map>
 #include <utility>
@@ -10,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "base/status.h"
-#include "codegen/schedule/trace_names.h"
-#include "db/message_json.h"
+#include "db/foreign_table.h"
+#include "db/json_record.h"
 #include "db/override_table.h"
+#include "db/record_pack.h"
 
 namespace mycc {
 namespace {
@@ -24,7 +23,6 @@ using nlohmann::ordered_json;
 
 constexpr int kFormatVersion = 1;
 constexpr char kFormatKey[] = "mycc_tuning_log";
-constexpr size_t kMostLineBytes = 64 << 20;
 
 // Adds records and overrides to a log in one transaction.
 class Importer {
@@ -51,6 +49,11 @@ class Importer {
     MYCC_RETURN_IF_ERROR(id.status());
     MYCC_ASSIGN_OR_RETURN(const bool took_effect, MergeOverride(log_->database(), *id, override_by));
     if (took_effect) ++counts_.overrides;
+    return absl::OkStatus();
+  }
+
+  absl::Status AddForeign(const TuningLog& from) {
+    MYCC_ASSIGN_OR_RETURN(counts_.foreign, MergeForeign(from, log_->database()));
     return absl::OkStatus();
   }
 
@@ -90,41 +93,8 @@ absl::Status ImportOverride(const json& value, OverrideKind kind, Importer* impo
   return importer->AddOverride(value["trial"], {kind, value["reason"], value["made_unix_micros"]});
 }
 
-// A median lies among its samples. The time of a candidate that was timed in turn with others is corrected by
-// theirs, and may lie beyond them, by far less than this factor.
-constexpr double kBeyondSamples = 10;
-
-absl::Status CheckTimes(const v1::Timing& timing) {
-  const double seconds = timing.seconds(), low = timing.ci_low_seconds(), high = timing.ci_high_seconds();
-  if (!std::isfinite(seconds) || seconds <= 0) return absl::OkStatus();  // CheckRecord refuses it
-  if ((low != 0 || high != 0) && !(low <= seconds && seconds <= high)) {
-    return absl::InvalidArgumentError(absl::StrCat("key \"result.timing.seconds\": ", seconds,
-                                                   " lies outside of its interval; expected a number from ",
-                                                   low, " to ", high));
-  }
-  if (timing.samples_seconds().empty()) return absl::OkStatus();
-  const auto [least, most] =
-      std::minmax_element(timing.samples_seconds().begin(), timing.samples_seconds().end());
-  if (*least / kBeyondSamples <= seconds && seconds <= *most * kBeyondSamples) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("key \"result.timing.seconds\": ", seconds,
-                   " does not fit \"samples_seconds\"; expected their median, from ", *least, " to ", *most));
-}
-
 absl::Status ImportRecord(const json& value, const CheckTarget& check_target, Importer* importer) {
-  v1::Record record;
-  MYCC_RETURN_IF_ERROR(MessageFromJson(value, &record));
-  if (record.result().status() == v1::MEASURE_STATUS_OK)
-    MYCC_RETURN_IF_ERROR(CheckTimes(record.result().timing()));
-  if (check_target != nullptr && !record.target().empty()) {
-    if (const absl::Status target = check_target(record.target()); !target.ok())
-      return absl::InvalidArgumentError(absl::StrCat("key \"target\": ", std::string(target.message())));
-  }
-  // A wrong hash would file the record under another workload, where it would be replayed.
-  if (Sha256Hex(record.workload()) != record.workload_hash()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "key \"workload_hash\": expected the SHA-256 of \"workload\", ", Sha256Hex(record.workload())));
-  }
+  MYCC_ASSIGN_OR_RETURN(const v1::Record record, RecordFromJson(value, check_target));
   return importer->AddRecord(record);
 }
 
@@ -143,6 +113,12 @@ absl::Status ImportLine(const std::string& line, bool first, const CheckTarget& 
                                                    kFormatKey, "\", \"record\", \"pin\", \"ban\""));
   }
   const std::string& key = object.begin().key();
+  if (key == kPackKey) {
+    return absl::InvalidArgumentError(
+        "is a signed pack; expected --verify with the signer's public key, which keeps the records of others "
+        "until "
+        "they are measured here");
+  }
   if (key == kFormatKey) return CheckFormat(object.front());
   if (first) {
     return absl::InvalidArgumentError(
@@ -152,21 +128,6 @@ absl::Status ImportLine(const std::string& line, bool first, const CheckTarget& 
   if (key == "pin") return ImportOverride(object.front(), OverrideKind::kPin, importer);
   if (key == "ban") return ImportOverride(object.front(), OverrideKind::kBan, importer);
   return absl::InvalidArgumentError(absl::StrCat("unknown key \"", key, "\"; expected record, pin or ban"));
-}
-
-// Like std::getline, but of a line that is too long it reads one byte more than a line may have, and stops.
-bool ReadLine(std::istream& in, std::string* line) {
-  char piece[1 << 14];
-  line->clear();
-  while (in.good() && line->size() <= kMostLineBytes) {
-    in.getline(piece, sizeof(piece));
-    const auto got = static_cast<size_t>(in.gcount());
-    const bool is_end = in.good();  // and the newline is counted
-    line->append(piece, is_end ? got - 1 : got);
-    if (is_end || in.eof() || in.bad()) return is_end || got > 0;
-    in.clear();  // the piece is full
-  }
-  return !line->empty();
 }
 
 // Errors of the line get its place; those of the database keep theirs.
@@ -181,9 +142,7 @@ absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter
   out << ordered_json{{kFormatKey, kFormatVersion}} << "\n";
   int64_t count = 0;
   MYCC_RETURN_IF_ERROR(log.ForEach(filter, [&](const StoredRecord& stored) {
-    v1::Record record = stored.record;
-    record.set_trace(StoredTrace(record.trace()));
-    out << ordered_json{{"record", MessageToJson(record)}} << "\n";
+    out << RecordLine(stored.record) << "\n";
     if (stored.override_by.has_value() && stored.override_by->record_id == stored.id) {
       out << ordered_json{{OverrideKey(stored.override_by->kind),
                            ordered_json{{"trial", stored.record.trial()},
@@ -233,6 +192,7 @@ absl::StatusOr<TransferCounts> MergeLog(const TuningLog& from, TuningLog* into) 
       return absl::OkStatus();
     return importer.AddOverride(stored.record.trial(), *stored.override_by);
   }));
+  MYCC_RETURN_IF_ERROR(importer.AddForeign(from));
   return importer.Commit();
 }
 

@@ -16,12 +16,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "db/json_record.h"
 #include "db/record_filter.h"
 #include "db/tuning_log.h"
 
@@ -32,17 +32,15 @@ struct TransferCounts {
   int64_t known = 0;      // records that the log held already
   int64_t namesakes = 0;  // of those added: results whose trial's name other results had (namesake.h)
   int64_t overrides = 0;  // pins and bans that took effect
+  int64_t foreign = 0;    // foreign records of another log that were new (foreign_table.h)
 };
 
 // Writes the records of the filter, each followed by the pin or ban that was given for it. Returns how many
 // records there were.
 absl::StatusOr<int64_t> ExportJsonLines(const TuningLog& log, const RecordFilter& filter, std::ostream& out);
 
-// Says what is wrong with a record's target: this folder keeps targets, and does not read them.
-using CheckTarget = std::function<absl::Status(const std::string& target)>;
-
 // Adds what the lines hold, all or nothing. InvalidArgument "ORIGIN:LINE: what is wrong; what was expected",
-// also for a time that does not fit its samples or its interval.
+// also for a time that does not fit its samples or its interval, and for a signed pack (record_pack.h).
 absl::StatusOr<TransferCounts> ImportJsonLines(std::istream& in, const std::string& origin, TuningLog* log,
                                                const CheckTarget& check_target = nullptr);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "db/foreign_table.h"
 
 namespace mycc {
 namespace {
@@ -48,7 +49,8 @@ WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j ON j.id = t.job WHERE j.stat
 constexpr char kIsInUse[] = " AND EXISTS (SELECT 1 FROM trials WHERE trials.record = records.id)";
 constexpr char kDeleteKeys[] = R"sql(
 DELETE FROM keys WHERE NOT EXISTS (SELECT 1 FROM records WHERE records.key = keys.id)
-  AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.key = keys.id))sql";
+  AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.key = keys.id)
+  AND NOT EXISTS (SELECT 1 FROM foreign_records WHERE foreign_records.key = keys.id))sql";
 constexpr char kDeleteWorkloads[] = "DELETE FROM workloads WHERE id NOT IN (SELECT workload FROM keys)";
 constexpr char kDeleteTargets[] = "DELETE FROM targets WHERE id NOT IN (SELECT target FROM keys)";
 
@@ -89,6 +91,7 @@ absl::StatusOr<GcCounts> CollectGarbage(TuningLog* log, const GcPolicy& policy) 
       MYCC_RETURN_IF_ERROR(Delete(database, std::string(kDeleteFailures) + kIsFree,
                                   {before(policy.failures_after_seconds)}, &counts.records));
     }
+    MYCC_ASSIGN_OR_RETURN(counts.foreign, ForgetMeasuredForeign(database));
     MYCC_RETURN_IF_ERROR(Delete(database, kDeleteKeys, {}, &counts.keys));
     MYCC_RETURN_IF_ERROR(database->Run(kDeleteWorkloads));
     MYCC_RETURN_IF_ERROR(database->Run(kDeleteTargets));

@@ -26,6 +26,7 @@ struct GcCounts {
   int64_t records = 0;
   int64_t records_in_use = 0;  // beyond keep_best, and kept because a job needs them
   int64_t models = 0;          // all but the newest of each kind, while no job runs or may go on
+  int64_t foreign = 0;         // foreign records whose traces were measured here
   int64_t keys = 0;            // without records and tasks
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "db/foreign_table.h"
 #include "db/schema.h"
 
 namespace mycc {
@@ -87,8 +88,11 @@ absl::Status ReadKeys(Database* database, LogStats* stats) {
 }  // namespace
 
 absl::StatusOr<LogStats> ReadLogStats(const TuningLog& log) {
-  MutexLock lock(log.database()->mutex());
   LogStats stats;
+  MYCC_ASSIGN_OR_RETURN(const ForeignCounts foreign, CountForeign(log));
+  stats.foreign = foreign.records;
+  stats.foreign_waiting = foreign.waiting;
+  MutexLock lock(log.database()->mutex());
   MYCC_RETURN_IF_ERROR(ReadCounts(log.database(), &stats));
   MYCC_RETURN_IF_ERROR(ReadStatuses(log.database(), &stats));
   MYCC_RETURN_IF_ERROR(ReadKeys(log.database(), &stats));

@@ -31,6 +31,8 @@ struct LogStats {
   int64_t bans = 0;
   int64_t jobs = 0;
   int64_t models = 0;
+  int64_t foreign = 0;          // records of others (foreign_table.h)
+  int64_t foreign_waiting = 0;  // of them, those that wait to be measured here
   int64_t open_trials = 0;
   int64_t file_bytes = 0;
   int64_t version = 0;

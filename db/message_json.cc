@@ -54,6 +54,7 @@ ordered_json FieldToJson(const Message& message, const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64: return reflection.GetInt64(message, field);
     case FieldDescriptor::CPPTYPE_UINT64: return reflection.GetUInt64(message, field);
+    case FieldDescriptor::CPPTYPE_INT32: return reflection.GetInt32(message, field);
     case FieldDescriptor::CPPTYPE_UINT32: return reflection.GetUInt32(message, field);
     case FieldDescriptor::CPPTYPE_BOOL: return reflection.GetBool(message, field);
     case FieldDescriptor::CPPTYPE_DOUBLE: return DoubleToJson(reflection.GetDouble(message, field));
@@ -144,6 +145,12 @@ absl::Status SetField(const json& value, const std::string& key, const FieldDesc
       reflection.SetUInt64(message, field, *number);
       return absl::OkStatus();
     }
+    case FieldDescriptor::CPPTYPE_INT32: {
+      const std::optional<int32_t> number = IntegerFromJson<int32_t>(value);
+      if (!number) return Expected(key, "a 32-bit integer", value);
+      reflection.SetInt32(message, field, *number);
+      return absl::OkStatus();
+    }
     case FieldDescriptor::CPPTYPE_UINT32: {
       const std::optional<uint32_t> number = IntegerFromJson<uint32_t>(value);
       if (!number) return Expected(key, "an unsigned 32-bit integer", value);
@@ -229,6 +236,33 @@ ordered_json MessageToJson(const Message& message) {
     ordered_json& array = object[field->name()] = ordered_json::array();
     for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
       array.push_back(ElementToJson(message, field, i));
+    }
+  }
+  return object;
+}
+
+ordered_json WholeMessageToJson(const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  ordered_json object = ordered_json::object();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* const field = message.GetDescriptor()->field(i);
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    ordered_json& value = object[field->name()];
+    if (field->is_repeated()) {
+      value = ordered_json::array();
+      for (int n = 0; n < reflection.FieldSize(message, field); ++n) {
+        value.push_back(is_message ? WholeMessageToJson(reflection.GetRepeatedMessage(message, field, n))
+                                   : ElementToJson(message, field, n));
+      }
+    } else if (field->has_presence() && !reflection.HasField(message, field)) {
+      value = nullptr;
+    } else if (is_message) {
+      value = WholeMessageToJson(reflection.GetMessage(message, field));
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM &&
+               reflection.GetEnumValue(message, field) == 0) {
+      value = nullptr;
+    } else {
+      value = FieldToJson(message, field);
     }
   }
   return object;

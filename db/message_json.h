@@ -14,6 +14,10 @@ namespace mycc {
 
 nlohmann::ordered_json MessageToJson(const google::protobuf::Message& message);
 
+// The same with every field, for readers that want all keys of every object: fields at their defaults too,
+// repeated ones without elements as [], and null for messages, optional fields and enums that are not set.
+nlohmann::ordered_json WholeMessageToJson(const google::protobuf::Message& message);
+
 // Sets what the JSON has. InvalidArgument names the key ("result.timing.seconds") and what was expected:
 // unknown keys, wrong types, numbers out of range, unknown words and texts that are not UTF-8 are refused.
 absl::Status MessageFromJson(const nlohmann::json& json, google::protobuf::Message* message);

@@ -41,8 +41,18 @@ std::string ContentDigest(const v1::Record& record) {
   return Sha256Hex(MessageToJson(ContentOf(record)).dump()).substr(0, kDigestDigits);
 }
 
+absl::StatusOr<bool> HasNameOf(Database* database, const std::string& trial) {
+  MYCC_ASSIGN_OR_RETURN(const int64_t has_name,
+                        database->ReadInt("SELECT EXISTS (SELECT 1 FROM records WHERE trial = ?1) OR"
+                                          " EXISTS (SELECT 1 FROM records WHERE trial >= ?2 AND trial < ?3)",
+                                          {trial, NamesakeName(trial, ""), NamesakeName(trial, "g")}));
+  return has_name != 0;
+}
+
 absl::StatusOr<PlaceOfRecord> FindPlace(Database* database, const v1::Record& record) {
   const std::string name = MadeAs(record);
+  MYCC_ASSIGN_OR_RETURN(const bool is_known, HasNameOf(database, name));
+  if (!is_known) return PlaceOfRecord{.trial = name};
   MYCC_ASSIGN_OR_RETURN(
       const std::vector<StoredRecord> namesakes,
       ReadRecords(database, SelectRecords() + "WHERE r.trial = ?1 OR (r.trial >= ?2 AND r.trial < ?3)",

@@ -24,6 +24,8 @@ struct PlaceOfRecord {
   std::string trial;           // else: the name to keep it under
   bool has_namesakes = false;  // the log holds other contents of the name
 };
+// Whether the log holds a record that was made under this name, of whatever content.
+absl::StatusOr<bool> HasNameOf(Database* database, const std::string& trial);
 // Renames another record where the new record's digest is the smallest. REQUIRES: a
 // transaction.
 absl::StatusOr<PlaceOfRecord> FindPlace(Database* database, const v1::Record& record);

@@ -86,6 +86,10 @@ absl::Status CheckRecord(const v1::Record& record) {
         Required{"shape_erased_hash", record.shape_erased_hash()}, Required{"target", record.target()}}) {
     if (field.value.empty()) return Bad(field.name, "is empty");
   }
+  return CheckContent(record);
+}
+
+absl::Status CheckContent(const v1::Record& record) {
   MYCC_RETURN_IF_ERROR(CheckTexts(record, ""));
   MYCC_RETURN_IF_ERROR(CheckStamp(record.recorded_unix_micros()));
   const v1::MeasureStatus status = record.result().status();

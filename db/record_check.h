@@ -9,6 +9,8 @@ namespace mycc {
 // InvalidArgument naming the field, what is wrong with it and what was expected. Checked are the key, the
 // trace, the stamp, the status, the times of an OK result, and that every text is UTF-8.
 absl::Status CheckRecord(const v1::Record& record);
+// The same without the key and the trace.
+absl::Status CheckContent(const v1::Record& record);
 
 // True for a record that ranks: OK, and verified against the reference.
 bool IsVerifiedOk(const v1::Record& record);

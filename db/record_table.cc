@@ -44,25 +44,22 @@ absl::StatusOr<int64_t> EnsureTarget(Database* database, const std::string& text
   return database->ReadInt("SELECT id FROM targets WHERE text = ?1", {text});
 }
 
-KeyText KeyOf(const v1::Record& record) {
+}  // namespace
+
+KeyText KeyTextOf(const v1::Record& record) {
   return {record.workload(), record.workload_hash(), record.shape_erased_hash(), record.workload_name(),
           record.target()};
 }
 
-// The message that `detail` holds: what no column or other table holds.
-std::string DetailOf(const v1::Record& record, int64_t recorded) {
-  v1::Record detail = record;
-  detail.clear_trial();
-  detail.clear_workload();
-  detail.clear_workload_hash();
-  detail.clear_shape_erased_hash();
-  detail.clear_target();
-  detail.clear_trace();
-  detail.set_recorded_unix_micros(recorded);
-  return detail.SerializeAsString();
+v1::Record DetailOf(v1::Record record) {
+  record.clear_trial();
+  record.clear_workload();
+  record.clear_workload_hash();
+  record.clear_shape_erased_hash();
+  record.clear_target();
+  record.clear_trace();
+  return record;
 }
-
-}  // namespace
 
 absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key) {
   MYCC_ASSIGN_OR_RETURN(const int64_t workload, EnsureWorkload(database, key));
@@ -86,24 +83,35 @@ absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record
   MYCC_ASSIGN_OR_RETURN(const PlaceOfRecord place, FindPlace(database, record));
   if (place.known_id != 0) return AppendedRecord{.id = place.known_id};
 
-  MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyOf(record)));
-  const int64_t given = record.recorded_unix_micros();
+  MYCC_ASSIGN_OR_RETURN(const int64_t key, EnsureKey(database, KeyTextOf(record)));
+  MYCC_ASSIGN_OR_RETURN(AppendedRecord appended,
+                        InsertNamed(database, {place.trial, key, StoredTrace(record.trace())},
+                                    DetailOf(record), now_unix_micros));
+  appended.has_namesakes = place.has_namesakes;
+  return appended;
+}
+
+absl::StatusOr<AppendedRecord> InsertNamed(Database* database, const RecordPlace& place, v1::Record detail,
+                                           int64_t now_unix_micros) {
+  const int64_t given = detail.recorded_unix_micros();
   MYCC_ASSIGN_OR_RETURN(const int64_t recorded, database->ReadInt(given == 0 ? kTakeStamp : kRaiseStamp,
                                                                   {given == 0 ? now_unix_micros : given}));
-  const v1::MeasureResult& result = record.result();
+  detail.set_recorded_unix_micros(recorded);
+  const v1::MeasureResult& result = detail.result();
   const int64_t finished = result.finished_unix_micros() != 0 ? result.finished_unix_micros() : recorded;
-  const std::string trace = StoredTrace(record.trace()), trace_hash = Sha256Hex(trace);
+  const std::string trace_hash = Sha256Hex(place.stored_trace);
   const bool ok = result.status() == v1::MEASURE_STATUS_OK;
   const bool has_rank = ok && result.timing().rank_seconds() > 0;
   MYCC_RETURN_IF_ERROR(database->Run(
       kInsert,
-      {place.trial, key, trace, trace_hash, int64_t{result.status()}, int64_t{result.verification().passed()},
-       int64_t{result.timing().protocol()}, int64_t{result.timing().timer_version()},
-       ok ? SqlValue(result.timing().seconds()) : SqlValue(), finished, recorded, record.provenance().job(),
-       result.device().worker(), Blob{DetailOf(record, recorded)},
-       has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(), int64_t{IsServable(record)}}));
-  const AppendedRecord appended{database->last_insert_id(), true, place.has_namesakes};
-  MYCC_RETURN_IF_ERROR(Supersede(database, key, trace_hash));
+      {place.trial, place.key, place.stored_trace, trace_hash, int64_t{result.status()},
+       int64_t{result.verification().passed()}, int64_t{result.timing().protocol()},
+       int64_t{result.timing().timer_version()}, ok ? SqlValue(result.timing().seconds()) : SqlValue(),
+       finished, recorded, detail.provenance().job(), result.device().worker(),
+       Blob{detail.SerializeAsString()}, has_rank ? SqlValue(result.timing().rank_seconds()) : SqlValue(),
+       int64_t{IsServable(detail)}}));
+  const AppendedRecord appended{.id = database->last_insert_id(), .is_new = true};
+  MYCC_RETURN_IF_ERROR(Supersede(database, place.key, trace_hash));
   return appended;
 }
 

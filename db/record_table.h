@@ -50,6 +50,10 @@ struct AppendedRecord {
   bool has_namesakes = false;  // new, and the log holds other results of this trial's name (namesake.h)
 };
 
+KeyText KeyTextOf(const v1::Record& record);
+// The message that a row's `detail` holds: what no column or other table holds.
+v1::Record DetailOf(v1::Record record);
+
 // The id of a key, made if the log has none. FailedPrecondition when the hash stands for another workload.
 absl::StatusOr<int64_t> EnsureKey(Database* database, const KeyText& key);
 // NotFound when the log has no such key.
@@ -59,6 +63,16 @@ absl::StatusOr<int64_t> FindKey(Database* database, const std::string& workload_
 // Stamps a record that has no stamp yet (`recorded` is 0), no earlier than `now`. REQUIRES: a transaction.
 absl::StatusOr<AppendedRecord> InsertRecord(Database* database, const v1::Record& record,
                                             int64_t now_unix_micros);
+
+// The columns of a record that other rows know.
+struct RecordPlace {
+  std::string trial;
+  int64_t key = 0;
+  std::string stored_trace;  // by the names of primitives that logs hold (trace_names.h)
+};
+// The same for a record without those, which the log does not hold yet and which was checked.
+absl::StatusOr<AppendedRecord> InsertNamed(Database* database, const RecordPlace& place, v1::Record detail,
+                                           int64_t now_unix_micros);
 
 // "SELECT <columns> FROM <tables>" for ReadRecords; the records are `r`, their overrides `o`, workloads `w`,
 // targets `t`.

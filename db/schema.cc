@@ -218,8 +218,44 @@ CREATE TABLE server_key (
 INSERT INTO server_key (id, bytes) VALUES (1, randomblob(32));
 )sql";
 
-constexpr const char* kMigrations[] = {kLog,    kJobs,        kFinalRounds, kSubmissions,
-                                       kProofs, kGenerations, kStamps,      kServerKey};
+// For quotas (usage_store.h). An hour counts from 1970.
+constexpr char kUsage[] = R"sql(
+CREATE TABLE usage (
+  owner TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  device_seconds REAL NOT NULL,
+  trials INTEGER NOT NULL,
+  PRIMARY KEY (owner, hour)
+) WITHOUT ROWID;
+)sql";
+
+// Records that others measured and signed (foreign_table.h), apart from those of this log's own workers.
+constexpr char kForeign[] = R"sql(
+CREATE TABLE signers (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL
+);
+CREATE TABLE foreign_records (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key INTEGER NOT NULL REFERENCES keys,
+  trial TEXT NOT NULL,
+  trace TEXT NOT NULL,
+  trace_hash TEXT NOT NULL,
+  protocol INTEGER NOT NULL,
+  seconds REAL NOT NULL CHECK (seconds > 0),
+  recorded INTEGER NOT NULL,
+  signer INTEGER NOT NULL REFERENCES signers,
+  taken INTEGER NOT NULL,
+  detail BLOB NOT NULL,
+  UNIQUE (key, trace_hash, protocol, signer)
+);
+CREATE INDEX foreign_by_time ON foreign_records (key, protocol, seconds);
+CREATE INDEX foreign_by_signer ON foreign_records (signer);
+)sql";
+
+constexpr const char* kMigrations[] = {kLog,         kJobs,   kFinalRounds, kSubmissions, kProofs,
+                                       kGenerations, kStamps, kServerKey,   kUsage,       kForeign};
 
 }  // namespace
 

@@ -16,6 +16,15 @@ SELECT i.id, i.task, a.job, a.task, i.generation, i.position, i.trace, i.provena
        i.leased, i.created, i.record, r.detail, r.trace, r.trace_hash
 FROM trials i JOIN tasks a ON a.id = i.task LEFT JOIN records r ON r.id = i.record )sql";
 
+constexpr char kSelectEnding[] = R"sql(
+SELECT i.id, a.key, a.name, i.trace, i.provenance, i.state, i.attempt, i.created, i.record
+FROM tasks a JOIN trials i ON i.task = a.id
+WHERE a.job = ?1 AND a.task = ?2 AND i.generation = ?3 AND i.position = ?4)sql";
+constexpr char kLease[] = R"sql(
+UPDATE trials SET state = 2, attempt = attempt + 1, worker = ?5, leased = ?6
+WHERE task = (SELECT id FROM tasks WHERE job = ?1 AND task = ?2) AND generation = ?3 AND position = ?4 AND state = 1
+RETURNING attempt)sql";
+
 // The provenance that a trial's own columns give.
 v1::Provenance KnownProvenance(const std::string& job, const Trial& trial) {
   v1::Provenance provenance;
@@ -24,6 +33,16 @@ v1::Provenance KnownProvenance(const std::string& job, const Trial& trial) {
   provenance.set_generation(trial.generation);
   provenance.set_index(trial.index);
   return provenance;
+}
+
+std::string WordsOfDamage(const Database& database, const std::string& trial) {
+  return absl::StrCat(database.path(), ": trial ", trial, " is damaged; restore the log from a backup");
+}
+
+absl::StatusOr<TrialId> IdOf(const std::string& name) {
+  absl::StatusOr<TrialId> id = ParseTrialName(name);
+  if (id.ok()) return id;
+  return absl::NotFoundError(absl::StrCat("no trial: ", std::string(id.status().message())));
 }
 
 // A damaged row is read as far as possible, so that other rows are not affected.
@@ -43,8 +62,7 @@ TrialRow ReadTrial(const Database& database, const Query& row) {
   trial.worker = row.Text(11);
   trial.leased_unix_micros = row.Int(12);
   trial.created_unix_micros = row.Int(13);
-  const std::string damage =
-      absl::StrCat(database.path(), ": trial ", trial.name, " is damaged; restore the log from a backup");
+  const std::string damage = WordsOfDamage(database, trial.name);
   if (!trial.provenance.ParseFromString(row.Text(7))) {
     trial.damage = damage;
     trial.provenance = KnownProvenance(row.Text(2), trial);
@@ -77,16 +95,49 @@ absl::StatusOr<int64_t> FindTask(Database* database, const std::string& job, uin
 }
 
 absl::StatusOr<TrialRow> FindTrial(Database* database, const std::string& name) {
-  const absl::StatusOr<TrialId> id = ParseTrialName(name);
-  if (!id.ok()) return absl::NotFoundError(absl::StrCat("no trial: ", std::string(id.status().message())));
+  MYCC_ASSIGN_OR_RETURN(const TrialId id, IdOf(name));
   MYCC_ASSIGN_OR_RETURN(
       Query query,
       database->Prepare(std::string(kSelectTrials) +
                             "WHERE a.job = ?1 AND a.task = ?2 AND i.generation = ?3 AND i.position = ?4",
-                        {id->job, int64_t{id->task}, int64_t{id->generation}, int64_t{id->index}}));
+                        {id.job, int64_t{id.task}, int64_t{id.generation}, int64_t{id.index}}));
   MYCC_ASSIGN_OR_RETURN(const bool found, query.Next());
   if (!found) return absl::NotFoundError(absl::StrCat("no trial ", name));
   return ReadTrial(*database, query);
+}
+
+absl::StatusOr<EndingTrial> FindEndingTrial(Database* database, const std::string& name) {
+  MYCC_ASSIGN_OR_RETURN(const TrialId id, IdOf(name));
+  MYCC_ASSIGN_OR_RETURN(
+      Query row, database->Prepare(kSelectEnding,
+                                   {id.job, int64_t{id.task}, int64_t{id.generation}, int64_t{id.index}}));
+  MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (!found) return absl::NotFoundError(absl::StrCat("no trial ", name));
+  EndingTrial trial;
+  trial.id = row.Int(0);
+  trial.key = row.Int(1);
+  trial.stored_trace = row.Text(3);
+  trial.state = static_cast<TrialState>(row.Int(5));
+  trial.attempt = static_cast<uint32_t>(row.Int(6));
+  if (!row.IsNull(8)) trial.record_id = row.Int(8);
+  trial.detail.set_workload_name(row.Text(2));
+  trial.detail.set_created_unix_micros(row.Int(7));
+  trial.detail.set_attempt(trial.attempt);
+  if (!trial.detail.mutable_provenance()->ParseFromString(row.Text(4)))
+    trial.damage = WordsOfDamage(*database, name);
+  return trial;
+}
+
+absl::StatusOr<uint32_t> LeaseTrial(Database* database, const std::string& name, const std::string& worker,
+                                    int64_t now_unix_micros) {
+  MYCC_ASSIGN_OR_RETURN(const TrialId id, IdOf(name));
+  MYCC_ASSIGN_OR_RETURN(Query row,
+                        database->Prepare(kLease, {id.job, int64_t{id.task}, int64_t{id.generation},
+                                                   int64_t{id.index}, worker, now_unix_micros}));
+  MYCC_ASSIGN_OR_RETURN(const bool leased, row.Next());
+  if (leased) return static_cast<uint32_t>(row.Int(0));
+  MYCC_RETURN_IF_ERROR(FindTrial(database, name).status());
+  return absl::FailedPreconditionError(absl::StrCat("trial ", name, " is not queued"));
 }
 
 absl::StatusOr<std::vector<Trial>> ReadTrials(Database* database, int64_t task_id, uint32_t from_generation) {

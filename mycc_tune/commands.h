@@ -12,6 +12,7 @@
 #include "command/model.h"
 #include "mycc_tune/default_log.h"
 #include "mycc_tune/embedded.h"
+#include "mycc_tune/event_writer.h"
 #include "proto/channel.h"
 #include "server/grpc_server.h"
 #include "worker/local_worker.h"
@@ -22,14 +23,17 @@ struct ServeOptions {
   std::string log = kDefaultLog;
   ListenOptions listen;
   std::string credentials;  // a folder (credential_folder.h); empty: files are named by themselves
+  std::string http;         // "HOST:PORT" of the web page; empty: none
   double lease_seconds = 20;
   double search_memory_gib = 4;  // of each job's search
+  LogFormat log_format = LogFormat::kText;
+  std::string quotas;  // a file; empty: no limits
 };
 // Until SIGINT or SIGTERM.
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out);
 
 // Until SIGINT or SIGTERM: measurements under way are finished and reported, the rest goes back.
-absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out);
+absl::Status WorkerCommand(LocalWorkerOptions options, LogFormat log_format, std::ostream& out);
 
 struct TuneOptions {
   std::vector<std::string> files;
@@ -43,6 +47,9 @@ struct TuneOptions {
   std::optional<uint64_t> seed;
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";
+  int priority = 0;
+  std::string deadline;  // "18:00", "2h"; empty: none
+  bool only_when_idle = false;
   bool fresh = false;
   bool detach = false;  // from the server, which goes on without this command
   bool json = false;
@@ -55,9 +62,22 @@ struct JobOptions {
   ServerAddress server;
   std::string job;
   uint32_t limit = 20;
+  std::string owner;  // of `jobs` and `quota`: of this owner alone
+  bool mine = false;  // of the user who asks
   bool json = false;
   bool quiet = false;  // of watch: the result alone, without the progress
 };
+struct SetOptions {
+  ServerAddress server;
+  std::string job;
+  std::optional<int> priority;
+  std::string deadline;  // "18:00", "2h", "none"; empty: as it is
+  bool json = false;
+};
+// Changes the terms of a job that has not ended.
+absl::Status SetCommand(const SetOptions& options, std::ostream& out);
+// The use and the limits of owners.
+absl::Status QuotaCommand(const JobOptions& options, std::ostream& out);
 absl::Status JobsCommand(const JobOptions& options, std::ostream& out);
 absl::Status WatchCommand(const JobOptions& options, std::ostream& out);
 absl::Status CancelCommand(const JobOptions& options, std::ostream& out);

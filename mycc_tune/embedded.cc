@@ -19,7 +19,9 @@ constexpr double kQuietSeconds = 10;
 
 absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& options) {
   MYCC_RETURN_IF_ERROR(ProbeThreads());
-  MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));  // before a log is made for nothing
+  // Before a log is made for nothing.
+  MYCC_RETURN_IF_ERROR(GrpcServer::Check(options.listen));
+  if (!options.http.empty()) MYCC_RETURN_IF_ERROR(WebServer::Check(options.http, options.listen));
   std::unique_ptr<Serving> serving(new Serving());
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
   ServerLoopOptions loop;
@@ -31,19 +33,31 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
   loop.around_search = [](const std::function<void()>& search) { WorkQuietly(search, kQuietSeconds); };
   serving->loop_ = std::make_unique<ServerLoop>(loop, serving->log_.get(), &SystemTime());
   MYCC_RETURN_IF_ERROR(serving->loop_->Start());
-  absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Start(options.listen, serving->loop_.get());
-  if (!grpc.ok()) {
-    serving->loop_.reset();
-    serving->log_->Abandon();
-    return grpc.status();
-  }
-  serving->grpc_ = *std::move(grpc);
-  return serving;
+  const absl::Status listening = serving->Listen(options);
+  if (listening.ok()) return serving;
+  serving->Stop();
+  serving->log_->Abandon();
+  return listening;
+}
+
+absl::Status Serving::Listen(const ServingOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(options.listen, loop_.get()));
+  if (options.http.empty()) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(
+      web_, WebServer::Start(options.http, options.listen, &grpc_->access(), options.log, loop_.get()));
+  return absl::OkStatus();
+}
+
+void Serving::Stop() {
+  if (web_ != nullptr) web_->Stop();
+  if (loop_ != nullptr) loop_->Stop();
+  web_.reset();
+  grpc_.reset();
+  loop_.reset();
 }
 
 Serving::~Serving() {
-  grpc_.reset();
-  loop_.reset();
+  Stop();
   // The next start recovers a log that is not closed cleanly.
   if (log_ != nullptr) (void)log_->Close();
 }

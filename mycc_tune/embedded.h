@@ -16,6 +16,7 @@
 #include "server/grpc_server.h"
 #include "server/search_process.h"
 #include "server/server_loop.h"
+#include "web/web_server.h"
 #include "worker/local_worker.h"
 
 namespace mycc {
@@ -23,6 +24,7 @@ namespace mycc {
 struct ServingOptions {
   std::string log;
   ListenOptions listen;
+  std::string http;  // "HOST:PORT" of the web page; empty: none
   CoordinatorOptions coordinator;
   SearchProcessOptions search;
 };
@@ -34,15 +36,21 @@ class Serving {
   ~Serving();
 
   const std::string& address() const { return grpc_->address(); }
+  // The address of the web page; empty: there is none.
+  std::string url() const { return web_ == nullptr ? "" : web_->url(); }
   // Why the log has no space; OK where it has.
   absl::Status WriteTrouble() const { return log_->WriteTrouble(); }
 
  private:
   Serving() = default;
+  absl::Status Listen(const ServingOptions& options);
+  // Answers nothing any more.
+  void Stop();
 
   std::unique_ptr<TuningLog> log_;
   std::unique_ptr<ServerLoop> loop_;
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<WebServer> web_;
 };
 
 class EmbeddedServer {

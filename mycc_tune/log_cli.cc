@@ -14,6 +14,8 @@
 #include "command/numbers.h"
 #include "command/sources.h"
 #include "mycc_tune/log_commands.h"
+#include "mycc_tune/log_diff.h"
+#include "mycc_tune/pack_commands.h"
 #include "proto/names.h"
 #include "worker/local_worker.h"
 
@@ -125,9 +127,22 @@ void AddReaders(CLI::App* log, Command* command) {
   list.app->add_option("--limit", list.args->filter.limit, "number of records, at most")->check(NotPositive);
   list.app->add_flag("--newest", list.args->filter.newest_first, "the newest first");
   list.app->add_flag("--current", list.args->filter.only_current, "leave out superseded records");
+  list.app->add_flag("--foreign", list.args->foreign,
+                     "the records of others, from signed packs, in place of the log's own");
   list.app->add_flag("--json", list.args->json, "print JSON lines");
   DoesFiltered<LogListArgs>(list, words, command,
                             [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
+
+  auto compared = std::make_shared<LogDiffArgs>();
+  CLI::App* diff =
+      log->add_subcommand("diff", "show what changed between two logs: the best records of each");
+  diff->add_option("A", compared->first, "a log")->type_name("FILE")->required();
+  diff->add_option("B", compared->second, "another one, such as a later backup")
+      ->type_name("FILE")
+      ->required();
+  diff->add_flag("--json", compared->json, "print JSON lines");
+  diff->callback(
+      [command, compared] { *command = [compared] { return LogDiffCommand(*compared, std::cout); }; });
 
   const auto show = AddSub<LogShowArgs>(log, "show", "print everything about one record");
   show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
@@ -142,6 +157,14 @@ void AddMovers(CLI::App* log, Command* command) {
   exported.app->add_option("--format", exported.args->format, "jsonl or t4")
       ->check(OneOf({"jsonl", "t4"}))
       ->capture_default_str();
+  auto* sign = exported.app
+                   ->add_option("--sign", exported.args->sign,
+                                "sign the records that may be served as a pack, with this private key")
+                   ->type_name("KEY")
+                   ->excludes(exported.app->get_option("--format"));
+  exported.app->add_option("--signer", exported.args->signer, "the name in the pack; USER@HOST if not given")
+      ->type_name("NAME")
+      ->needs(sign);
   exported.app
       ->add_option("-o,--output", exported.args->output, "the file; the standard output if not given or -")
       ->type_name("FILE");
@@ -152,7 +175,20 @@ void AddMovers(CLI::App* log, Command* command) {
   imported.app->add_option("FILE", imported.args->inputs, "files that `log export` wrote")
       ->type_name("FILE")
       ->required();
+  imported.app
+      ->add_option(
+          "--verify", imported.args->verify,
+          "a file of public keys (PEM): FILEs are signed packs, and their records count when they were "
+          "measured here")
+      ->type_name("KEYS");
   Does(imported, command, LogImportCommand);
+
+  auto made = std::make_shared<LogKeygenArgs>();
+  CLI::App* keygen = log->add_subcommand("keygen", "make a pair of keys for signed packs");
+  keygen->add_option("-o,--output", made->output, "the private key, a new file; the public one is NAME.pub")
+      ->type_name("NAME")
+      ->required();
+  keygen->callback([command, made] { *command = [made] { return LogKeygenCommand(*made, std::cout); }; });
 
   const auto merged = AddSub<LogMergeArgs>(log, "merge", "add the records of other logs");
   merged.app->add_option("LOG", merged.args->inputs, "other logs")->type_name("FILE")->required();

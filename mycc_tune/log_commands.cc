@@ -17,8 +17,10 @@
 #include "db/log_stats.h"
 #include "db/t4.h"
 #include "db/tuning_log.h"
+#include "mycc_tune/foreign_report.h"
 #include "mycc_tune/left_out.h"
 #include "mycc_tune/log_report.h"
+#include "mycc_tune/pack_commands.h"
 
 namespace mycc {
 namespace {
@@ -41,6 +43,7 @@ void WriteCounts(const std::string& from, const std::string& to, const TransferC
     out << absl::StrFormat("; %d of those added have the name of another result, and are kept beside it",
                            counts.namesakes);
   }
+  if (counts.foreign > 0) out << absl::StrFormat("; %d foreign records", counts.foreign);
   out << "\n";
 }
 
@@ -85,6 +88,7 @@ absl::Status LogListCommand(const LogListArgs& args, std::ostream& out) {
   LeftOut left_out;
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
   left_out.Watch(log.get());
+  if (args.foreign) return ListForeignRecords(args, *log, out);
   if (args.json) {
     return left_out.After(log->ForEach(args.filter, [&](const StoredRecord& stored) {
       WriteRecordJson(stored, out);
@@ -108,6 +112,7 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
     return absl::InvalidArgumentError(
         absl::StrCat("unknown export format \"", args.format, "\"; expected jsonl or t4"));
   }
+  if (!args.sign.empty()) return ExportSigned(args, out);
   LeftOut left_out;
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
   left_out.Watch(log.get());
@@ -124,7 +129,9 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
 
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kCreate));
-  return CloseAfter(ImportFiles(args, log.get(), out), log.get());
+  return CloseAfter(
+      args.verify.empty() ? ImportFiles(args, log.get(), out) : ImportSigned(args, log.get(), out),
+      log.get());
 }
 
 absl::Status LogMergeCommand(const LogMergeArgs& args, std::ostream& out) {
@@ -169,6 +176,9 @@ absl::Status LogGcCommand(const LogGcArgs& args, std::ostream& out) {
   out << absl::StrFormat("%s: %d records, %d ended jobs, %d models and %d keys %s\n", args.log,
                          counts.records, counts.jobs, counts.models, counts.keys,
                          args.policy.dry_run ? "would be forgotten" : "forgotten");
+  if (counts.foreign > 0) {
+    out << absl::StrFormat("%d foreign records too, whose schedules were measured here\n", counts.foreign);
+  }
   if (counts.records_in_use > 0) {
     out << absl::StrFormat("%d more records stay, which jobs need that are running or were cancelled\n",
                            counts.records_in_use);

@@ -26,7 +26,8 @@ absl::Status LogStatsCommand(const LogStatsArgs& args, std::ostream& out);
 struct LogListArgs {
   std::string log = kDefaultLog;
   RecordFilter filter;
-  bool json = false;  // JSON lines
+  bool foreign = false;  // the records of others, in place of the log's own
+  bool json = false;     // JSON lines
 };
 absl::Status LogListCommand(const LogListArgs& args, std::ostream& out);
 
@@ -43,12 +44,15 @@ struct LogExportArgs {
   std::string format = "jsonl";  // or "t4"
   // A file (base/output_file.h); the standard output or empty: `out` gets the data and nothing else.
   std::string output;
+  std::string sign;    // a private key's file: the export is a signed pack (db/record_pack.h)
+  std::string signer;  // its owner's name in the pack; empty: the user of this process
 };
 absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out);
 
 struct LogImportArgs {
   std::string log = kDefaultLog;    // made if there is none, and kept if something was added
   std::vector<std::string> inputs;  // JSON lines
+  std::string verify;               // a file of public keys: the inputs are packs that one of them has signed
 };
 absl::Status LogImportCommand(const LogImportArgs& args, std::ostream& out);
 

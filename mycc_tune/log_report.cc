@@ -172,6 +172,9 @@ void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream
                          static_cast<double>(stats.file_bytes) / 1e6, stats.version);
   out << absl::StrFormat("%d pinned, %d banned; %d jobs with %d open trials, %d models\n", stats.pins,
                          stats.bans, stats.jobs, stats.open_trials, stats.models);
+  if (stats.foreign > 0)
+    out << absl::StrFormat("%d foreign records, %d of them wait to be measured here\n", stats.foreign,
+                           stats.foreign_waiting);
   if (stats.records == 0) return;
   out << "recorded " << FormatUnixMicros(stats.oldest_unix_micros) << " to "
       << FormatUnixMicros(stats.newest_unix_micros) << "\n\n";
@@ -226,6 +229,8 @@ void WriteStatsJson(const std::string& path, const LogStats& stats, std::ostream
                       {"jobs", stats.jobs},
                       {"open_trials", stats.open_trials},
                       {"models", stats.models},
+                      {"foreign_records", stats.foreign},
+                      {"foreign_waiting", stats.foreign_waiting},
                       {"oldest_unix_micros", stats.oldest_unix_micros},
                       {"newest_unix_micros", stats.newest_unix_micros},
                       {"statuses", statuses},

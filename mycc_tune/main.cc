@@ -1,8 +1,9 @@
-// mycc-tune: the autotuner's server, workers and clients. Parses the command line; commands.h does the work.
+// Parses the command line of mycc-tune; commands.h does the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -13,10 +14,13 @@
 #include "command/numbers.h"
 #include "mycc_tune/auth_cli.h"
 #include "mycc_tune/commands.h"
+#include "mycc_tune/doctor_cli.h"
 #include "mycc_tune/interrupt.h"
+#include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
-#include "server/search_child.h"
-#include "worker/child_main.h"
+#include "mycc_tune/program.h"
+#include "process/confine.h"
+#include "server/job_terms.h"
 
 namespace mycc {
 namespace {
@@ -54,6 +58,14 @@ std::optional<ServerAddress> Named(const ServerAddress& server) {
   return server.address.empty() ? std::nullopt : std::make_optional(server);
 }
 
+// CLI11's option for a word, which FormatOf reads.
+void AddLogFormat(CLI::App* app, std::string* word) {
+  app->add_option("--log-format", *word, "what is printed: text for people, or json, one event a line")
+      ->check(OneOf({"text", "json"}))
+      ->capture_default_str();
+}
+LogFormat FormatOf(const std::string& word) { return word == "json" ? LogFormat::kJson : LogFormat::kText; }
+
 void AddServe(CLI::App* app, Command* command) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* sub = app->add_subcommand("serve", "run the server: jobs, workers and the tuning log");
@@ -85,6 +97,9 @@ void AddServe(CLI::App* app, Command* command) {
   sub->add_flag(
       "--insecure-allow-remote", options->listen.insecure_allow_remote,
       "accept other hosts without TLS and token: everybody who reaches the server runs code on the workers");
+  sub->add_option("--http", options->http, "HOST:PORT of the web page, metrics and health; none if not given")
+      ->type_name("ADDRESS")
+      ->check(AddressTrouble);
   sub->add_option("--lease-seconds", options->lease_seconds,
                   "seconds of silence after which a worker's trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
@@ -93,12 +108,35 @@ void AddServe(CLI::App* app, Command* command) {
                   "memory limit of a job's search, in GiB; a job whose search needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
       ->capture_default_str();
-  sub->callback([=] { *command = [=] { return ServeCommand(*options, std::cout); }; });
+  sub->add_option("--quotas", options->quotas, "the limits of owners, as JSON; read again when it changes")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
+  sub->callback([=] {
+    options->log_format = FormatOf(*format);
+    *command = [=] { return ServeCommand(*options, std::cout); };
+  });
+}
+
+// The words of --role.
+const std::map<std::string, v1::WorkerRole> kRoles = {
+    {"both", v1::WORKER_ROLE_BOTH}, {"build", v1::WORKER_ROLE_BUILD}, {"measure", v1::WORKER_ROLE_MEASURE}};
+
+void AddConfinement(CLI::App* app, ConfinementMode* mode) {
+  auto* required = app->add_flag_callback(
+      "--require-confinement", [mode] { *mode = ConfinementMode::kRequired; },
+      "do not start where the kernel does not let candidates be confined fully");
+  app->add_flag_callback(
+         "--no-confinement", [mode] { *mode = ConfinementMode::kOff; },
+         "run candidates with this user's network, files and processes")
+      ->excludes(required);
 }
 
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
-  CLI::App* sub = app->add_subcommand("worker", "measure candidates for a server");
+  CLI::App* sub = app->add_subcommand("worker", "build and measure candidates for a server");
+  auto role = std::make_shared<std::string>("both");
   options->server.address.clear();  // a worker is told for whom it works
   AddServerAddress(sub, &options->server);
   sub->get_option("--server")->required();
@@ -108,7 +146,29 @@ void AddWorker(CLI::App* app, Command* command) {
   sub->add_option("--builders", options->builders,
                   "number of processes that build at once; one for each CPU if not given")
       ->check(CLI::Range(1, 1024));
-  sub->callback([=] { *command = [=] { return WorkerCommand(*options, std::cout); }; });
+  sub->add_option(
+         "--role", *role,
+         "build: build GPU candidates for other hosts, without a device; measure: leave that to them "
+         "where there are some")
+      ->check(OneOf({"both", "build", "measure"}))
+      ->capture_default_str();
+  sub->add_option("--target", options->build_targets,
+                  "a GPU to build for with --role build: h200; repeatable; all known ones if not given")
+      ->type_name("TARGET")
+      ->excludes(sub->get_option("--device"));
+  AddConfinement(sub, &options->confinement);
+  auto format = std::make_shared<std::string>("text");
+  AddLogFormat(sub, format.get());
+  sub->callback([=] {
+    options->role = kRoles.at(*role);
+    *command = [=] { return WorkerCommand(*options, FormatOf(*format), std::cout); };
+  });
+}
+
+template <typename Number>
+void AddPriority(CLI::App* app, Number* priority) {
+  app->add_option("--priority", *priority, "jobs of a higher priority have their trials first: -10 to 10")
+      ->check(CLI::Range(-kMostPriority, kMostPriority));
 }
 
 void AddTune(CLI::App* app, Command* command) {
@@ -129,7 +189,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option(
          "--trials", options->trials,
-         "number of candidates to measure: for each workload and target, 128 if there is no --budget; "
+         "number of candidates to measure: for each workload and target, 128 if there is no --budget "
+         "and no --deadline; "
          "for a job with a model, in all")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget,
@@ -138,6 +199,12 @@ void AddTune(CLI::App* app, Command* command) {
   sub->add_option("--min-gain", options->min_gain,
                   "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
       ->type_name("SHARE");
+  sub->add_option("--deadline", options->deadline,
+                  "end the job then, with its best so far: 18:00, 2026-12-01T18:00, or in 2h")
+      ->type_name("TIME");
+  AddPriority(sub, &options->priority);
+  sub->add_flag("--only-when-idle", options->only_when_idle,
+                "measure only on devices that have nothing else to do");
   sub->add_option("--seed", options->seed, "seed of the search")->check(NotWhole);
   sub->add_option("--cache", options->cache,
                   "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
@@ -167,6 +234,10 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
     sub->add_option("--limit", options->limit, "number of jobs to list, the newest first; 0 for all")
         ->check(NotWhole)
         ->capture_default_str();
+  if (name == "jobs" || name == "quota") {
+    auto* owner = sub->add_option("--owner", options->owner, "of this owner alone");
+    sub->add_flag("--mine", options->mine, "of you alone")->excludes(owner);
+  }
   AddServerAddress(sub, &options->server);
   auto* json = sub->add_flag("--json", options->json, "print JSON lines");
   if (name == "watch") {
@@ -174,6 +245,19 @@ void AddJobCommand(CLI::App* app, Command* command, const std::string& name, con
         ->excludes(json);
   }
   sub->callback([=] { *command = [=] { return work(*options, std::cout); }; });
+}
+
+void AddSet(CLI::App* app, Command* command) {
+  auto options = std::make_shared<SetOptions>();
+  CLI::App* sub = app->add_subcommand("set", "change the priority or the deadline of a job");
+  sub->add_option("JOB", options->job, "the job's id")->required();
+  AddPriority(sub, &options->priority);
+  sub->add_option("--deadline", options->deadline,
+                  "end the job then: 18:00, 2026-12-01T18:00, or in 2h; none: without a deadline")
+      ->type_name("TIME");
+  AddServerAddress(sub, &options->server);
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->callback([=] { *command = [=] { return SetCommand(*options, std::cout); }; });
 }
 
 void AddBest(CLI::App* app, Command* command) {
@@ -224,7 +308,9 @@ void AddMeasure(CLI::App* app, Command* command) {
   sub->callback([=] { *command = [=] { return MeasureCommand(*options, std::cout); }; });
 }
 
-int Main(int argc, char** argv) {
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
   CLI::App app("mycc-tune: finds the best schedules of tensor computations, and keeps them", "mycc-tune");
   app.require_subcommand(1);
   Command command;
@@ -234,23 +320,20 @@ int Main(int argc, char** argv) {
   AddJobCommand(&app, &command, "jobs", "list a server's jobs", false, JobsCommand);
   AddJobCommand(&app, &command, "watch", "follow a job to its end", true, WatchCommand);
   AddJobCommand(&app, &command, "cancel", "end a job; its results are kept", true, CancelCommand);
+  AddSet(&app, &command);
+  AddJobCommand(&app, &command, "quota", "show what owners have used, and their limits", false, QuotaCommand);
   AddJobCommand(&app, &command, "devices", "list a server's workers and their devices", false,
                 DevicesCommand);
   AddBest(&app, &command);
   AddMeasure(&app, &command);
+  AddKnowledgeCommands(&app, &command, AddServerAddress);
   AddLogCommands(&app, &command);
   AddAuthCommands(&app, &command);
+  AddDoctor(&app, &command, AddOptionalServer);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();
   });
 }
 
-}  // namespace
 }  // namespace mycc
-
-int main(int argc, char** argv) {
-  if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
-  if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
-  return mycc::Main(argc, argv);
-}

@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "base/mutex.h"
 #include "base/status.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/interrupt.h"
@@ -32,33 +31,35 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   serving.log = options.log;
   serving.listen = options.listen;
   FillFrom(options.credentials, &serving.listen);
+  serving.http = options.http;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
-  Mutex mutex;  // of `out`
-  const auto say = [&mutex, &out](const std::string& line) {
-    const MutexLock lock(&mutex);
-    out << line << std::endl;
-  };
+  EventWriter writer(options.log_format, &out);
+  const EventLog say = [&writer](const Event& event) { writer.Write(event); };
   serving.coordinator.dispatch.log = say;
+  serving.coordinator.jobs.owners = {.quotas_file = options.quotas, .log = say};
   serving.listen.log = say;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Serving> server, Serving::Start(serving));
-  say(absl::StrCat("serving ", options.log, " on ", server->address()));
+  say(Event("server.started", absl::StrCat("serving ", options.log, " on ", server->address())));
+  if (!server->url().empty()) say(Event("server.started", absl::StrCat("web page at ", server->url())));
   std::promise<void> interrupted;
   const InterruptWatch watch([&interrupted](int nth) {
     if (nth == 1) interrupted.set_value();
   });
   interrupted.get_future().wait();
-  say("stopping; unfinished jobs continue with the next start");
+  say(Event("server.stopping", "stopping; unfinished jobs continue with the next start"));
   return absl::OkStatus();
 }
 
-absl::Status WorkerCommand(LocalWorkerOptions options, std::ostream& out) {
-  options.log = [&out](const std::string& line) { out << line << std::endl; };
+absl::Status WorkerCommand(LocalWorkerOptions options, LogFormat log_format, std::ostream& out) {
+  EventWriter writer(log_format, &out);
+  options.log = [&writer](const Event& event) { writer.Write(event); };
   MYCC_RETURN_IF_ERROR(ProbeThreads());
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Create(options));
-  const InterruptWatch watch([&worker, &out](int nth) {
+  const InterruptWatch watch([&worker, &writer](int nth) {
     if (nth > 1) std::_Exit(1);
-    out << "finishing the candidate that is being measured; another interrupt stops at once" << std::endl;
+    writer.Write(Event("worker.stopping",
+                       "finishing the candidate that is being measured; another interrupt stops at once"));
     worker->Stop();
   });
   return worker->Run();

@@ -25,10 +25,12 @@
 #include "command/sources.h"
 #include "command/times.h"
 #include "mycc_tune/commands.h"
+#include "mycc_tune/deadline.h"
 #include "mycc_tune/embedded.h"
 #include "mycc_tune/job_follower.h"
 #include "mycc_tune/progress_view.h"
 #include "mycc_tune/tuning_client.h"
+#include "mycc_tune/user_name.h"
 #include "proto/names.h"
 
 namespace mycc {
@@ -116,7 +118,7 @@ bool HasModel(const TuneOptions& options) {
 
 // How long a model is tuned where the command does not say: until little more is to be expected.
 bool HasModelDefaults(const TuneOptions& options) {
-  return HasModel(options) && options.trials == 0 && options.budget.empty();
+  return HasModel(options) && options.trials == 0 && options.budget.empty() && options.deadline.empty();
 }
 
 // The trials of a model's many kernels are the job's, which knows where they gain most; other workloads have
@@ -136,7 +138,8 @@ absl::Status AddLimits(const TuneOptions& options, v1::JobSpec* spec) {
   if (HasModel(options)) {
     spec->set_total_trials(options.trials);
   } else {
-    spec->set_trials(options.trials == 0 && budget.empty() ? kDefaultTrials : options.trials);
+    const bool is_limited = options.trials > 0 || !budget.empty() || !options.deadline.empty();
+    spec->set_trials(is_limited ? options.trials : kDefaultTrials);
   }
   spec->set_is_model(HasModel(options) && options.files.size() == 1 && options.targets.size() == 1);
   return absl::OkStatus();
@@ -151,6 +154,7 @@ absl::StatusOr<v1::JobSpec> SpecOf(const TuneOptions& options) {
   MYCC_RETURN_IF_ERROR(AddLimits(options, &spec));
   spec.set_seed(options.seed.value_or(0));
   spec.set_fresh(options.fresh);
+  spec.set_only_when_idle(options.only_when_idle);
   return spec;
 }
 
@@ -241,6 +245,13 @@ absl::StatusOr<v1::JobProgress> Tuning::Submit() {
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec_;
   request.set_submission(SubmissionOf(spec_));
+  request.set_owner(UserAtHost());
+  request.set_priority(options_.priority);
+  if (!options_.deadline.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const int64_t deadline,
+                          ParseDeadline(options_.deadline, absl::Now(), absl::LocalTimeZone()));
+    request.set_deadline_unix_micros(deadline);
+  }
   if (!options_.detach) request.set_client(client_id_);
   return client_->Submit(request);
 }
@@ -344,6 +355,9 @@ absl::StatusOr<double> ParseMinGain(const std::string& text) {
 }
 
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
+  // Before anything is begun.
+  if (!options.deadline.empty())
+    MYCC_RETURN_IF_ERROR(ParseDeadline(options.deadline, absl::Now(), absl::LocalTimeZone()).status());
   const InterruptCount interrupts;  // to the end, so that a second one is heard while this one stops
   MYCC_ASSIGN_OR_RETURN(const v1::JobSpec spec, SpecOf(options));
   return Tuning(options, spec, interrupts, out).Run();

@@ -91,6 +91,18 @@ absl::StatusOr<v1::JobProgress> TuningClient::Cancel(const std::string& job, con
   return std::move(*response.mutable_progress());
 }
 
+absl::StatusOr<v1::JobProgress> TuningClient::Update(const v1::UpdateJobRequest& request) {
+  MYCC_ASSIGN_OR_RETURN(v1::UpdateJobResponse response,
+                        impl_->Call(&v1::TuningService::Stub::UpdateJob, request));
+  return std::move(*response.mutable_progress());
+}
+
+absl::StatusOr<std::vector<v1::OwnerStatus>> TuningClient::ListOwners() {
+  MYCC_ASSIGN_OR_RETURN(const v1::ListOwnersResponse response,
+                        impl_->Call(&v1::TuningService::Stub::ListOwners, v1::ListOwnersRequest()));
+  return std::vector<v1::OwnerStatus>(response.owners().begin(), response.owners().end());
+}
+
 absl::StatusOr<std::vector<v1::DeviceStatus>> TuningClient::ListDevices() {
   MYCC_ASSIGN_OR_RETURN(const v1::ListDevicesResponse response,
                         impl_->Call(&v1::TuningService::Stub::ListDevices, v1::ListDevicesRequest()));

@@ -25,6 +25,8 @@ class TuningClient {
   // A job that had ended before says how it ended. `by` names the user who cancels.
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
   absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
+  absl::StatusOr<v1::JobProgress> Update(const v1::UpdateJobRequest& request);
+  absl::StatusOr<std::vector<v1::OwnerStatus>> ListOwners();
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();
   absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request);
 

@@ -14,8 +14,9 @@ constexpr double kGraceSeconds = 10;
 
 }  // namespace
 
-ForkServer::ForkServer(std::string command, std::vector<std::string> environment)
-    : child_({std::move(command), {}, std::move(environment)}) {}
+ForkServer::ForkServer(std::string command, std::vector<std::string> environment,
+                       const Confinement& confinement)
+    : child_({std::move(command), confinement.ToArguments(), std::move(environment)}) {}
 
 absl::StatusOr<v1::ForkReply> ForkServer::Call(const v1::ForkRequest& request) {
   if (child_.pid() == 0) {

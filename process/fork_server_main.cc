@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "process/confine.h"
 #include "process/framing.h"
 #include "process/limits.h"
 
@@ -53,6 +54,7 @@ struct Pipe {
   answer.CloseRead();
   output.CloseRead();
   ConfineSelf(fork_server, request);
+  ConfineRequest(request.only_reads());
   const std::string bytes = handler(request.payload());
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t got = write(answer.write_end, bytes.data() + sent, bytes.size() - sent);
@@ -93,7 +95,7 @@ void Watch(pid_t child, int pidfd, Deadline deadline, Pipe& answer, Pipe& output
     if (ready[0].revents != 0) break;
     if (events == 0) {
       reply->set_timed_out(true);
-      kill(-child, SIGKILL);
+      KillRequest(child);
       deadline = kNoDeadline;
     }
   }
@@ -131,9 +133,11 @@ v1::ForkReply Answer(const std::function<std::string(const std::string&)>& handl
   const int pidfd = pidfd_open(child, 0);
   Watch(child, pidfd, deadline, answer, output, &reply);
   if (pidfd >= 0) close(pidfd);
-  kill(-child, SIGKILL);  // what it left behind; before waitpid, while the number is still taken
+  const bool has_orphans = KillRequest(child);  // before waitpid, while the number is still taken
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  while (has_orphans && (waitpid(-1, nullptr, 0) > 0 || errno == EINTR)) {
   }
   if (WIFSIGNALED(status)) reply.set_signal(WTERMSIG(status));
   if (WIFEXITED(status)) reply.set_exit_code(WEXITSTATUS(status));

@@ -380,6 +380,7 @@ const std::vector<CallRole>& CallRoles() {
       {"ReportBuilds", Role::kWork}, {"FetchArtifact", Role::kWork}, {"SubmitJob", Role::kSubmit},
       {"LeaveJob", Role::kSubmit},   {"CancelJob", Role::kSubmit},   {"ListJobs", Role::kRead},
       {"WatchJob", Role::kRead},     {"ListDevices", Role::kRead},   {"Best", Role::kRead},
+      {"UpdateJob", Role::kSubmit},  {"ListOwners", Role::kRead},
   };
   return roles;
 }

@@ -13,6 +13,7 @@
 #include "server/executors.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
+#include "server/overview.h"
 #include "server/time_source.h"
 
 namespace mycc {
@@ -40,8 +41,12 @@ class Coordinator {
 
   // The calls of JobAdmission and JobListing; a job that stands still also says why.
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
+  void Update(const v1::UpdateJobRequest& request, const JobReply& reply);
   void Show(const std::string& job, const JobReply& reply) const;
   void Best(const v1::BestRequest& request, const Reply<v1::BestResponse>& reply) const;
+
+  mycc::Overview Overview() const;
+  const DeviceHistory& device_history() const { return dispatcher_.history(); }
 
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
@@ -52,7 +57,12 @@ class Coordinator {
   JobReply Explaining(const JobReply& reply) const;
   v1::JobProgress Explained(v1::JobProgress progress) const;
 
+  // Tells of a job.
+  void Tell(const char* event, const std::string& job) const;
+
   const ReadExecutor read_;
+  const EventLog log_;
+  const TimeSource* const time_;
   std::string trouble_;  // why the log cannot be written now; empty: it can be written
   LeaseQueue queue_;
   JobBoard board_;

@@ -42,7 +42,7 @@ std::string DeviceKey(const std::string& worker, const std::string& device, cons
 }  // namespace
 
 Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
-                       const TimeSource* time, const WriteExecutor& write)
+                       const TimeSource* time, const WriteExecutor& write, const ReadExecutor& read)
     : options_(std::move(options)),
       log_(log),
       store_(log),
@@ -54,12 +54,20 @@ Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* qu
       tickets_(""),
       workers_(options_.lease_seconds, options_.log),
       losses_(options_.losses, &store_, queue, board, time, write),
-      leasing_(options_.leasing, &store_, queue, board, &workers_, &losses_, &tickets_, time, write),
-      reports_(&store_, queue, board, &workers_, &losses_, &tickets_, time, write, options_.log) {}
+      builds_({.lease_seconds = options_.lease_seconds,
+               .folder = log->path() + ".artifacts",
+               .most_bytes = options_.most_artifact_bytes,
+               .count_refusal = [this](WorkerTable::Session* session,
+                                       const std::string& what) { reports_.CountRefusal(session, what); }},
+              {&store_, queue, board, &workers_, &tickets_, time, write, read}),
+      leasing_(options_.leasing, &store_, queue, board, &workers_, &losses_, &builds_, &tickets_, time,
+               write),
+      reports_(&store_, queue, board, &workers_, &losses_, &builds_, &tickets_, time, write, options_.log) {}
 
 absl::Status Dispatcher::Start() {
   MYCC_ASSIGN_OR_RETURN(std::string key, ReadServerKey(*log_));
   tickets_ = LeaseTickets(std::move(key));
+  MYCC_RETURN_IF_ERROR(builds_.Start());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Baseline> known, baselines_.List());
   for (const Baseline& baseline : known) {
     if (baseline.kernel == kBaselineKernel)
@@ -76,6 +84,10 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Renew(const std::string& sessi
     return found;
   }
   found->revoked.clear();
+  if (found->builder) {
+    RenewBuilds(found, held);
+    return found;
+  }
   for (const v1::LeaseId& lease : held) {
     if (IsClaim(lease)) continue;
     const Grant* const grant = queue_->Find(lease.trial(), lease.attempt());
@@ -85,6 +97,15 @@ absl::StatusOr<WorkerTable::Session*> Dispatcher::Renew(const std::string& sessi
     if (!is_wanted || !is_its_own) found->revoked.push_back(lease);
   }
   return found;
+}
+
+void Dispatcher::RenewBuilds(WorkerTable::Session* session, const Leases& held) {
+  for (const v1::LeaseId& lease : held) {
+    const Grant* const order = builds_.queue().Find(lease);
+    const bool is_wanted = order != nullptr && board_->Leasable(order->work.job) != nullptr;
+    const bool is_its_own = builds_.queue().Renew(lease, session->id, time_->Seconds());
+    if (!is_wanted || !is_its_own) session->revoked.push_back(lease);
+  }
 }
 
 void Dispatcher::Register(const v1::RegisterRequest& request, const Reply<v1::RegisterResponse>& reply) {
@@ -102,8 +123,20 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
   response.set_session(session->id);
   response.set_lease_seconds(options_.lease_seconds);
   response.set_heartbeat_seconds(options_.lease_seconds / kHeartbeatsALease);
-  Claim(session, request.held(), replaced, response.mutable_lost());
+  if (session->builder) {
+    for (const v1::LeaseId& lease : request.held()) {
+      const bool is_kept =
+          tickets_.IsGenuine(lease) && builds_.queue().Rebind(lease, session->id, time_->Seconds());
+      if (!is_kept) *response.add_lost() = lease;
+    }
+  } else {
+    Claim(session, request.held(), replaced, response.mutable_lost());
+  }
+  if (replaced) builds_.queue().ReturnAllOf(replaced->id);
   LoseAllOf(*session, replaced);
+  Event registered("worker.registered", "");
+  registered.worker = session->worker;
+  Tell(registered);
   return response;
 }
 
@@ -156,8 +189,27 @@ void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1:
   if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
-    leasing_.Lease(request, std::move(alive), std::move(reply));
+    leasing_.Lease(request, std::move(alive),
+                   options_.log ? Telling(request, std::move(reply)) : std::move(reply));
   }
+}
+
+Reply<v1::LeaseResponse> Dispatcher::Telling(const v1::LeaseRequest& request,
+                                             Reply<v1::LeaseResponse> reply) const {
+  Event leased("trial.leased", "");
+  leased.worker = WorkerOf(request.session());
+  leased.device = request.device();
+  return [this, leased, reply = std::move(reply)](absl::StatusOr<v1::LeaseResponse> response) mutable {
+    if (response.ok()) {
+      for (const v1::Assignment& assignment : response->assignments()) {
+        leased.trial = assignment.lease().trial();
+        leased.job = JobOfTrial(leased.trial);
+        leased.attempt = assignment.lease().attempt();
+        Tell(leased);
+      }
+    }
+    reply(std::move(response));
+  };
 }
 
 void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
@@ -179,9 +231,30 @@ void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::
     const auto device = (*session)->devices.find(trouble.device());
     if (device != (*session)->devices.end()) device->second.trouble = ToUtf8(trouble.text());
   }
+  TakeReadings(request, *session);
   v1::HeartbeatResponse response;
   *response.mutable_instructions() = workers_.TakeInstructions(*session);
   reply(std::move(response));
+}
+
+void Dispatcher::TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session) {
+  for (const v1::DeviceReading& reading : request.readings()) {
+    const auto device = session->devices.find(reading.device());
+    if (device == session->devices.end()) continue;
+    device->second.reading = reading;
+    device->second.reading.set_throttle(ToUtf8(reading.throttle()));
+  }
+  for (const auto& [name, device] : session->devices) {
+    history_.Add({session->worker, name}, {.unix_micros = time_->UnixMicros(),
+                                           .baseline_ratio = device.health.baseline().ratio(),
+                                           .temperature_celsius = device.reading.temperature_celsius(),
+                                           .clock_mhz = static_cast<double>(device.reading.clock_mhz())});
+  }
+}
+
+std::string Dispatcher::WorkerOf(const std::string& holder) const {
+  const WorkerTable::Session* const session = workers_.Find(holder);
+  return session == nullptr ? holder : session->worker;
 }
 
 void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveResponse>& reply) {
@@ -191,12 +264,54 @@ void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveRes
     return;
   }
   for (const Grant& grant : LastFirst(queue_->HeldBy((*session)->id))) losses_.Return(grant);
+  builds_.queue().ReturnAllOf((*session)->id);
   SaveBaselines(**session);
+  Event left("worker.left", "");
+  left.worker = (*session)->worker;
+  Tell(left);
   workers_.Remove((*session)->id);
   reply(v1::LeaveResponse());
 }
 
+void Dispatcher::LeaseBuilds(const v1::LeaseBuildsRequest& request, IsAlive alive,
+                             Reply<v1::LeaseBuildsResponse> reply) {
+  if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
+    reply(heard);
+  } else {
+    builds_.Lease(request, std::move(alive), std::move(reply));
+  }
+}
+
+void Dispatcher::ReportBuilds(const v1::ReportBuildsRequest& request, Reply<v1::ReportBuildsResponse> reply) {
+  if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
+    reply(heard);
+  } else {
+    builds_.Report(request, std::move(reply));
+  }
+}
+
+// Its leases are not renewed: it names none.
+void Dispatcher::FetchArtifact(const v1::FetchArtifactRequest& request,
+                               Reply<v1::FetchArtifactResponse> reply) {
+  if (workers_.Find(request.session()) == nullptr) {
+    reply(UnknownSession(request.session()));
+  } else {
+    builds_.Fetch(request, std::move(reply));
+  }
+}
+
+void Dispatcher::Serve() {
+  leasing_.Serve();
+  builds_.Serve();
+}
+
+void Dispatcher::RefuseWaiting(const absl::Status& status) {
+  leasing_.RefuseWaiting(status);
+  builds_.RefuseWaiting(status);
+}
+
 void Dispatcher::Revoke(const std::string& job) {
+  builds_.queue().Revoke(job);
   for (const Grant& grant : queue_->HeldOf(job)) {
     WorkerTable::Session* const holder = workers_.Find(grant.holder);
     if (holder != nullptr) holder->revoked.push_back(LeaseOf(grant));
@@ -223,21 +338,39 @@ void Dispatcher::OnAdopted(const std::string& job) {
 void Dispatcher::Tick() {
   const double now = time_->Seconds();
   losses_.Retry();
+  builds_.Tick();
   for (const Grant& grant : LastFirst(queue_->Overdue(now))) EndOverdue(grant);
   for (const WorkerTable::Session& gone : workers_.RemoveSilent(now, kSilentLeases * options_.lease_seconds))
-    SaveBaselines(gone);
+    OnGone(gone);
+}
+
+void Dispatcher::OnGone(const WorkerTable::Session& session) {
+  SaveBaselines(session);
+  Event silent("worker.silent", "");
+  silent.is_warning = true;
+  silent.worker = session.worker;
+  Tell(silent);
 }
 
 std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const {
   const auto device = holder.devices.find(grant.device);
   if (device == holder.devices.end() || device->second.trouble.empty()) return "";
   const absl::StatusOr<Target> code = ParseTarget(grant.work.target);
-  const bool has_elsewhere = code.ok() && workers_.HasElsewhere(*code, {holder.worker}, time_->Seconds());
+  const bool has_elsewhere =
+      code.ok() && workers_.HasElsewhere(*code, grant.work.protocol, {holder.worker}, time_->Seconds());
   return has_elsewhere ? device->second.trouble : "";
 }
 
 void Dispatcher::EndOverdue(const Grant& grant) {
   WorkerTable::Session* const holder = workers_.Find(grant.holder);
+  Event overdue("lease.expired", "");
+  overdue.is_warning = true;
+  overdue.job = grant.work.job;
+  overdue.trial = grant.work.name;
+  overdue.attempt = grant.work.attempt;
+  overdue.worker = WorkerOf(grant.holder);
+  overdue.device = grant.device;
+  Tell(overdue);
   if (holder == nullptr) {
     // The worker did not come back after a restart of the server, which says nothing about the candidate.
     losses_.Return(grant);
@@ -262,8 +395,9 @@ void Dispatcher::EndOverdue(const Grant& grant) {
 }
 
 std::vector<v1::DeviceStatus> Dispatcher::Devices() const {
-  return workers_.Status(time_->Seconds(),
-                         [this](const std::string& session) { return queue_->leased_by(session); });
+  return workers_.Status(time_->Seconds(), [this](const std::string& session) {
+    return queue_->leased_by(session) + builds_.queue().leased_by(session);
+  });
 }
 
 double Dispatcher::UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "google/protobuf/stubs/logging.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -20,6 +21,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/server_posix.h"
 #include "proto/grpc_log.h"
+#include "proto/server_facts.h"
 #include "proto/tuning.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
 #include "server/call_gate.h"
@@ -37,6 +39,7 @@ constexpr int kMostCallsOfOne = 100;
 constexpr int kHandshakeMilliseconds = 10000;
 // The calls that wait when their connection is to be made anew: the longest wait, and its answer.
 constexpr int kLastCallsMilliseconds = 90000;
+constexpr int kServerQuietMilliseconds = 60000;  // of a line without calls
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 double Now() {
@@ -44,6 +47,12 @@ double Now() {
 }
 
 using CallPtr = std::shared_ptr<OpenCall>;
+
+// For `mycc-tune doctor`.
+void TellFacts(grpc::CallbackServerContext* context) {
+  context->AddInitialMetadata(kVersionMetadata, ProgramVersion());
+  context->AddInitialMetadata(kTimeMetadata, absl::StrCat(SystemUnixMicros()));
+}
 
 IsAlive AliveWhile(const CallPtr& call) {
   return [call] { return call->IsAlive(); };
@@ -94,6 +103,25 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
                          reply(std::move(answer));
                        });
         });
+  }
+  grpc::ServerUnaryReactor* LeaseBuilds(grpc::CallbackServerContext* context,
+                                        const v1::LeaseBuildsRequest* request,
+                                        v1::LeaseBuildsResponse* response) override {
+    return InSession("LeaseBuilds", context, request, response, [&](const CallPtr& call, auto reply) {
+      loop_->LeaseBuilds(*request, AliveWhile(call), reply);
+    });
+  }
+  grpc::ServerUnaryReactor* ReportBuilds(grpc::CallbackServerContext* context,
+                                         const v1::ReportBuildsRequest* request,
+                                         v1::ReportBuildsResponse* response) override {
+    return InSession("ReportBuilds", context, request, response,
+                     [&](const CallPtr&, auto reply) { loop_->ReportBuilds(*request, reply); });
+  }
+  grpc::ServerUnaryReactor* FetchArtifact(grpc::CallbackServerContext* context,
+                                          const v1::FetchArtifactRequest* request,
+                                          v1::FetchArtifactResponse* response) override {
+    return InSession("FetchArtifact", context, request, response,
+                     [&](const CallPtr&, auto reply) { loop_->FetchArtifact(*request, reply); });
   }
 
  private:
@@ -154,10 +182,14 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::CancelJobResponse* response) override {
-    return gate_->Answer<v1::CancelJobResponse>("CancelJob", context, *request, response,
-                                                [&](const CallPtr& call, Reply<v1::CancelJobResponse> reply) {
-                                                  Cancel(call, *request, std::move(reply));
-                                                });
+    return gate_->Answer<v1::CancelJobResponse>(
+        "CancelJob", context, *request, response,
+        [&](const CallPtr& call, Reply<v1::CancelJobResponse> reply) {
+          v1::CancelJobRequest named = *request;
+          if (!call->caller().name.empty()) named.set_by(call->caller().name);
+          ForOwner<v1::CancelJobResponse>(call, request->job(), "cancelling", reply,
+                                          [this, named, reply] { loop_->CancelJob(named, reply); });
+        });
   }
   grpc::ServerUnaryReactor* LeaveJob(grpc::CallbackServerContext* context, const v1::LeaveJobRequest* request,
                                      v1::LeaveJobResponse* response) override {
@@ -165,9 +197,28 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
         "LeaveJob", context, *request, response,
         [&](const CallPtr&, auto reply) { loop_->LeaveJob(*request, reply); });
   }
+  grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
+                                      const v1::UpdateJobRequest* request,
+                                      v1::UpdateJobResponse* response) override {
+    return gate_->Answer<v1::UpdateJobResponse>(
+        "UpdateJob", context, *request, response,
+        [&](const CallPtr& call, Reply<v1::UpdateJobResponse> reply) {
+          ForOwner<v1::UpdateJobResponse>(
+              call, request->job(), "changing", reply,
+              [this, request = *request, reply] { loop_->UpdateJob(request, reply); });
+        });
+  }
+  grpc::ServerUnaryReactor* ListOwners(grpc::CallbackServerContext* context,
+                                       const v1::ListOwnersRequest* request,
+                                       v1::ListOwnersResponse* response) override {
+    return gate_->Answer<v1::ListOwnersResponse>(
+        "ListOwners", context, *request, response,
+        [&](const CallPtr&, auto reply) { loop_->ListOwners(*request, reply); });
+  }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
+    TellFacts(context);
     return gate_->Answer<v1::ListDevicesResponse>(
         "ListDevices", context, *request, response,
         [&](const CallPtr&, Reply<v1::ListDevicesResponse> reply) {
@@ -186,22 +237,21 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   }
 
  private:
-  // An admin ends any job, a submitter their own.
-  void Cancel(const CallPtr& call, v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply) {
-    const Caller& caller = call->caller();
-    if (!caller.name.empty()) request.set_by(caller.name);
-    if (caller.roles.Allow(Role::kAdmin)) return loop_->CancelJob(std::move(request), std::move(reply));
+  // An admin changes any job, a submitter their own.
+  template <typename Response>
+  void ForOwner(const CallPtr& call, const std::string& job, const std::string& doing,
+                const Reply<Response>& reply, const std::function<void()>& change) {
+    if (call->caller().roles.Allow(Role::kAdmin)) return change();
     v1::WatchJobRequest look;
-    look.set_job(request.job());
+    look.set_job(job);
     loop_->WatchJob(
         std::move(look), AliveWhile(call),
-        [this, call, request, reply = std::move(reply)](absl::StatusOr<v1::WatchJobResponse> found) {
+        [call, job, doing, reply, change](absl::StatusOr<v1::WatchJobResponse> found) {
           if (!found.ok()) return reply(found.status());
           const std::string& owner = found->progress().owner();
-          if (!owner.empty() && owner == call->caller().name) return loop_->CancelJob(request, reply);
+          if (!owner.empty() && owner == call->caller().name) return change();
           const std::string whose = owner.empty() ? "nobody's" : owner + "'s";
-          reply(CheckRole(call->caller(),
-                          absl::StrCat("cancelling job ", request.job(), ", which is ", whose, ","),
+          reply(CheckRole(call->caller(), absl::StrCat(doing, " job ", job, ", which is ", whose, ","),
                           Role::kAdmin));
         });
   }
@@ -349,6 +399,12 @@ absl::Status GrpcServer::Listen(const ListenOptions& options, Impl* impl) {
   // A message is in memory before its caller is known.
   builder.SetResourceQuota(grpc::ResourceQuota("server").Resize(options.message_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfOne);
+  // Clients try quiet lines, and so does the server, which gives those up whose other end has gone.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kQuietMilliseconds / 2);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.RegisterService(&impl->workers);
   builder.RegisterService(&impl->tuning);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> guards;

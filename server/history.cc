@@ -7,11 +7,12 @@
 
 #include "base/status.h"
 #include "codegen/workload/parse.h"
+#include "db/foreign_table.h"
 
 namespace mycc {
 namespace {
 
-constexpr int kOwn = 4, kOfOtherTargets = 2, kOfOtherShapes = 3;
+constexpr int kOwn = 4, kForeign = 4, kOfOtherTargets = 2, kOfOtherShapes = 3;
 
 using Records = std::vector<StoredRecord>;
 
@@ -83,6 +84,9 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
     if (known.insert(trace).second) stored.add_history(trace);
   };
   for (const StoredRecord& record : own) add(record.record.trace());
+  MYCC_ASSIGN_OR_RETURN(const std::vector<ForeignRecord> foreign,
+                        WaitingForeign(*log_, key, task.protocol, kForeign));
+  for (const ForeignRecord& record : foreign) add(record.record.trace());
 
   MYCC_ASSIGN_OR_RETURN(Records targets, log_->BestOfTargets(task.key.workload_hash, task.protocol));
   std::erase_if(targets,

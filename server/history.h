@@ -22,9 +22,10 @@ class History {
   // The log must outlive it.
   explicit History(const TuningLog* log) : log_(log) {}
 
-  // The traces to begin with, best first: of this workload, of it on other targets, of the same computation
-  // at other shapes. `reused` where the log holds as many measured candidates as `trials` asks for (0: time
-  // is the limit, which no log satisfies), unless `fresh`.
+  // The traces to begin with, best first: of this workload, those of others that wait to be measured here
+  // (db/foreign_table.h), of it on other targets, of the same computation at other shapes. `reused` where the
+  // log holds as many measured candidates as `trials` asks for (0: time is the limit, which no log
+  // satisfies), unless `fresh`.
   absl::StatusOr<v1::StoredTask> Recall(const PlannedTask& task, uint32_t trials, bool fresh);
   // The number of measured candidates that the log holds of the workload, counted up to `most`; 0 where none
   // of them is valid.

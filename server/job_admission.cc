@@ -7,6 +7,7 @@
 #include "base/random_word.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
+#include "server/listed_job.h"
 #include "server/load_job.h"
 
 namespace mycc {
@@ -38,6 +39,19 @@ bool IsDetached(const Job& job) {
   v1::StoredJob stored;
   return stored.ParseFromString(job.spec) && stored.detached();
 }
+JobTerms TermsOfSpec(const Job& job) {
+  v1::StoredJob stored;
+  return stored.ParseFromString(job.spec) ? TermsOf(stored) : JobTerms{.owner = job.owner};
+}
+// A cancelled job goes on under the terms of the command that continues it; its owner stays.
+std::string Continued(const std::string& spec, const JobRequest& request) {
+  v1::StoredJob stored;
+  if (!stored.ParseFromString(spec)) return spec;
+  stored.set_detached(request.detached);
+  stored.set_priority(request.priority);
+  stored.set_deadline_unix_micros(request.deadline_unix_micros);
+  return stored.SerializeAsString();
+}
 std::string WithDetached(const std::string& spec, bool detached) {
   v1::StoredJob stored;
   if (!stored.ParseFromString(spec)) return spec;
@@ -45,30 +59,38 @@ std::string WithDetached(const std::string& spec, bool detached) {
   return stored.SerializeAsString();
 }
 
+// Whether the job can be planned. Nothing is made of a job that would measure foreign records and finds none.
+absl::Status CheckSubmitted(const v1::JobSpec& spec, bool has_deadline, const TuningLog& log) {
+  if (!IsForeign(spec)) return PlanJob(spec, has_deadline).status();
+  MYCC_ASSIGN_OR_RETURN(const v1::JobSpec listed, ListForeign(spec, log));
+  return PlanJob(listed, has_deadline).status();
+}
+
 }  // namespace
 
 std::string RandomJobId() { return absl::StrCat("j", RandomWord()); }
 
 JobAdmission::JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time,
-                           Executors executors, RunningJobs* running, JobProposals* proposals,
-                           JobAdmissionHooks hooks)
+                           const Owners* owners, Executors executors, RunningJobs* running,
+                           JobProposals* proposals, JobAdmissionHooks hooks)
     : options_(std::move(options)),
       store_(store),
       time_(time),
+      owners_(owners),
       executors_(std::move(executors)),
       running_(running),
       hooks_(std::move(hooks)),
       changes_(executors_.write),
       turns_({.max_running = options_.max_running, .retry_seconds = options_.retry_seconds}, store, time,
-             executors_, &changes_, running, proposals,
-             {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }}),
-      listing_(store, running, &turns_, &waiters_, time, executors_) {}
+             owners, executors_, &changes_, running, proposals,
+             {hooks_.queue_trials, [this](const std::string& job) { OnEnded(job); }, hooks_.share}),
+      listing_(store, running, &turns_, &waiters_, owners, time, executors_) {}
 
 absl::Status JobAdmission::Start() {
   if (!options_.resume_all) return absl::OkStatus();
   constexpr JobState kUnfinished[] = {JobState::kRunning};
   MYCC_ASSIGN_OR_RETURN(const std::vector<Job> unfinished, store_->ListJobs(kUnfinished));
-  for (const Job& job : unfinished) turns_.Enqueue(job.id);
+  for (const Job& job : unfinished) turns_.Enqueue(job.id, TermsOfSpec(job));
   if (!unfinished.empty()) all_heard_at_ = time_->Seconds() + options_.hear_again_seconds;
   return absl::OkStatus();
 }
@@ -76,12 +98,24 @@ absl::Status JobAdmission::Start() {
 void JobAdmission::Submit(const v1::SubmitJobRequest& request, const JobReply& reply) {
   if (const absl::Status named = CheckClient(request.client()); !named.ok()) return reply(named);
   auto submission = std::make_shared<Submission>();
-  submission->request = {request.spec(), request.submission(), /*detached=*/request.client().empty()};
+  submission->request = {.spec = request.spec(),
+                         .submission = request.submission(),
+                         .detached = request.client().empty(),
+                         .owner = Printable(request.owner()),
+                         .priority = request.priority(),
+                         .deadline_unix_micros = request.deadline_unix_micros()};
+  absl::Status allowed = owners_->CheckPriority(submission->request.owner, request.priority());
+  allowed.Update(CheckDeadline(request.deadline_unix_micros()));
+  if (!allowed.ok()) return reply(allowed);
   submission->digest = DigestOf(request.submission());
   submission->client = request.client();
   // Reading thousands of workloads takes a while; the plan is made again when the job's turn comes.
   ReadLog(
-      executors_.read, [submission](TuningLog*) { return PlanJob(submission->request.spec).status(); },
+      executors_.read,
+      [submission](TuningLog* log) {
+        const JobRequest& planned = submission->request;
+        return CheckSubmitted(planned.spec, planned.deadline_unix_micros > 0, *log);
+      },
       [this, submission, reply](const absl::Status& planned) {
         if (!planned.ok()) return reply(planned);
         Admit(submission, reply);
@@ -113,7 +147,7 @@ void JobAdmission::Decide(const std::optional<Job>& known,
     case JobState::kRunning:
       if (running_->contains(known->id) || turns_.Contains(known->id))
         return Join(*known, *submission, reply);
-      turns_.Enqueue(known->id);
+      turns_.Enqueue(known->id, TermsOfSpec(*known));
       // Whether it can be continued is known then.
       if (turns_.IsBeingTakenUp(known->id)) return turns_.AfterTakingUp(known->id, again);
       return Join(*known, *submission, reply);
@@ -151,6 +185,7 @@ void JobAdmission::Create(const std::shared_ptr<const Submission>& submission, c
     return reply(absl::ResourceExhaustedError(
         absl::StrCat(turns_.num_waiting(), " jobs are waiting; expected fewer, try again later")));
   }
+  if (const absl::Status room = CheckRoom(submission->request); !room.ok()) return reply(room);
   const std::string id = options_.new_job_id();
   changes_.Change(
       submission->digest.empty() ? id : submission->digest,
@@ -160,7 +195,11 @@ void JobAdmission::Create(const std::shared_ptr<const Submission>& submission, c
       },
       [this, id, submission, reply](const absl::Status& status) {
         if (!status.ok()) return reply(status);
-        turns_.Enqueue(id);
+        const JobRequest& request = submission->request;
+        turns_.Enqueue(id, {.owner = request.owner,
+                            .priority = request.priority,
+                            .only_when_idle = request.spec.only_when_idle(),
+                            .deadline_unix_micros = request.deadline_unix_micros});
         Answer(id, *submission, reply);
       });
 }
@@ -181,15 +220,19 @@ void JobAdmission::Join(const Job& job, const Submission& submission, const JobR
 
 void JobAdmission::Reopen(const Job& job, const std::shared_ptr<const Submission>& submission,
                           const JobReply& reply) {
+  if (const absl::Status room = CheckRoom(submission->request); !room.ok()) return reply(room);
+  const std::string spec = Continued(job.spec, submission->request);
+  Job continued = job;
+  continued.spec = spec;
   changes_.Change(
       job.id,
-      [store = store_, id = job.id, spec = WithDetached(job.spec, submission->request.detached)] {
+      [store = store_, id = job.id, spec] {
         MYCC_RETURN_IF_ERROR(store->SetJobSpec(id, spec));
         return store->ReopenJob(id);
       },
-      [this, id = job.id, submission, reply](const absl::Status& status) {
+      [this, id = job.id, terms = TermsOfSpec(continued), submission, reply](const absl::Status& status) {
         if (!status.ok()) return reply(status);
-        turns_.Enqueue(id);
+        turns_.Enqueue(id, terms);
         Answer(id, *submission, reply);
       });
 }

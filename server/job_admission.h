@@ -55,18 +55,26 @@ struct JobAdmissionHooks {
   std::function<void(const JobLedger& ledger, const std::vector<Trial>& open)> queue_trials;
   // A running job was cancelled, and is no longer among the running ones.
   std::function<void(std::unique_ptr<RunningJob>)> discard;
+  // The terms of a running job have changed, and are in the log.
+  std::function<void(const std::string& job, const JobTerms& terms)> set_terms;
+  // A job is about to be taken up: its tasks that others measure are left to them. Returns what has changed.
+  std::function<TaskSpecs(JobLedger* ledger)> share;
 };
 
 class JobAdmission {
  public:
   // All must outlive it. It adds to `running`, and takes cancelled jobs from there.
-  JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time, Executors executors,
-               RunningJobs* running, JobProposals* proposals, JobAdmissionHooks hooks);
+  JobAdmission(JobAdmissionOptions options, JobStore* store, const TimeSource* time, const Owners* owners,
+               Executors executors, RunningJobs* running, JobProposals* proposals, JobAdmissionHooks hooks);
 
   // Reads which jobs are unfinished. REQUIRES: nothing is written yet.
   absl::Status Start();
 
   void Submit(const v1::SubmitJobRequest& request, const JobReply& reply);
+  // Changes the priority or the deadline. FailedPrecondition when the job has ended.
+  void Update(const v1::UpdateJobRequest& request, const JobReply& reply);
+  // The owners that have jobs, or used the farm lately.
+  v1::ListOwnersResponse ListOwners() const;
   // NotFound when there is no such job. One that has ended stays as it is.
   void Cancel(const v1::CancelJobRequest& request, const JobReply& reply);
   void Leave(const v1::LeaveJobRequest& request, const JobReply& reply);
@@ -77,6 +85,7 @@ class JobAdmission {
   // Whether the job waits for its turn or is being taken up, or is changed now: what the log knows of it may
   // have been read, and must stay true.
   bool IsOnItsWay(const std::string& job) const { return turns_.Contains(job) || changes_.IsHeld(job); }
+  size_t num_waiting() const { return turns_.num_waiting(); }
   // Changes a job that does not run. It is not taken up again meanwhile.
   void Change(const std::string& job, LogWrite write, LogWriteDone done) {
     changes_.Change(job, std::move(write), std::move(done));
@@ -112,6 +121,11 @@ class JobAdmission {
   // The end of a submission: from now on the client waits for the job and sees it.
   void Answer(const std::string& job, const Submission& submission, const JobReply& reply);
 
+  // Whether the submission's job may begin, or wait.
+  absl::Status CheckRoom(const JobRequest& request) const;
+  absl::Status CheckDeadline(int64_t deadline_unix_micros) const;
+  const JobTerms* KnownTerms(const std::string& job) const;
+
   void EndCancelled(const std::string& job, const std::string& why, const JobReply& reply);
   void CommitLeaving();
   void CommitLeaving(const Leaving& leaving);
@@ -119,6 +133,7 @@ class JobAdmission {
   const JobAdmissionOptions options_;
   JobStore* const store_;
   const TimeSource* const time_;
+  const Owners* const owners_;
   const Executors executors_;
   RunningJobs* const running_;
   const JobAdmissionHooks hooks_;

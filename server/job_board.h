@@ -26,12 +26,16 @@
 #include "server/job_endings.h"
 #include "server/job_proposals.h"
 #include "server/lease_queue.h"
+#include "server/owners.h"
 #include "server/running_job.h"
+#include "server/shared_tasks.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
 
 struct JobBoardOptions {
+  OwnerOptions owners;
   JobAdmissionOptions admission;
   JobEndingOptions endings;
 };
@@ -42,6 +46,8 @@ struct JobBoardHooks {
   std::function<void(const std::string& job)> revoke;
   // Leases from before a restart were adopted.
   std::function<void(const std::string& job)> on_adopted;
+  // The number of devices that can measure code for the target.
+  std::function<int64_t(const Target&)> devices;
 };
 
 class JobBoard {
@@ -58,9 +64,15 @@ class JobBoard {
 
   // The job whose trials, or final rounds, may be leased; null otherwise.
   const JobLedger* Leasable(const std::string& job) const;
+  // Whether its trials may be leased now, as far as its owner's quotas go. The final rounds always may.
+  bool MayLease(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
+  size_t num_running() const { return running_.size(); }
+  int64_t search_crashes() const { return proposals_.crashes(); }
   // The job while it runs, and while it ends; null otherwise.
   const JobLedger* LedgerOf(const std::string& job) const;
+  // Reads what the jobs and their owners left. REQUIRES: called first.
+  absl::Status Start();
   // A trial's result is in the log.
   void OnFinished(const TrialId& trial, const v1::MeasureResult& result);
 
@@ -84,7 +96,14 @@ class JobBoard {
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
   void TickJob(RunningJob* job);
+  // Ends it where its time is over.
+  void WatchTime(RunningJob* job);
+  void SetTerms(const std::string& job, const JobTerms& terms);
+  // Tells each job how many trials the farm can have in flight for it: jobs share the devices that fit.
+  void SetWindows();
   void QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open);
+  // The result of a trial, its own or another's, is in the log.
+  void TakeResult(const TrialId& trial, const v1::MeasureResult& result);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;
@@ -95,13 +114,18 @@ class JobBoard {
   const TimeSource* const time_;
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
+  Owners owners_;
   RunningJobs running_;
+  double windows_at_ = 0;  // then they are set again
+  size_t jobs_seen_ = 0;   // running ones, when they were set
   absl::Status log_gone_;
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;
+  TwinTrials twins_;
   JobProposals proposals_;
   JobAdmission admission_;
+  SharedTasks shared_;
 };
 
 }  // namespace mycc

@@ -185,8 +185,8 @@ void JobEndings::KeepModels(const std::string& job, ModelBytes models) {
 void JobEndings::Finalize(RunningJob* job) {
   const JobState state = job->ending->state;
   std::string message = job->ending->message;
-  if (const std::string failures = job->finals->Failures(); !failures.empty())
-    absl::StrAppend(&message, "; ", failures);
+  for (const std::string& more : {job->ledger->stored().begun_anew(), job->finals->Failures()})
+    if (!more.empty()) absl::StrAppend(&message, "; ", more);
   std::vector<std::string> outcomes;
   for (uint32_t task = 0; task < job->ledger->plan().tasks.size(); ++task)
     outcomes.push_back(job->ledger->TaskOutcome(task));

@@ -13,7 +13,7 @@ namespace mycc {
 FinalsQuestion FinalsQuestionOf(const JobLedger& ledger) {
   FinalsQuestion question{.job = ledger.id(), .tasks = {}};
   for (uint32_t task = 0; task < ledger.plan().tasks.size(); ++task) {
-    if (!ledger.stored_tasks()[task].reused() && !ledger.is_negligible(task))
+    if (ledger.searches(task) && !ledger.is_negligible(task))
       question.tasks.push_back(
           {task,
            &ledger.plan().tasks[task],
@@ -47,6 +47,7 @@ std::vector<QueuedWork> QueuedRounds(const JobLedger& ledger, const FinalsPlan& 
                       .job = ledger.id(),
                       .target = ledger.plan().tasks[round.task].key.target,
                       .task = round.task,
+                      .protocol = ledger.plan().tasks[round.task].protocol,
                       .what = std::move(work)});
   }
   return rounds;

@@ -20,13 +20,14 @@ JobLedger::JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       tasks_(plan_.tasks.size()) {}
 
 void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& state) {
-  if (!proposals_.empty()) open_before_latest_ += proposals_.back().open;
   tasks_[task].proposals.push_back(proposals_.size());
   Measured& proposal = proposals_.emplace_back(Measured{state.candidates_size(), {}});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
   open_trials_ += proposal.open;
+  window_.Add(proposal.open, state.window());
+  last_window_ = state.window();
 }
 
 void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
@@ -36,7 +37,9 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   const bool is_default = proposal.is_default[index];
   --proposal.open;
   --open_trials_;
-  if (number + 1 < proposals_.size()) --open_before_latest_;
+  while (complete_ < static_cast<int>(proposals_.size()) &&
+         proposals_[static_cast<size_t>(complete_)].open == 0)
+    ++complete_;
 
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
@@ -80,8 +83,29 @@ TaskOutcomes JobLedger::TakeNewOutcomes() {
   return untold;
 }
 
+bool JobLedger::searches_any() const {
+  for (uint32_t task = 0; task < tasks_.size(); ++task)
+    if (searches(task)) return true;
+  return false;
+}
+
+std::vector<uint32_t> JobLedger::followed() const {
+  std::vector<uint32_t> followed;
+  for (uint32_t task = 0; task < tasks_.size(); ++task)
+    if (!searches(task) && !stored_tasks_[task].reused()) followed.push_back(task);
+  return followed;
+}
+
+int64_t JobLedger::num_candidates(uint32_t task) const {
+  size_t candidates = 0;
+  for (const size_t proposal : tasks_[task].proposals) candidates += proposals_[proposal].is_default.size();
+  return static_cast<int64_t>(candidates);
+}
+
 std::string JobLedger::TaskOutcome(uint32_t task) const {
   const TaskState& state = tasks_[task];
+  if (const std::string& leader = stored_tasks_[task].measured_by(); !leader.empty())
+    return absl::StrCat("measured by job ", leader);
   if (stored_tasks_[task].reused()) return "the log already had the results";
   if (state.best_seconds > 0 || state.trials == 0) return "";
   std::vector<std::string> counts;
@@ -167,11 +191,15 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   progress.set_protocol(plan_.tasks.front().protocol);
   progress.set_budget_seconds(stored_.spec().budget_seconds());
   progress.set_created_unix_micros(created_unix_micros_);
+  ShowTerms(TermsOf(stored_), &progress);
+  double device_seconds = 0;
+  for (const auto& [name, work] : devices_) device_seconds += work.run_seconds();
+  progress.set_device_seconds(device_seconds);
   int64_t trials = 0, searched = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const TaskState& state = tasks_[i];
     trials += state.trials;
-    searched += !stored_tasks_[i].reused();
+    searched += searches(static_cast<uint32_t>(i));
     if (!with_tasks) continue;
     v1::TaskProgress& task = *progress.add_tasks();
     task.set_workload_name(plan_.tasks[i].key.workload_name);

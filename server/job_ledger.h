@@ -17,6 +17,7 @@
 #include "proto/tuning.pb.h"
 #include "server/job_plan.h"
 #include "server/job_search.h"
+#include "tuner/scheduler/proposal_window.h"
 
 namespace mycc {
 
@@ -36,9 +37,21 @@ class JobLedger {
             int64_t created_unix_micros);
 
   const std::string& id() const { return id_; }
+  int64_t created_unix_micros() const { return created_unix_micros_; }
   const v1::StoredJob& stored() const { return stored_; }
+  // Why the search began anew; empty: it did not.
+  void SetBegunAnew(const std::string& why) { stored_.set_begun_anew(why); }
   const JobPlan& plan() const { return plan_; }
   const std::vector<v1::StoredTask>& stored_tasks() const { return stored_tasks_; }
+  // REQUIRES: no search work is under way.
+  void SetStoredTask(uint32_t task, v1::StoredTask stored) { stored_tasks_[task] = std::move(stored); }
+  // Whether the job searches the task itself.
+  bool searches(uint32_t task) const {
+    return !stored_tasks_[task].reused() && stored_tasks_[task].measured_by().empty();
+  }
+  bool searches_any() const;
+  // The tasks that another job measures for this one now.
+  std::vector<uint32_t> followed() const;
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
   void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
@@ -50,9 +63,15 @@ class JobLedger {
   void ForgetTold() { told_ = 0; }
 
   int64_t open_trials() const { return open_trials_; }
-  // Every trial of the proposals before the latest is finished: the search can make the next proposal.
-  bool ready_for_proposal() const { return open_before_latest_ == 0; }
+  // Every trial is finished that a proposal with this window depends on: the search can make it.
+  bool ready_for_proposal(int64_t window) const { return window_.Visible(window) <= complete_; }
+  // Of the latest proposal; 0: there is none.
+  uint32_t last_window() const { return last_window_; }
   uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
+  uint32_t num_generations(uint32_t task) const {
+    return static_cast<uint32_t>(tasks_[task].proposals.size());
+  }
+  int64_t num_candidates(uint32_t task) const;
   double best_seconds(uint32_t task) const { return tasks_[task].best_seconds; }  // by itself; 0: none yet
 
   // The latest one of a task that was searched; 0 when it has none yet.
@@ -105,9 +124,9 @@ class JobLedger {
   };
 
   const std::string id_;
-  const v1::StoredJob stored_;
+  v1::StoredJob stored_;
   const JobPlan plan_;
-  const std::vector<v1::StoredTask> stored_tasks_;
+  std::vector<v1::StoredTask> stored_tasks_;
   const int64_t created_unix_micros_;
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
@@ -115,7 +134,9 @@ class JobLedger {
   std::vector<std::pair<uint32_t, Outcome>> outcomes_;  // with their tasks, as they were finished
   size_t told_ = 0;                                     // of them, to the search
   int64_t open_trials_ = 0;
-  int64_t open_before_latest_ = 0;  // of them, those of the proposals before the latest
+  ProposalWindow window_;
+  uint32_t last_window_ = 0;
+  int complete_ = 0;  // leading proposals without open trials
 };
 
 }  // namespace mycc

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "proto/job_state.pb.h"
 #include "server/load_job.h"
@@ -29,11 +30,13 @@ v1::JobState WireState(JobState state) {
 v1::JobProgress ProgressOfSpec(const Job& job) {
   v1::JobProgress progress;
   progress.set_job(job.id);
-  progress.set_name(job.owner);
+  progress.set_owner(job.owner);
   progress.set_created_unix_micros(job.created_unix_micros);
   v1::StoredJob stored;
   if (!stored.ParseFromString(job.spec)) return progress;
   const v1::JobSpec& spec = stored.spec();
+  progress.set_name(spec.name());
+  ShowTerms(TermsOf(stored), &progress);
   progress.set_target(spec.target());
   progress.set_budget_seconds(spec.budget_seconds());
   progress.set_trials_planned(TrialsPlanned(spec, spec.tasks_size()));
@@ -47,6 +50,16 @@ absl::StatusOr<v1::JobProgress> ProgressOfTasks(TuningLog* log, const JobStore& 
   if (!has_tasks) return ProgressOfSpec(job);
   const absl::StatusOr<LoadedJob> loaded = LoadJob(*log, store, job);
   return loaded.ok() ? loaded->ledger->Progress(/*with_tasks=*/true) : ProgressOfSpec(job);
+}
+
+// The remark, on a job that goes its way, that people should know.
+std::string RemarkOn(const JobLedger& ledger) {
+  const std::vector<uint32_t> followed = ledger.followed();
+  if (followed.empty()) return ledger.stored().begun_anew();
+  std::set<std::string> leaders;
+  for (const uint32_t task : followed) leaders.insert(ledger.stored_tasks()[task].measured_by());
+  return absl::StrCat(followed.size(), " of ", ledger.plan().tasks.size(), " tasks are measured by job ",
+                      absl::StrJoin(leaders, " and "));
 }
 
 void KeepNoTasks(v1::JobProgress* progress) {
@@ -66,11 +79,13 @@ std::string SummaryOf(v1::JobProgress progress, JobState state, const std::strin
 }
 
 JobListing::JobListing(JobStore* store, const RunningJobs* running, const WaitingJobs* turns,
-                       const JobWaiters* waiters, const TimeSource* time, Executors executors)
+                       const JobWaiters* waiters, const Owners* owners, const TimeSource* time,
+                       Executors executors)
     : store_(store),
       running_(running),
       turns_(turns),
       waiters_(waiters),
+      owners_(owners),
       time_(time),
       executors_(std::move(executors)) {}
 
@@ -161,7 +176,10 @@ void JobListing::KeepSummary(const std::string& job, const std::string& summary)
 
 v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) const {
   v1::JobProgress progress = job.ledger->Progress(with_tasks);
+  ShowTerms(job.terms, &progress);
   progress.set_state(v1::JOB_STATE_RUNNING);
+  progress.set_message(owners_->HeldBack(job.terms.owner));
+  if (progress.message().empty()) progress.set_message(RemarkOn(*job.ledger));
   progress.set_revision(job.revision);
   progress.set_elapsed_seconds(job.Elapsed(time_->Seconds()));
   progress.set_waiters(waiters_->Count(job.id(), time_->Seconds()));
@@ -188,7 +206,7 @@ void JobListing::Describe(v1::JobProgress* progress) const {
   } else if (turns_->IsBeingTakenUp(id)) {
     progress->set_message("preparing");
   } else {
-    progress->set_message(turns_->Contains(id) ? "waiting for its turn"
+    progress->set_message(turns_->Contains(id) ? turns_->WhyWaiting(id)
                                                : "interrupted; continues when it is submitted again");
   }
 }

@@ -12,6 +12,7 @@
 #include "proto/tuning.pb.h"
 #include "server/executors.h"
 #include "server/job_waiters.h"
+#include "server/owners.h"
 #include "server/reply.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
@@ -28,7 +29,7 @@ class JobListing {
  public:
   // All must outlive it.
   JobListing(JobStore* store, const RunningJobs* running, const WaitingJobs* turns, const JobWaiters* waiters,
-             const TimeSource* time, Executors executors);
+             const Owners* owners, const TimeSource* time, Executors executors);
 
   // NotFound when there is no such job.
   void Show(const std::string& job, const JobReply& reply) const;
@@ -54,6 +55,7 @@ class JobListing {
   const RunningJobs* const running_;
   const WaitingJobs* const turns_;
   const JobWaiters* const waiters_;
+  const Owners* const owners_;
   const TimeSource* const time_;
   const Executors executors_;
 };

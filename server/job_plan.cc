@@ -12,6 +12,7 @@
 #include "codegen/workload/parse.h"
 #include "codegen/workload/print.h"
 #include "proto/names.h"
+#include "server/listed_job.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -29,13 +30,15 @@ absl::Status Expected(const std::string& what, const std::string& expected) {
 }
 
 // Checks all that can be checked without reading the workloads.
-absl::Status CheckLimits(const v1::JobSpec& spec) {
+absl::Status CheckLimits(const v1::JobSpec& spec, bool has_deadline) {
   if (spec.tasks().empty()) return Expected("no workload", "at least one");
   if (spec.tasks_size() > kMaxTasks)
     return Expected(absl::StrCat(spec.tasks_size(), " workloads"), absl::StrCat("at most ", kMaxTasks));
   if (!(spec.budget_seconds() >= 0)) return Expected("the budget is negative", "seconds, or 0 for no limit");
-  if (spec.trials() == 0 && spec.total_trials() == 0 && spec.budget_seconds() == 0)
-    return Expected("neither trials nor a budget", "at least one of them");
+  const bool is_limited =
+      spec.trials() > 0 || spec.total_trials() > 0 || spec.budget_seconds() > 0 || has_deadline;
+  if (!is_limited && !IsListed(spec))
+    return Expected("neither trials nor a budget nor a deadline", "at least one of them");
   if (!(spec.min_gain() >= 0 && spec.min_gain() < 1))
     return Expected("the least gain is no share", "0 to 1, or 0 for none");
   return absl::OkStatus();
@@ -54,14 +57,25 @@ absl::StatusOr<PlannedTask> PlanTask(const v1::TaskSpec& spec, int index, const 
   task.key.workload_name = workload.name;
   MYCC_ASSIGN_OR_RETURN(task.target, ParseTarget(spec.target().empty() ? job.target() : spec.target()));
   task.key.target = PrintTarget(task.target);
-  task.protocol = ProtocolFor(task.target, job.protocol(), UseOf(job));
+  task.protocol = ProtocolOf(job, task.target);
   if (task.protocol == v1::TIMING_PROTOCOL_MODEL && task.target.kind != TargetKind::kCpu)
     return Expected(absl::StrCat(origin, " is to be timed as in a model on ", task.key.target),
                     "a CPU, or the protocol cold or warm");
+  if (IsListed(job)) {
+    MYCC_ASSIGN_OR_RETURN(task.candidates, ReadCandidates(spec, origin));
+  } else if (!spec.candidates().empty()) {
+    return Expected(absl::StrCat(origin, " lists candidates, and the strategy is ", job.strategy()),
+                    absl::StrCat("the strategy ", kListedStrategy));
+  }
   const int64_t count = spec.count() > 0 ? spec.count() : workload.count;
   task.count = spec.is_alternative() ? 0 : count;
   task.weight = static_cast<double>(count) * (spec.is_alternative() ? kWeightOfAlternative : 1);
   return task;
+}
+
+// The part of a job's time that its final rounds are given.
+double FinalSeconds(double seconds, size_t tasks) {
+  return std::min(kMostFinalShare * seconds, kFinalSecondsATask * static_cast<double>(tasks));
 }
 
 // The groupings by the numbers of merged tasks.
@@ -84,10 +98,21 @@ absl::Status RenumberGroupings(const std::vector<size_t>& numbers, v1::JobSpec* 
   return absl::OkStatus();
 }
 
+// A job that lists its candidates measures as many.
+absl::Status LimitToCandidates(JobPlan* plan) {
+  if (!IsListed(plan->spec)) return absl::OkStatus();
+  size_t candidates = 0;
+  for (const PlannedTask& task : plan->tasks) candidates += task.candidates.size();
+  if (candidates > kMostCandidates)
+    return Expected(absl::StrCat(candidates, " candidates"), absl::StrCat("at most ", kMostCandidates));
+  plan->spec.set_total_trials(static_cast<uint32_t>(candidates));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
-  MYCC_RETURN_IF_ERROR(CheckLimits(spec));
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline) {
+  MYCC_RETURN_IF_ERROR(CheckLimits(spec, has_deadline));
   JobPlan plan;
   plan.spec = spec;
   if (spec.strategy().empty()) plan.spec.set_strategy(kDefaultStrategy);
@@ -105,9 +130,11 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec) {
     } else {
       plan.tasks[known->second].count += task.count;
       plan.tasks[known->second].weight += task.weight;
+      AddCandidates(task.candidates, &plan.tasks[known->second].candidates);
     }
   }
   MYCC_RETURN_IF_ERROR(RenumberGroupings(numbers, &plan.spec));
+  MYCC_RETURN_IF_ERROR(LimitToCandidates(&plan));
   plan.spec.set_target(plan.tasks[0].key.target);
   plan.spec.clear_tasks();
   for (const PlannedTask& task : plan.tasks) {
@@ -126,10 +153,31 @@ double WeightOf(const v1::StoredTask& task) {
   return task.weight() > 0 ? task.weight() : static_cast<double>(task.count());
 }
 
+v1::TimingProtocol ProtocolOf(const v1::JobSpec& spec, const Target& target) {
+  return ProtocolFor(target, spec.protocol(), UseOf(spec));
+}
+
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks) {
-  const double finals =
-      std::min(kMostFinalShare * spec.budget_seconds(), kFinalSecondsATask * static_cast<double>(tasks));
-  return spec.budget_seconds() - finals;
+  return spec.budget_seconds() - FinalSeconds(spec.budget_seconds(), tasks);
+}
+
+int64_t SearchDeadline(const JobTerms& terms, int64_t created_unix_micros, size_t tasks) {
+  const double seconds = static_cast<double>(terms.deadline_unix_micros - created_unix_micros) / 1e6;
+  return terms.deadline_unix_micros - static_cast<int64_t>(FinalSeconds(std::max(0.0, seconds), tasks) * 1e6);
+}
+
+JobTerms TermsOf(const v1::StoredJob& job) {
+  return {.owner = job.owner(),
+          .priority = job.priority(),
+          .only_when_idle = job.spec().only_when_idle(),
+          .deadline_unix_micros = job.deadline_unix_micros()};
+}
+
+void ShowTerms(const JobTerms& terms, v1::JobProgress* progress) {
+  progress->set_owner(terms.owner);
+  progress->set_priority(terms.priority);
+  progress->set_only_when_idle(terms.only_when_idle);
+  progress->set_deadline_unix_micros(terms.deadline_unix_micros);
 }
 
 int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks) {

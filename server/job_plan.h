@@ -3,7 +3,9 @@
 // of older builds. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +15,7 @@
 #include "proto/job_state.pb.h"
 #include "proto/timing_protocol.h"
 #include "proto/tuning.pb.h"
+#include "server/job_terms.h"
 
 namespace mycc {
 
@@ -23,6 +26,8 @@ struct PlannedTask {
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
   int64_t count = 1;  // launches in the model; 0: only another grouping launches it
   double weight = 1;  // of its seconds in the search
+  std::vector<std::string>
+      candidates;  // traces; of a job of the strategy `listed` (listed_job.h), until it is prepared
 };
 
 struct JobPlan {
@@ -30,11 +35,15 @@ struct JobPlan {
   std::vector<PlannedTask> tasks;
 };
 
-// InvalidArgument names the fault and what was expected.
-absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec);
+// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline. REQUIRES: a
+// foreign job was listed (ListForeign).
+absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline = false);
 
 // How the workloads of a job are used.
 KernelUse UseOf(const v1::JobSpec& spec);
+
+// How a job's tasks for a target are timed.
+v1::TimingProtocol ProtocolOf(const v1::JobSpec& spec, const Target& target);
 
 // The weight of a task in the search.
 double WeightOf(const v1::StoredTask& task);
@@ -45,6 +54,14 @@ inline constexpr double kMinShareOfModel = 0.002;
 
 // How much of a job's budget its search may take; the rest is for the final rounds of its tasks. 0: no limit.
 double SearchSeconds(const v1::JobSpec& spec, size_t tasks);
+// When the search of a job ends so that its final rounds are over at its deadline. REQUIRES: it has one.
+int64_t SearchDeadline(const JobTerms& terms, int64_t created_unix_micros, size_t tasks);
+
+// The bytes of tasks' specs, by the numbers of the tasks.
+using TaskSpecs = std::vector<std::pair<uint32_t, std::string>>;
+
+JobTerms TermsOf(const v1::StoredJob& job);
+void ShowTerms(const JobTerms& terms, v1::JobProgress* progress);
 
 // The number of trials that the job may take for `tasks` tasks to be searched; 0: time alone limits it.
 int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks);

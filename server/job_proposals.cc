@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "db/model_store.h"
 #include "proto/names.h"
+#include "server/history.h"
 #include "server/load_job.h"
 
 namespace mycc {
@@ -51,12 +52,38 @@ Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, dou
   return generation;
 }
 
+// The tasks as a search sees them that begins anew.
+absl::StatusOr<std::vector<v1::StoredTask>> TasksAnew(const JobLedger& ledger, TuningLog* log) {
+  History history(log);
+  std::vector<v1::StoredTask> tasks = ledger.stored_tasks();
+  for (uint32_t task = 0; task < tasks.size(); ++task) {
+    if (!ledger.searches(task)) continue;
+    MYCC_ASSIGN_OR_RETURN(v1::StoredTask recalled,
+                          history.Recall(ledger.plan().tasks[task], /*trials=*/0, /*fresh=*/true));
+    tasks[task].mutable_history()->Swap(recalled.mutable_history());
+    tasks[task].set_first_generation(ledger.num_generations(task));
+    tasks[task].set_earlier_trials(ledger.num_candidates(task));
+  }
+  return tasks;
+}
+
 }  // namespace
 
-JobProposals::JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskSpecs& tasks,
+                            const std::string& begun_anew) {
+  MYCC_ASSIGN_OR_RETURN(const Job known, store->GetJob(job));
+  if (begun_anew.empty()) return store->SetSpecs(job, known.spec, tasks);
+  v1::StoredJob stored;
+  if (!stored.ParseFromString(known.spec))
+    return absl::DataLossError(absl::StrCat("job ", job, ": its spec is damaged"));
+  stored.set_begun_anew(begun_anew);
+  return store->SetSpecs(job, stored.SerializeAsString(), tasks);
+}
+
+JobProposals::JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                            JobEndings* endings, AdvanceJob advance)
     : store_(store),
-      queue_(queue),
+      twins_(twins),
       time_(time),
       executors_(std::move(executors)),
       endings_(endings),
@@ -68,6 +95,7 @@ void JobProposals::BuildSearch(RunningJob* job, std::vector<v1::Proposal> propos
     std::map<std::string, std::string> model_ids;
   };
   const JobLedger& ledger = *job->ledger;
+  if (!ledger.searches_any()) return;
   // A job outlives all work that is under way for it.
   auto read = std::make_shared<Read>(Read{.start = {.job = &ledger.stored(),
                                                     .tasks = &ledger.plan().tasks,
@@ -122,16 +150,14 @@ void JobProposals::Ask(RunningJob* job) {
   asked->outcomes = job->ledger->TakeNewOutcomes();
   ++job->under_way;
   job->asked_at = time_->Seconds();
-  executors_.search(
-      [asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds())] {
-        asked->step = search->Next(asked->outcomes, elapsed);
-      },
-      [this, job, asked] {
-        --job->under_way;
-        job->asked_at.reset();
-        OnStep(job, std::move(asked->step));
-        advance_(job);
-      });
+  executors_.search([asked, search = job->search.get(), elapsed = job->Elapsed(time_->Seconds()),
+                     window = job->window] { asked->step = search->Next(asked->outcomes, elapsed, window); },
+                    [this, job, asked] {
+                      --job->under_way;
+                      job->asked_at.reset();
+                      OnStep(job, std::move(asked->step));
+                      advance_(job);
+                    });
 }
 
 void JobProposals::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
@@ -150,12 +176,63 @@ void JobProposals::OnStep(RunningJob* job, absl::StatusOr<SearchStep> step) {
 
 void JobProposals::OnTrouble(RunningJob* job, const absl::Status& trouble) {
   EndSearch(std::move(job->search), executors_.search);
+  if (absl::IsOutOfRange(trouble) && !job->ending) {
+    job->stale = std::string(trouble.message());
+    return;
+  }
   const bool crashed = absl::IsAborted(trouble);
+  if (crashed) ++crashes_;
   if (crashed && job->crashes++ < kMostCrashes && !job->ending) {
     Rebuild(job);
     return;
   }
   endings_->End(job, JobState::kFailed, std::string(trouble.message()));
+}
+
+void JobProposals::BeginAnew(RunningJob* job) {
+  ++job->under_way;
+  ReadLog(
+      executors_.read, [ledger = job->ledger.get()](TuningLog* log) { return TasksAnew(*ledger, log); },
+      [this, job](absl::StatusOr<std::vector<v1::StoredTask>> tasks) {
+        --job->under_way;
+        if (tasks.ok()) {
+          WriteAnew(job, *std::move(tasks));
+        } else {
+          job->retry_at = time_->Seconds() + kRetrySeconds;
+        }
+        advance_(job);
+      });
+}
+
+void JobProposals::WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks) {
+  TaskSpecs specs;
+  for (uint32_t task = 0; task < tasks.size(); ++task)
+    specs.emplace_back(task, tasks[task].SerializeAsString());
+  const std::string why = absl::StrCat("its search began anew after ", job->ledger->num_proposals(),
+                                       " proposals, with the results so far as its history: ", *job->stale);
+  ++job->under_way;
+  executors_.write([store = store_, id = job->id(), specs = std::move(specs),
+                    why] { return WriteTaskSpecs(store, id, specs, why); },
+                   [this, job, why, tasks = std::move(tasks)](const absl::Status& status) {
+                     --job->under_way;
+                     if (!status.ok()) {
+                       job->retry_at = time_->Seconds() + kRetrySeconds;
+                     } else if (!job->ending) {
+                       for (uint32_t task = 0; task < tasks.size(); ++task)
+                         job->ledger->SetStoredTask(task, tasks[task]);
+                       job->ledger->SetBegunAnew(why);
+                       job->stale.reset();
+                       job->Touch();
+                       SearchMore(job);
+                     }
+                     advance_(job);
+                   });
+}
+
+void JobProposals::SearchMore(RunningJob* job) {
+  EndSearch(std::move(job->search), executors_.search);
+  job->searched_out.reset();
+  Rebuild(job);
 }
 
 // Every proposal that was proposed is in the log: a search is asked for the next one afterwards.
@@ -199,16 +276,19 @@ void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
   if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));
   const v1::Proposal& proposal = *job->unsaved;
   job->ledger->AddProposal(proposal.task(), proposal.state());
+  std::vector<QueuedWork> trials;
   for (int i = 0; i < proposal.traces_size(); ++i) {
     const TrialId id{job->id(), proposal.task(), proposal.generation(), static_cast<uint32_t>(i)};
-    queue_->Add({.name = TrialName(id),
-                 .job = job->id(),
-                 .target = job->ledger->plan().tasks[proposal.task()].key.target,
-                 .task = proposal.task(),
-                 .what = TrialWork{proposal.traces(i)}});
+    trials.push_back({.name = TrialName(id),
+                      .job = job->id(),
+                      .target = job->ledger->plan().tasks[proposal.task()].key.target,
+                      .task = proposal.task(),
+                      .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
+                      .what = TrialWork{proposal.traces(i)}});
   }
   job->unsaved.reset();
   job->Touch();
+  twins_->Queue(job, std::move(trials));
 }
 
 }  // namespace mycc

@@ -1,6 +1,10 @@
 // Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next proposal, its job fails. Thread rule:
+// from the log. When it crashes again before its next proposal, its job fails.
+//
+// Changed rules. A server of another build may search other spaces, which do not hold the recorded proposals.
+// Then the search begins anew: each task goes on with its next generation, from the best results so far as
+// its history, and its trials so far count. The log keeps that, and the job's message says it. Thread rule:
 // thread-compatible.
 #pragma once
 
@@ -13,25 +17,35 @@
 #include "proto/search.pb.h"
 #include "server/executors.h"
 #include "server/job_endings.h"
-#include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
+
+// Writes the specs of tasks, and why the search begins anew where it does.
+absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskSpecs& tasks,
+                            const std::string& begun_anew);
 
 class JobProposals {
  public:
   // All must outlive it.
-  JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+  JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                JobEndings* endings, AdvanceJob advance);
 
   // First the search itself is built, with the proposals that it has proposed before; then proposals are
   // asked for.
   void BuildSearch(RunningJob* job, std::vector<v1::Proposal> proposals);
   void Ask(RunningJob* job);
+  // The search begins anew. REQUIRES: job->stale.
+  void BeginAnew(RunningJob* job);
+  // The search is built again from the log, with the tasks that the job searches now.
+  void SearchMore(RunningJob* job);
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
+  // Crashes of searches since the start.
+  int64_t crashes() const { return crashes_; }
 
  private:
   void BuildNow(RunningJob* job, SearchStart start);
@@ -40,13 +54,15 @@ class JobProposals {
   // The job fails, or its search is built again.
   void OnTrouble(RunningJob* job, const absl::Status& trouble);
   void Rebuild(RunningJob* job);
+  void WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks);
 
   JobStore* const store_;
-  LeaseQueue* const queue_;
+  TwinTrials* const twins_;
   const TimeSource* const time_;
   const Executors executors_;
   JobEndings* const endings_;
   const AdvanceJob advance_;
+  int64_t crashes_ = 0;
 };
 
 }  // namespace mycc

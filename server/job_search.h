@@ -1,6 +1,6 @@
 // The interface of a job's search, in this process (local_search.h) or in a process of its own
-// (search_process.h). With the same models, proposals and outcomes, a new search continues as the old one
-// would have. Thread rule: thread-compatible; calls take seconds.
+// (search_process.h). With the same models, proposals, windows and outcomes, a new search continues as the
+// old one would have. Thread rule: thread-compatible; calls take seconds.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,12 @@ class JobSearch {
  public:
   virtual ~JobSearch() = default;
 
-  // Tells what was measured since the last call, and asks for the next proposal. REQUIRES: all outcomes of
-  // the proposals before the latest were told. Aborted: the search is gone, and the message says how; it may
-  // be begun again.
-  virtual absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) = 0;
+  // Tells what was measured since the last call, and asks for the next proposal. `window`: the trials that
+  // the farm can have in flight for the job; it is recorded in the proposal's state. REQUIRES: all outcomes
+  // that a proposal with this window depends on were told (tuner/scheduler/proposal_window.h). Aborted: the
+  // search is gone, and the message says how; it may be begun again.
+  virtual absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                          uint32_t window) = 0;
   // The models that this job and those before it taught, for the next job; none of a kind that nothing was
   // learned about. Aborted as above.
   virtual absl::StatusOr<ModelBytes> Models() = 0;
@@ -54,8 +56,8 @@ struct SearchStart {
   ModelBytes models;                                          // of an earlier job, which it starts from
   std::vector<v1::Proposal> proposals;                        // that were proposed before, in order
 };
-// FailedPrecondition when no task is left to search, or when this build's spaces no longer hold a proposal;
-// Aborted as JobSearch has it.
+// FailedPrecondition when no task is left to search; OutOfRange when this build's spaces no longer hold a
+// proposal; Aborted as JobSearch has it.
 using StartSearch = std::function<absl::StatusOr<std::unique_ptr<JobSearch>>(const SearchStart&)>;
 
 }  // namespace mycc

@@ -1,5 +1,4 @@
-// Trials wait in lines, one for each job and target, which take turns; leased trials are in indexes by name,
-// holder and expiry.
+// Trials wait in lines, one for each job and target; leased trials are in indexes by name, holder and expiry.
 #include "server/lease_queue.h"
 
 #include <algorithm>
@@ -14,6 +13,20 @@ constexpr double kFindAgainSeconds = 5;
 // A worker that is well reports a batch of trials long before; one that hangs still names what it holds.
 constexpr double kLongestSeconds = 1800;
 constexpr double kElsewhereSeconds = 60;  // after this any worker may take it
+// A device keeps the next one at hand, and is free for others after these.
+constexpr int kMostIdleWork = 2;
+
+// Work that another worker may build before it is measured.
+bool IsBuildable(const QueuedWork& work) { return !work.is_round() && work.doubted_builder.empty(); }
+
+const char* NameOf(LeaseState state) {
+  switch (state) {
+    case LeaseState::kGranting: return "granting";
+    case LeaseState::kHeld: return "held";
+    case LeaseState::kCommitting: return "committing";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -30,16 +43,21 @@ void LeaseQueue::Forget(Index* index, const std::string& key, const std::string&
 }
 
 void LeaseQueue::Add(QueuedWork work, bool first) {
+  share_.SetWaiting(work.job, true, now_);
   LineOfWork& line = lines_[{work.job, work.target}];
   const bool is_apart = work.is_suspect() || !work.failed_tries.empty();
-  std::deque<QueuedWork>& place = is_apart ? line.apart : line.ordinary;
+  std::deque<QueuedWork>& place = is_apart ? line.apart : work.built_by.empty() ? line.ordinary : line.built;
+  if (listener_.on_waiting && &place == &line.ordinary && IsBuildable(work)) listener_.on_waiting(work);
   place.insert(first ? place.begin() : place.end(), std::move(work));
   apart_ += is_apart ? 1 : 0;
   ++waiting_;
   ++additions_;
 }
 
+void LeaseQueue::SeeTime(double now) { now_ = std::max(now_, now); }
+
 Grant* LeaseQueue::Insert(Grant grant) {
+  grant.charged = share_.Charge(grant.work.job, now_);
   const std::string name = grant.work.name;
   by_holder_[grant.holder].insert(name);
   by_job_[grant.work.job].insert(name);
@@ -47,6 +65,7 @@ Grant* LeaseQueue::Insert(Grant grant) {
 }
 
 void LeaseQueue::Hold(Grant* grant, double now, double seconds) {
+  SeeTime(now);
   StopClock(grant, LeaseState::kHeld);
   grant->renewed = now;
   grant->expires = std::min(now + seconds, grant->until);
@@ -65,6 +84,7 @@ void LeaseQueue::StopClock(Grant* grant, LeaseState state) {
 
 void LeaseQueue::Adopt(QueuedWork work, const std::string& holder, double now) {
   MYCC_CHECK(work.attempt > 0) << work.name << " was never granted";
+  SeeTime(now);
   HoldAnew(Insert({.work = std::move(work), .holder = holder}), now, kFindAgainSeconds + lease_seconds_);
 }
 
@@ -75,15 +95,24 @@ bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
                      [this](const std::string& name) { return leased_.at(name).work.is_suspect(); });
 }
 
-bool LeaseQueue::ForLinesInTurn(const Asker& asker, const std::function<bool(LineOfWork*)>& take) {
-  Line at = last_line_;
-  for (size_t turns = lines_.size(); turns > 0; --turns) {
-    auto line = lines_.upper_bound(at);
-    if (line == lines_.end()) line = lines_.begin();
-    at = line->first;
-    if (!asker.fits(at.first, at.second) || !take(&line->second)) continue;
-    last_line_ = at;
+bool LeaseQueue::ForLinesInTurn(const Asker& asker, FairShare::Which which, const TakeFrom& take) {
+  return share_.Offer(which, asker.pool,
+                      [&](const std::string& job) { return ForLinesOf(job, asker, take); });
+}
+
+bool LeaseQueue::ForLinesOf(const std::string& job, const Asker& asker, const TakeFrom& take) {
+  std::vector<Lines::iterator> lines;
+  const auto first = lines_.lower_bound({job, ""});
+  for (auto line = first; line != lines_.end() && line->first.first == job; ++line) {
+    if (asker.fits(job, line->first.second)) lines.push_back(line);
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a->second.served < b->second.served; });
+  for (const Lines::iterator& line : lines) {
+    if (!take(&line->second)) continue;
+    line->second.served = ++grants_;
     if (line->second.empty()) lines_.erase(line);
+    if (waiting(job) == 0) share_.SetWaiting(job, false, now_);
     return true;
   }
   return false;
@@ -103,11 +132,55 @@ std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects
 
 std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfWork* line) {
   std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/false, line);
-  if (work || line->ordinary.empty()) return work;
-  work = std::move(line->ordinary.front());
-  line->ordinary.pop_front();
+  if (work) return work;
+  std::deque<QueuedWork>& from = line->built.empty() ? line->ordinary : line->built;
+  const auto found = std::find_if(from.begin(), from.end(), [&](const QueuedWork& waiting) {
+    return !waiting.built_by.empty() || !IsBuildable(waiting) || asker.may_build == nullptr ||
+           asker.may_build(waiting);
+  });
+  if (found == from.end()) return std::nullopt;
+  work = std::move(*found);
+  from.erase(found);
+  --waiting_;
+  if (listener_.on_gone && &from == &line->ordinary && IsBuildable(*work)) listener_.on_gone(*work);
+  return work;
+}
+
+std::optional<QueuedWork> LeaseQueue::TakeUnbuilt(const Line& line, const std::string& name) {
+  const auto of_line = lines_.find(line);
+  if (of_line == lines_.end()) return std::nullopt;
+  std::deque<QueuedWork>& ordinary = of_line->second.ordinary;
+  const auto found = std::find_if(ordinary.begin(), ordinary.end(),
+                                  [&name](const QueuedWork& waiting) { return waiting.name == name; });
+  if (found == ordinary.end()) return std::nullopt;
+  std::optional<QueuedWork> work = std::move(*found);
+  ordinary.erase(found);
+  if (of_line->second.empty()) lines_.erase(of_line);
+  if (waiting(line.first) == 0) share_.SetWaiting(line.first, false, now_);
   --waiting_;
   return work;
+}
+
+bool LeaseQueue::SetBuilt(const std::string& job, const std::string& target, const std::string& name,
+                          const std::string& worker) {
+  std::optional<QueuedWork> work = TakeUnbuilt({job, target}, name);
+  if (!work) return false;
+  work->built_by = worker;
+  Add(*std::move(work));
+  return true;
+}
+
+std::optional<Grant> LeaseQueue::LeaseUnbuilt(const Asker& asker, const std::string& job,
+                                              const std::string& target, const std::string& name) {
+  std::optional<QueuedWork> work = TakeUnbuilt({job, target}, name);
+  if (!work) return std::nullopt;
+  return *GrantTo(asker, *std::move(work));
+}
+
+void LeaseQueue::DoubtBuild(const std::string& name, uint32_t attempt) {
+  Grant* const grant = FindLease(name, attempt);
+  if (grant == nullptr) return;
+  grant->work.doubted_builder = std::exchange(grant->work.built_by, "");
 }
 
 Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork work) {
@@ -115,8 +188,24 @@ Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork work) {
   return Insert({.work = std::move(work), .holder = asker.holder, .device = asker.device});
 }
 
+int LeaseQueue::HeldOn(const Asker& asker) const {
+  const auto names = by_holder_.find(asker.holder);
+  if (names == by_holder_.end()) return 0;
+  return static_cast<int>(
+      std::count_if(names->second.begin(), names->second.end(),
+                    [&](const std::string& name) { return leased_.at(name).device == asker.device; }));
+}
+
 std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
+  SeeTime(asker.now);
+  std::vector<Grant> grants = LeaseOf(asker, FairShare::Which::kOrdinary, count);
+  if (!grants.empty() || waiting_ == 0) return grants;
+  return LeaseOf(asker, FairShare::Which::kIdleOnly, std::min(count, kMostIdleWork - HeldOn(asker)));
+}
+
+std::vector<Grant> LeaseQueue::LeaseOf(const Asker& asker, FairShare::Which which, int count) {
   std::vector<Grant> grants;
+  int built = 0;
   const auto take_suspect = [&](LineOfWork* line) {
     std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/true, line);
     if (!work) return false;
@@ -124,14 +213,16 @@ std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
     return true;
   };
   const auto take_ordinary = [&](LineOfWork* line) {
+    if (built >= asker.most_built && line->apart.empty() && !line->built.empty()) return false;
     std::optional<QueuedWork> work = TakeOrdinary(asker, line);
     if (!work) return false;
+    built += work->built_by.empty() ? 0 : 1;
     grants.push_back(*GrantTo(asker, *std::move(work)));
     return true;
   };
-  if (count > 0 && apart_ > 0 && !HoldsSuspect(asker.holder) && ForLinesInTurn(asker, take_suspect))
-    return grants;
-  while (static_cast<int>(grants.size()) < count && ForLinesInTurn(asker, take_ordinary)) {
+  const bool may_have_suspect = count > 0 && apart_ > 0 && !HoldsSuspect(asker.holder);
+  if (may_have_suspect && ForLinesInTurn(asker, which, take_suspect)) return grants;
+  while (static_cast<int>(grants.size()) < count && ForLinesInTurn(asker, which, take_ordinary)) {
   }
   return grants;
 }
@@ -176,7 +267,8 @@ bool LeaseQueue::Rebind(const std::string& name, uint32_t attempt, const std::st
   return true;
 }
 
-std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt) {
+std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt,
+                                      std::optional<double> seconds) {
   Grant* const found = FindLease(name, attempt);
   if (found == nullptr) return std::nullopt;
   StopClock(found, LeaseState::kCommitting);
@@ -184,6 +276,7 @@ std::optional<Grant> LeaseQueue::Take(const std::string& name, uint32_t attempt)
   Forget(&by_job_, found->work.job, name);
   Grant grant = std::move(*found);
   leased_.erase(name);
+  share_.Settle(grant.work.job, grant.charged, seconds, now_);
   return grant;
 }
 
@@ -209,7 +302,9 @@ void LeaseQueue::AbortCommit(const std::string& name, uint32_t attempt, double n
   if (grant != nullptr && grant->state == LeaseState::kCommitting) HoldAnew(grant, now, lease_seconds_);
 }
 
-bool LeaseQueue::Finish(const std::string& name, uint32_t attempt) { return Take(name, attempt).has_value(); }
+bool LeaseQueue::Finish(const std::string& name, uint32_t attempt, double seconds) {
+  return Take(name, attempt, seconds).has_value();
+}
 
 bool LeaseQueue::Return(const std::string& name, uint32_t attempt, bool blamed) {
   std::optional<Grant> grant = Take(name, attempt);
@@ -257,20 +352,47 @@ std::vector<Grant> LeaseQueue::Overdue(double now) const {
   return HeldAmong(names);
 }
 
+std::optional<QueuedWork> LeaseQueue::Withdraw(const std::string& job, const std::string& target,
+                                               const std::string& name) {
+  const auto line = lines_.find({job, target});
+  if (line == lines_.end()) return std::nullopt;
+  for (std::deque<QueuedWork>* const place :
+       {&line->second.ordinary, &line->second.built, &line->second.apart}) {
+    const auto found = std::find_if(place->begin(), place->end(),
+                                    [&name](const QueuedWork& work) { return work.name == name; });
+    if (found == place->end()) continue;
+    std::optional<QueuedWork> work = std::move(*found);
+    apart_ -= place == &line->second.apart ? 1 : 0;
+    --waiting_;
+    place->erase(found);
+    const bool was_unbuilt = place == &line->second.ordinary && IsBuildable(*work);
+    if (line->second.empty()) lines_.erase(line);
+    if (waiting(job) == 0) share_.SetWaiting(job, false, now_);
+    if (was_unbuilt && listener_.on_gone) listener_.on_gone(*work);
+    return work;
+  }
+  return std::nullopt;
+}
+
 void LeaseQueue::DropWaiting(const std::string& job) {
   std::erase_if(lines_, [&](const auto& line) {
     if (line.first.first != job) return false;
+    for (const QueuedWork& work : line.second.ordinary) {
+      if (listener_.on_gone && IsBuildable(work)) listener_.on_gone(work);
+    }
     waiting_ -= line.second.size();
     apart_ -= static_cast<int64_t>(line.second.apart.size());
     return true;
   });
+  share_.SetWaiting(job, false, now_);
 }
 
 void LeaseQueue::DropJob(const std::string& job) {
   DropWaiting(job);
-  const auto names = by_job_.find(job);
-  if (names == by_job_.end()) return;
-  for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).work.attempt);
+  if (const auto names = by_job_.find(job); names != by_job_.end()) {
+    for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).work.attempt);
+  }
+  share_.Forget(job, now_);
 }
 
 int64_t LeaseQueue::waiting(const std::string& job) const {
@@ -278,6 +400,33 @@ int64_t LeaseQueue::waiting(const std::string& job) const {
   for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
     trials += line->second.size();
   return trials;
+}
+
+std::vector<QueueLine> LeaseQueue::ListLines(size_t limit) const {
+  std::vector<QueueLine> lines;
+  for (const auto& [line, work] : lines_) {
+    if (lines.size() >= limit) break;
+    lines.push_back({line.first, line.second, work.size(), static_cast<int64_t>(work.apart.size())});
+  }
+  return lines;
+}
+
+std::vector<QueueLease> LeaseQueue::ListLeases(size_t limit, double now) const {
+  std::vector<QueueLease> leases;
+  for (const auto& [name, grant] : leased_) {
+    if (leases.size() >= limit) break;
+    leases.push_back({.trial = name,
+                      .job = grant.work.job,
+                      .target = grant.work.target,
+                      .holder = grant.holder,
+                      .device = grant.device,
+                      .state = NameOf(grant.state),
+                      .attempt = grant.work.attempt,
+                      .expires_in_seconds = grant.state == LeaseState::kHeld ? grant.expires - now : 0});
+  }
+  std::sort(leases.begin(), leases.end(),
+            [](const QueueLease& a, const QueueLease& b) { return a.trial < b.trial; });
+  return leases;
 }
 
 }  // namespace mycc

@@ -9,25 +9,29 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "server/assignment.h"
+#include "server/farm_window.h"
 
 namespace mycc {
 namespace {
 
 constexpr double kLookSeconds = 0.1;
+// Enough for a device not to wait for its next lease: what is built is measured in a fraction of a second.
+constexpr int kMostBuiltTrials = 2;
 
 absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 
 }  // namespace
 
 Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board,
-                 WorkerTable* workers, Losses* losses, const LeaseTickets* tickets, const TimeSource* time,
-                 WriteExecutor write)
+                 WorkerTable* workers, Losses* losses, BuildFarm* builds, const LeaseTickets* tickets,
+                 const TimeSource* time, WriteExecutor write)
     : options_(options),
       store_(store),
       queue_(queue),
       board_(board),
       workers_(workers),
       losses_(losses),
+      builds_(builds),
       tickets_(tickets),
       time_(time),
       write_(std::move(write)) {}
@@ -77,17 +81,23 @@ bool Leasing::Answer(const Call& call) {
 std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
   WorkerTable::Device& device = session->devices.at(request.device());
   std::map<std::pair<std::string, std::string>, bool> known;  // a line is asked for again for each trial
-  Asker asker{.holder = session->id, .device = request.device()};
+  Asker asker{.holder = session->id,
+              .device = request.device(),
+              .pool = device.offer.target(),
+              .now = time_->Seconds()};
   asker.fits = [&](const std::string& job, const std::string& code) {
     const auto [found, is_new] = known.try_emplace({job, code}, false);
     if (!is_new) return found->second;
-    std::string why;
+    const JobLedger* const ledger = board_->MayLease(job) ? board_->Leasable(job) : nullptr;
     const absl::StatusOr<Target> parsed = ParseTarget(code);
-    return found->second = board_->Leasable(job) != nullptr && parsed.ok() &&
-                           IsMeasurableOn(*parsed, device.target, &why);
+    return found->second = ledger != nullptr && parsed.ok() &&
+                           device.CanMeasure(*parsed, ProtocolOf(ledger->plan().spec, *parsed));
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
-  const int wanted = static_cast<int>(std::min(request.max_trials(), options_.max_trials));
+  asker.most_built = kMostBuiltTrials;
+  asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
+  const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
+                             queue_->waiting() + queue_->leased(), workers_->num_devices());
   return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
 }
 
@@ -99,7 +109,7 @@ bool Leasing::MayTry(const std::string& worker, const QueuedWork& work) const {
   if (now >= work.elsewhere_until || std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
     return true;
   const absl::StatusOr<Target> code = ParseTarget(work.target);
-  return !code.ok() || !workers_->HasElsewhere(*code, failed_on, now);
+  return !code.ok() || !workers_->HasElsewhere(*code, work.protocol, failed_on, now);
 }
 
 void Leasing::Write(const std::shared_ptr<Granting>& granting) {
@@ -159,6 +169,7 @@ void Leasing::Deliver(const Granting& granting) {
     } else {
       v1::Assignment& assignment = *response.add_assignments();
       assignment = AssignmentOf(grant, *ledger);
+      if (grant.work.doubted_builder.empty()) builds_->AddArtifacts(&assignment);
       assignment.mutable_lease()->set_ticket(tickets_->TicketOf(grant.work.name, grant.work.attempt));
     }
   }

@@ -13,6 +13,7 @@
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
+#include "server/build_farm.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
 #include "server/lease_tickets.h"
@@ -31,7 +32,8 @@ struct LeasingOptions {
 class Leasing {
  public:
   Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers,
-          Losses* losses, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write);
+          Losses* losses, BuildFarm* builds, const LeaseTickets* tickets, const TimeSource* time,
+          WriteExecutor write);
 
   // REQUIRES: the session was heard now.
   void Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply);
@@ -69,6 +71,7 @@ class Leasing {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  BuildFarm* const builds_;
   const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;

@@ -37,7 +37,7 @@ absl::StatusOr<LoadedTasks> LoadTasks(const JobStore& store, const std::string& 
     PlannedTask planned;
     MYCC_ASSIGN_OR_RETURN(planned.workload, ParseWorkload(task.key.workload, "the log"));
     MYCC_ASSIGN_OR_RETURN(planned.target, ParseTarget(task.key.target));
-    planned.protocol = ProtocolFor(planned.target, spec.protocol(), UseOf(spec));
+    planned.protocol = ProtocolOf(spec, planned.target);
     planned.key = std::move(task.key);
     planned.count = stored.count();
     planned.weight = WeightOf(stored);

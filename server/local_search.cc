@@ -69,10 +69,11 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   // A model that this build cannot read is done without.
   for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
+  search->first_generation_.resize(tasks.size(), 0);
   const auto memo = std::make_shared<AppraisalMemo>();
   std::vector<CampaignTask> campaign_tasks;
   for (uint32_t task = 0; task < tasks.size(); ++task) {
-    if (stored[task].reused()) continue;
+    if (stored[task].reused() || !stored[task].measured_by().empty()) continue;
     const PlannedTask& planned = tasks[task];
     Learner* const learner = &search->learners_[ModelKind(planned.target)];
     search->learner_of_.push_back(learner);
@@ -84,12 +85,15 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     // A kernel that only another grouping launches begins after all others, with a short generation.
     entry.info.rough_cost = planned.count > 0 ? RoughCost(planned.workload) : 0;
     entry.info.family = planned.key.shape_erased_hash;
+    entry.info.earlier_trials = stored[task].earlier_trials();
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
                    scorer = search->scorers_.back().get()] {
-      return MakeSearchStrategy(config, GenerateSketches(planned.workload, planned.target),
-                                ParseHistory(recalled), scorer);
+      std::vector<Sketch> sketches;
+      if (config.strategy != kListedStrategy) sketches = GenerateSketches(planned.workload, planned.target);
+      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer);
     };
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
+    search->first_generation_[task] = stored[task].first_generation();
     search->tasks_.push_back(task);
     campaign_tasks.push_back(std::move(entry));
   }
@@ -104,16 +108,18 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   return search;
 }
 
-absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
+absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                             uint32_t window) {
   for (const auto& [task, of_task] : outcomes)
-    MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], of_task));
-  MYCC_ASSIGN_OR_RETURN(const std::optional<Proposal> proposal, campaign_->Next(elapsed_seconds));
+    MYCC_RETURN_IF_ERROR(campaign_->Tell(index_of_[task], KnownOnes(task, of_task)));
+  MYCC_ASSIGN_OR_RETURN(const std::optional<Proposal> proposal, campaign_->Next(elapsed_seconds, window));
   if (!proposal) return SearchStep{std::nullopt, campaign_->stop_reason()};
   OnProposed(*proposal);
   v1::Proposal next;
   next.set_elapsed_seconds(elapsed_seconds);
   next.set_task(tasks_[proposal->task]);
-  next.set_generation(proposal->candidates.front().generation);
+  next.set_generation(first_generation_[next.task()] + proposal->candidates.front().generation);
+  next.mutable_state()->set_window(window);
   for (const Candidate& proposed : proposal->candidates) {
     next.add_traces(proposed.trace);
     if (proposed.model) next.mutable_state()->set_model(*proposed.model);
@@ -124,22 +130,30 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
   return SearchStep{std::move(next), std::nullopt};
 }
 
+std::vector<Outcome> LocalSearch::KnownOnes(uint32_t task, std::vector<Outcome> outcomes) const {
+  const uint32_t first = first_generation_[task];
+  std::erase_if(outcomes, [first](const Outcome& outcome) { return outcome.generation < first; });
+  for (Outcome& outcome : outcomes) outcome.generation -= first;
+  return outcomes;
+}
+
 absl::Status LocalSearch::Restore(const v1::Proposal& recorded) {
   const uint32_t task = recorded.task();
   if (task >= index_of_.size() || index_of_[task] < 0)
     return absl::FailedPreconditionError(absl::StrCat("the job does not search task ", task));
+  if (recorded.generation() < first_generation_[task]) return absl::OkStatus();
   const int generation = campaign_->num_generations_of(index_of_[task]);
   const auto stale = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this build searches other spaces than the one that began the job (task ", task, ", generation ",
-        generation, ": ", why, "); tune again, the measured results stay in the log"));
+    return absl::OutOfRangeError(
+        absl::StrCat("this build searches other spaces than the one that began the job (task ", task,
+                     ", generation ", first_generation_[task] + generation, ": ", why, ")"));
   };
   if (recorded.state().candidates_size() != recorded.traces_size()) return stale("its state is incomplete");
   Proposal proposal;
   proposal.task = index_of_[task];
   for (int i = 0; i < recorded.traces_size(); ++i) {
     Candidate candidate;
-    candidate.generation = recorded.generation();
+    candidate.generation = recorded.generation() - first_generation_[task];
     candidate.index = static_cast<uint32_t>(i);
     candidate.trace = recorded.traces(i);
     const v1::SearchState::Candidate& state = recorded.state().candidates(i);
@@ -148,7 +162,8 @@ absl::Status LocalSearch::Restore(const v1::Proposal& recorded) {
     candidate.origin = static_cast<Origin>(state.origin());
     proposal.candidates.push_back(std::move(candidate));
   }
-  const absl::Status restored = campaign_->Restore(proposal, recorded.elapsed_seconds());
+  const absl::Status restored =
+      campaign_->Restore(proposal, recorded.elapsed_seconds(), recorded.state().window());
   if (!restored.ok()) return stale(std::string(restored.message()));
   OnProposed(proposal);
   return absl::OkStatus();

@@ -27,17 +27,22 @@ class LocalSearch final : public JobSearch {
                                                              const ModelBytes& models);
   absl::Status Restore(const v1::Proposal& recorded);
 
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                  uint32_t window) override;
   absl::StatusOr<ModelBytes> Models() override;
 
  private:
   LocalSearch() = default;
+  // The outcomes that the search knows of, as it numbers them: it began with the task's first generation
+  // here.
+  std::vector<Outcome> KnownOnes(uint32_t task, std::vector<Outcome> outcomes) const;
   // A proposal was proposed, now or before a restart: its model is where growth counts from.
   void OnProposed(const Proposal& proposal);
 
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;
   std::vector<int> index_of_;                // the other way; -1: not searched
+  std::vector<uint32_t> first_generation_;   // of each of the job's tasks
   std::map<std::string, Learner> learners_;  // by kind of model
   // One for each of the campaign's tasks.
   std::vector<Learner*> learner_of_;

@@ -9,6 +9,7 @@
 #include "db/model_store.h"
 #include "proto/job_state.pb.h"
 #include "server/history.h"
+#include "server/listed_job.h"
 
 namespace mycc {
 namespace {
@@ -30,7 +31,7 @@ absl::Status NameModels(const JobPlan& plan, TuningLog* log, v1::StoredJob* stor
 // schedule of each.
 absl::StatusOr<bool> HoldsTotal(const JobPlan& plan, const History& history) {
   const int64_t total = plan.spec.total_trials();
-  if (total == 0 || plan.spec.fresh()) return false;
+  if (total == 0 || plan.spec.fresh() || IsListed(plan.spec)) return false;
   int64_t measured = 0;
   for (const PlannedTask& planned : plan.tasks) {
     MYCC_ASSIGN_OR_RETURN(const int64_t of_task, history.CountMeasured(planned, total));
@@ -38,6 +39,15 @@ absl::StatusOr<bool> HoldsTotal(const JobPlan& plan, const History& history) {
     measured += of_task;
   }
   return measured >= total;
+}
+
+// The search's knowledge of a task whose candidates are given: these alone.
+v1::StoredTask ListedTask(const PlannedTask& planned) {
+  v1::StoredTask stored;
+  stored.set_count(planned.count);
+  stored.set_weight(planned.weight);
+  for (const std::string& trace : planned.candidates) stored.add_history(trace);
+  return stored;
 }
 
 }  // namespace
@@ -52,9 +62,12 @@ Job MakeJob(const std::string& id, const JobRequest& request, uint32_t generatio
   stored.set_submission(request.submission);
   stored.set_generation_size(generation_size);
   stored.set_detached(request.detached);
+  stored.set_owner(request.owner);
+  stored.set_priority(request.priority);
+  stored.set_deadline_unix_micros(request.deadline_unix_micros);
   Job job;
   job.id = id;
-  job.owner = request.spec.name();
+  job.owner = request.owner;
   job.spec = stored.SerializeAsString();
   job.submission = DigestOf(request.submission);
   return job;
@@ -64,14 +77,25 @@ absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
   v1::StoredJob stored;
   if (!stored.ParseFromString(job.spec))
     return absl::DataLossError(absl::StrCat("job ", job.id, ": its spec is damaged"));
-  MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec()));
+  if (IsForeign(stored.spec())) {
+    absl::StatusOr<v1::JobSpec> listed = ListForeign(stored.spec(), *log);
+    // Another job has measured them since this one was submitted.
+    if (absl::IsNotFound(listed.status())) return PreparedJob{.spec = job.spec, .tasks = {}, .is_done = true};
+    MYCC_RETURN_IF_ERROR(listed.status());
+    *stored.mutable_spec() = *std::move(listed);
+  }
+  MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec(), stored.deadline_unix_micros() > 0));
   History history(log);
   MYCC_ASSIGN_OR_RETURN(const bool holds_total, HoldsTotal(plan, history));
   PreparedJob prepared;
   prepared.is_done = true;
   for (const PlannedTask& planned : plan.tasks) {
-    MYCC_ASSIGN_OR_RETURN(v1::StoredTask recalled,
-                          history.Recall(planned, plan.spec.trials(), plan.spec.fresh()));
+    v1::StoredTask recalled;
+    if (IsListed(plan.spec)) {
+      recalled = ListedTask(planned);
+    } else {
+      MYCC_ASSIGN_OR_RETURN(recalled, history.Recall(planned, plan.spec.trials(), plan.spec.fresh()));
+    }
     if (holds_total) recalled.set_reused(true);
     prepared.is_done &= recalled.reused();
     Task& task = prepared.tasks.emplace_back();

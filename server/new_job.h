@@ -18,6 +18,9 @@ struct JobRequest {
   v1::JobSpec spec;        // PlanJob makes a plan of it
   std::string submission;  // the client's words; empty: no other request is meant to find the job
   bool detached = false;   // nobody waits for it
+  std::string owner;
+  int priority = 0;
+  int64_t deadline_unix_micros = 0;  // 0: none
 };
 
 // The name by which JobsOf finds the submission; empty for none.
@@ -32,7 +35,8 @@ struct PreparedJob {
   bool is_done = false;  // the log holds all that is asked for
 };
 
-// The tasks of a job that has none yet. DataLoss when its bytes are damaged.
+// The tasks of a job that has none yet; a foreign job (listed_job.h) takes its candidates from the log, and
+// is done where it has none. DataLoss when its bytes are damaged.
 absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log);
 
 }  // namespace mycc

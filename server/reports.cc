@@ -59,8 +59,17 @@ std::vector<v1::MeasureResult> ResultsOf(const v1::Report& report, const Expecta
   return results;
 }
 
+double RunSecondsOf(const FinishedTrial& finished) { return finished.result.timing().run_seconds(); }
+
 std::string WordsOf(const v1::MeasureResult& result) {
   return absl::StrCat(StatusName(result.status()), ": ", ToUtf8(result.error()));
+}
+
+Event RefusalEvent(const std::string& worker, const std::string& what, int64_t count) {
+  Event event("report.refused", absl::StrCat("worker ", worker, ": refused ", what, " (", count, " in all)"));
+  event.is_warning = true;
+  event.worker = worker;
+  return event;
 }
 
 }  // namespace
@@ -88,9 +97,23 @@ void Reports::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse>
 
 void Reports::CountRefusal(WorkerTable::Session* session, const std::string& what) {
   const int64_t count = ++session->refused;
+  ++counters_.refused;
   const bool is_news = (count & (count - 1)) == 0;  // the first, second, fourth, eighth, ...
-  if (log_ && is_news)
-    log_(absl::StrCat("worker ", session->worker, ": refused ", what, " (", count, " in all)"));
+  if (log_ && is_news) log_(RefusalEvent(session->worker, what, count));
+}
+
+void Reports::TellResult(const char* event, const v1::LeaseId& lease, const std::string& worker,
+                         const std::string& device, const v1::MeasureResult& result) const {
+  if (!log_) return;
+  Event told(event, "");
+  told.trial = lease.trial();
+  told.job = JobOfTrial(lease.trial());
+  told.attempt = lease.attempt();
+  told.worker = worker;
+  told.device = device;
+  told.status = StatusName(result.status());
+  told.seconds = result.timing().seconds();
+  log_(told);
 }
 
 void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuine) {
@@ -131,6 +154,8 @@ void Reports::TakeHeld(const CallPtr& call, const v1::Report& report, const Gran
     TakeLoss(held);
   } else if (grant.work.is_round()) {
     TakeRound(held);
+  } else if (builds_->IsBuildDoubted(grant.work, report.result().status())) {
+    TakeDoubtedBuild(held);
   } else if (IsDoubted(held)) {
     TakeDoubted(held);
   } else {
@@ -144,8 +169,8 @@ void Reports::TakeImpossible(const Held& held, const absl::Status& why) {
   CountRefusal(held.session, absl::StrCat("a result of ", lease.trial(), ": ", reason));
   workers_->JudgeLoss(held.session, held.device(), words, time_->Seconds());
   const QueuedWork& work = held.grant.work;
-  if (work.is_round() &&
-      !workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds())) {
+  if (work.is_round() && !workers_->HasElsewhere(held.task().target, held.task().protocol,
+                                                 {held.session->worker}, time_->Seconds())) {
     const std::string job = work.job, round = work.name;
     queue_->Finish(round, work.attempt);
     board_->GiveUpRound(job, round, words);  // the single timings stand
@@ -160,6 +185,8 @@ void Reports::TakeLoss(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
   const std::string error = ToUtf8(result.error());
   workers_->JudgeLoss(held.session, held.device(), error, time_->Seconds());
+  ++counters_.trials[result.status()];
+  TellResult("trial.lost", held.report.lease(), held.session->worker, held.device(), result);
   FailedTry failed{held.session->worker, held.device(),
                    absl::StrCat("worker ", held.session->worker, ": ", error)};
   if (result.status() == v1::MEASURE_STATUS_WORKER_UNFIT) {
@@ -177,16 +204,25 @@ bool Reports::IsDoubted(const Held& held) const {
       std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
   if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.work)))
     return false;
-  return workers_->HasElsewhere(held.task().target, {held.session->worker}, time_->Seconds());
+  return workers_->HasElsewhere(held.task().target, held.task().protocol, {held.session->worker},
+                                time_->Seconds());
 }
 
 void Reports::TakeDoubted(const Held& held) {
   const v1::MeasureResult& result = held.report.result();
-  workers_->Judge(held.session, held.device(), {LineOf(held.grant.work), held.task().target}, result,
+  workers_->Judge(held.session, held.device(),
+                  {LineOf(held.grant.work), held.task().target, held.task().protocol}, result,
                   time_->Seconds());
   losses_->ReturnElsewhere(held.grant,
                            {held.session->worker, held.device(), WordsOf(result), /*is_doubted=*/true});
   Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is tried on another worker first");
+}
+
+void Reports::TakeDoubtedBuild(const Held& held) {
+  builds_->Forget(AssignmentOf(held.grant, held.ledger));
+  queue_->DoubtBuild(held.grant.work.name, held.grant.work.attempt);
+  losses_->Return(held.grant);
+  Answer(held.call, held.report.lease(), v1::ReportAnswer::IGNORED, "it is built and tried again first");
 }
 
 Reports::PendingPtr Reports::PendingOf(const Held& held) const {
@@ -199,7 +235,8 @@ Reports::PendingPtr Reports::PendingOf(const Held& held) const {
   pending->device = held.device();
   pending->line = LineOf(held.grant.work);
   pending->code = held.task().target;
-  pending->failed_tries = held.grant.work.failed_tries;
+  pending->protocol = held.task().protocol;
+  pending->work = held.grant.work;
   return pending;
 }
 
@@ -217,7 +254,7 @@ void Reports::TakeRound(const Held& held) {
       HoldAgain(pending->call, pending->lease, status);
       return;
     }
-    queue_->Finish(pending->finished.trial, pending->finished.attempt);
+    queue_->Finish(pending->finished.trial, pending->finished.attempt, RunSecondsOf(pending->finished));
     Judge(*pending);
     Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
   });
@@ -282,10 +319,13 @@ void Reports::OnWritten(const PendingPtr& pending, const absl::Status& status) {
 void Reports::OnKept(const Pending& pending) {
   const FinishedTrial& finished = pending.finished;
   troubles_.erase(finished.trial);
+  ++counters_.trials[finished.result.status()];
+  TellResult("trial.finished", pending.lease, pending.worker, pending.device, finished.result);
   Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.
-  if (queue_->Finish(finished.trial, finished.attempt) && id.ok()) board_->OnFinished(*id, finished.result);
+  if (queue_->Finish(finished.trial, finished.attempt, RunSecondsOf(finished)) && id.ok())
+    board_->OnFinished(*id, finished.result);
   Answer(pending.call, pending.lease, v1::ReportAnswer::KEPT);
 }
 
@@ -308,9 +348,10 @@ void Reports::Judge(const Pending& pending) {
   const v1::MeasureResult& result = pending.finished.result;
   WorkerTable::Session* const session = workers_->Find(pending.call->session);
   if (session != nullptr && !pending.device.empty())
-    workers_->Judge(session, pending.device, {pending.line, pending.code}, result, now);
+    workers_->Judge(session, pending.device, {pending.line, pending.code, pending.protocol}, result, now);
   const bool failed_too = result.status() != v1::MEASURE_STATUS_OK;
-  for (const FailedTry& earlier : pending.failed_tries) {
+  builds_->OnMeasured(pending.work, result.status());
+  for (const FailedTry& earlier : pending.work.failed_tries) {
     if (!earlier.is_doubted) continue;
     workers_->JudgeAgain(earlier.worker, earlier.device, failed_too,
                          absl::StrCat("what fails here succeeds on worker ", pending.worker, ": trial ",

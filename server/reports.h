@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/event.h"
 #include "db/job_store.h"
 #include "db/log_writer.h"
 #include "proto/worker.pb.h"
+#include "server/build_farm.h"
 #include "server/job_board.h"
 #include "server/job_ledger.h"
 #include "server/lease_queue.h"
@@ -25,6 +27,7 @@
 #include "server/losses.h"
 #include "server/reply.h"
 #include "server/result_check.h"
+#include "server/service_counters.h"
 #include "server/time_source.h"
 #include "server/worker_table.h"
 
@@ -32,15 +35,16 @@ namespace mycc {
 
 class Reports {
  public:
-  // `log` gets a line, for people, for each refusal; it may be null.
+  // `log` hears of each result, and of refusals; it may be null.
   Reports(JobStore* store, LeaseQueue* queue, JobBoard* board, WorkerTable* workers, Losses* losses,
-          const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
-          std::function<void(const std::string&)> log)
+          BuildFarm* builds, const LeaseTickets* tickets, const TimeSource* time, WriteExecutor write,
+          EventLog log)
       : store_(store),
         queue_(queue),
         board_(board),
         workers_(workers),
         losses_(losses),
+        builds_(builds),
         tickets_(tickets),
         time_(time),
         write_(std::move(write)),
@@ -52,6 +56,8 @@ class Reports {
   void CountRefusal(WorkerTable::Session* session, const std::string& what);
   // Why a result of the job cannot be stored; empty: all could be.
   std::string TroubleOf(const std::string& job) const;
+  // Since the start: trials and refusals.
+  const ServiceCounters& counters() const { return counters_; }
 
  private:
   // A request with results that are being written to the log.
@@ -84,7 +90,8 @@ class Reports {
     // For a running job's trial: its device, the comparable trials, and where it failed before.
     std::string worker, device, line;
     Target code;
-    std::vector<FailedTry> failed_tries;
+    v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_UNSPECIFIED;
+    QueuedWork work;
   };
   using PendingPtr = std::shared_ptr<Pending>;
 
@@ -95,6 +102,8 @@ class Reports {
   void TakeRound(const Held& held);
   // A doubted failure: the trial is tried elsewhere.
   void TakeDoubted(const Held& held);
+  // A failure that may be the build's: whoever measures the trial next builds it.
+  void TakeDoubtedBuild(const Held& held);
   void TakeResult(const Held& held);
   // A result for a job that has ended: the log keeps it, since it was paid for.
   void TakeLate(const CallPtr& call, const v1::Report& report);
@@ -104,6 +113,8 @@ class Reports {
   void Keep(const PendingPtr& pending, LogWrite write);
   void OnWritten(const PendingPtr& pending, const absl::Status& status);
   void OnKept(const Pending& pending);
+  void TellResult(const char* event, const v1::LeaseId& lease, const std::string& worker,
+                  const std::string& device, const v1::MeasureResult& result) const;
   void OnUnfit(const Pending& pending, const absl::Status& why);
   void Judge(const Pending& pending);
 
@@ -119,10 +130,12 @@ class Reports {
   JobBoard* const board_;
   WorkerTable* const workers_;
   Losses* const losses_;
+  BuildFarm* const builds_;
   const LeaseTickets* const tickets_;
   const TimeSource* const time_;
   const WriteExecutor write_;
-  const std::function<void(const std::string&)> log_;
+  const EventLog log_;
+  ServiceCounters counters_;
   std::set<std::string> being_written_;          // trials
   std::map<std::string, std::string> troubles_;  // why a trial's result was not kept, by trial
 };

@@ -29,14 +29,25 @@ struct JobEnding {
 
 struct RunningJob {
   RunningJob(std::unique_ptr<JobLedger> taken_up, double elapsed_seconds, double now)
-      : ledger(std::move(taken_up)), elapsed_before(elapsed_seconds), started(now) {}
+      : ledger(std::move(taken_up)),
+        terms(TermsOf(ledger->stored())),
+        window(ledger->last_window()),
+        elapsed_before(elapsed_seconds),
+        started(now) {
+    for (const PlannedTask& task : ledger->plan().tasks) targets.try_emplace(task.key.target, &task.target);
+  }
 
   const std::string& id() const { return ledger->id(); }
   double Elapsed(double now) const { return elapsed_before + now - started; }
+  // It neither ends nor is searched out.
+  bool wants_proposals() const { return !ending && !searched_out; }
   // There is news for people to see.
   void Touch() { ++revision; }
 
   const std::unique_ptr<JobLedger> ledger;
+  JobTerms terms;
+  std::map<std::string, const Target*> targets;  // of its tasks, by their texts
+  uint32_t window;                               // of the next proposal (farm_window.h)
   std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   // Work and writes that are under way beside the deciding thread: until they end, the job is neither
@@ -46,6 +57,7 @@ struct RunningJob {
   double retry_at = 0;                     // then the log is written to again, which it could not be before
   std::optional<StopReason> searched_out;  // why there is no next proposal
   int crashes = 0;                         // of the search, since its last proposal
+  std::optional<std::string> stale;        // why the search cannot go on from its recorded proposals
   bool models_saved = false;
   std::optional<v1::Proposal> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;

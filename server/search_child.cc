@@ -37,7 +37,8 @@ TaskOutcomes OutcomesOf(const v1::SearchRequest::Next& next) {
 }
 
 absl::StatusOr<v1::SearchReply> AnswerNext(LocalSearch* search, const v1::SearchRequest::Next& next) {
-  MYCC_ASSIGN_OR_RETURN(SearchStep step, search->Next(OutcomesOf(next), next.elapsed_seconds()));
+  MYCC_ASSIGN_OR_RETURN(SearchStep step,
+                        search->Next(OutcomesOf(next), next.elapsed_seconds(), next.window()));
   v1::SearchReply reply;
   if (step.proposal) *reply.mutable_proposal() = *std::move(step.proposal);
   if (step.stop_reason) reply.set_stop_reason(static_cast<uint32_t>(*step.stop_reason));

@@ -71,10 +71,12 @@ absl::Status SearchProcess::Begin(const SearchStart& start) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, double elapsed_seconds) {
+absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                               uint32_t window) {
   v1::SearchRequest request;
   v1::SearchRequest::Next& next = *request.mutable_next();
   next.set_elapsed_seconds(elapsed_seconds);
+  next.set_window(window);
   for (const auto& [task, of_task] : outcomes) {
     for (const Outcome& outcome : of_task) {
       v1::SearchOutcome& told = *next.add_outcomes();

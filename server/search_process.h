@@ -31,7 +31,8 @@ class SearchProcess final : public JobSearch {
   static absl::StatusOr<std::unique_ptr<JobSearch>> Start(const SearchProcessOptions& options,
                                                           const SearchStart& start);
 
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override;
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                  uint32_t window) override;
   absl::StatusOr<ModelBytes> Models() override;
 
  private:

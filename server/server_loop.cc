@@ -40,6 +40,7 @@ ServerLoop::ServerLoop(ServerLoopOptions options, TuningLog* log, const TimeSour
     : options_(std::move(options)),
       log_(log),
       time_(time),
+      last_turn_(time->Seconds()),
       loop_clock_(time, kLongestStepSeconds),
       coordinator_(options_.coordinator, log, &loop_clock_, MakeExecutors()) {}
 
@@ -48,10 +49,12 @@ Executors ServerLoop::MakeExecutors() {
   Executors executors;
   executors.write = [this](LogWrite write, LogWriteDone done) {
     ++unanswered_;
-    writer_->Add(std::move(write), [this, done = std::move(done)](const absl::Status& status) {
-      --unanswered_;
-      done(status);
-    });
+    writer_->Add(std::move(write),
+                 [this, begun = time_->Seconds(), done = std::move(done)](const absl::Status& status) {
+                   latencies_.commit.Add(time_->Seconds() - begun);
+                   --unanswered_;
+                   done(status);
+                 });
   };
   executors.read = [this](LogRead read, std::function<void()> done) {
     ++unanswered_;
@@ -100,7 +103,8 @@ void ServerLoop::Stop() {
 
 void ServerLoop::OnDamage(int64_t record, const absl::Status& why) {
   const auto& say = options_.coordinator.dispatch.log;
-  if (say && damaged_records_.insert(record).second) say(absl::StrCat(why.message(), "; it is passed over"));
+  if (say && damaged_records_.insert(record).second)
+    say(Event("record.damaged", absl::StrCat(why.message(), "; it is passed over")));
 }
 
 void ServerLoop::Post(std::function<void()> event, std::function<void()> refuse) {
@@ -151,6 +155,8 @@ void ServerLoop::RunLoop() {
 }
 
 void ServerLoop::CountTurn(double seconds) {
+  latencies_.turn.Add(seconds);
+  last_turn_.store(time_->Seconds(), std::memory_order_relaxed);
   const MutexLock lock(&mutex_);
   ++stats_.turns;
   stats_.longest_turn_seconds = std::max(stats_.longest_turn_seconds, seconds);
@@ -184,13 +190,23 @@ void ServerLoop::Register(v1::RegisterRequest request, Reply<v1::RegisterRespons
        [reply] { reply(Stopping()); });
 }
 
-void ServerLoop::Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
+void ServerLoop::Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> answer) {
+  const Reply<v1::LeaseResponse> reply = [this, begun = time_->Seconds(), answer = std::move(answer)](
+                                             absl::StatusOr<v1::LeaseResponse> response) {
+    if (response.ok() && !response->assignments().empty()) latencies_.lease.Add(time_->Seconds() - begun);
+    answer(std::move(response));
+  };
   Post([this, request = std::move(request), alive = std::move(alive),
         reply] { coordinator_.workers().Lease(request, alive, reply); },
        [reply] { reply(Stopping()); });
 }
 
-void ServerLoop::Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply) {
+void ServerLoop::Report(v1::ReportRequest request, Reply<v1::ReportResponse> answer) {
+  const Reply<v1::ReportResponse> reply = [this, begun = time_->Seconds(), answer = std::move(answer)](
+                                              absl::StatusOr<v1::ReportResponse> response) {
+    latencies_.report.Add(time_->Seconds() - begun);
+    answer(std::move(response));
+  };
   Post([this, request = std::move(request), reply] { coordinator_.workers().Report(request, reply); },
        [reply] { reply(Stopping()); });
 }
@@ -202,6 +218,23 @@ void ServerLoop::Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResp
 
 void ServerLoop::Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply) {
   Post([this, request = std::move(request), reply] { coordinator_.workers().Leave(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive,
+                             Reply<v1::LeaseBuildsResponse> reply) {
+  Post([this, request = std::move(request), alive = std::move(alive),
+        reply] { coordinator_.workers().LeaseBuilds(request, alive, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().ReportBuilds(request, reply); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply) {
+  Post([this, request = std::move(request), reply] { coordinator_.workers().FetchArtifact(request, reply); },
        [reply] { reply(Stopping()); });
 }
 
@@ -250,6 +283,17 @@ void ServerLoop::LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobRespons
        [reply] { reply(Stopping()); });
 }
 
+void ServerLoop::UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply) {
+  Post([this, request, reply] { coordinator_.Update(request, WithProgress(reply)); },
+       [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::ListOwners(v1::ListOwnersRequest, Reply<v1::ListOwnersResponse> reply) {
+  PostCall<v1::ListOwnersResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListOwnersResponse> {
+    return coordinator_.jobs().ListOwners();
+  });
+}
+
 void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesResponse> reply) {
   PostCall<v1::ListDevicesResponse>(std::move(reply), [this]() -> absl::StatusOr<v1::ListDevicesResponse> {
     v1::ListDevicesResponse response;
@@ -260,6 +304,16 @@ void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesRespon
 
 void ServerLoop::Best(v1::BestRequest request, Reply<v1::BestResponse> reply) {
   Post([this, request, reply] { coordinator_.Best(request, reply); }, [reply] { reply(Stopping()); });
+}
+
+void ServerLoop::GetOverview(Reply<Overview> reply) {
+  PostCall<Overview>(std::move(reply),
+                     [this]() -> absl::StatusOr<Overview> { return coordinator_.Overview(); });
+}
+
+void ServerLoop::GetDeviceHistory(Reply<DeviceHistory> reply) {
+  PostCall<DeviceHistory>(
+      std::move(reply), [this]() -> absl::StatusOr<DeviceHistory> { return coordinator_.device_history(); });
 }
 
 }  // namespace mycc

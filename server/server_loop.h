@@ -11,6 +11,7 @@
 // Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <list>
@@ -28,6 +29,7 @@
 #include "proto/worker.pb.h"
 #include "server/coordinator.h"
 #include "server/executors.h"
+#include "server/latency.h"
 #include "server/local_search.h"
 #include "server/loop_clock.h"
 #include "server/reply.h"
@@ -66,20 +68,31 @@ class ServerLoop {
   void Stop();
 
   LoopStats stats() const;
+  const LoopLatencies& latencies() const { return latencies_; }
+  // Since the loop ended a turn; one that is well does so several times a second.
+  double SecondsSinceTurn() const { return time_->Seconds() - last_turn_.load(std::memory_order_relaxed); }
 
   void Register(v1::RegisterRequest request, Reply<v1::RegisterResponse> reply);
   void Lease(v1::LeaseRequest request, IsAlive alive, Reply<v1::LeaseResponse> reply);
   void Report(v1::ReportRequest request, Reply<v1::ReportResponse> reply);
   void Heartbeat(v1::HeartbeatRequest request, Reply<v1::HeartbeatResponse> reply);
   void Leave(v1::LeaveRequest request, Reply<v1::LeaveResponse> reply);
+  void LeaseBuilds(v1::LeaseBuildsRequest request, IsAlive alive, Reply<v1::LeaseBuildsResponse> reply);
+  void ReportBuilds(v1::ReportBuildsRequest request, Reply<v1::ReportBuildsResponse> reply);
+  void FetchArtifact(v1::FetchArtifactRequest request, Reply<v1::FetchArtifactResponse> reply);
 
   void SubmitJob(v1::SubmitJobRequest request, Reply<v1::SubmitJobResponse> reply);
   void ListJobs(v1::ListJobsRequest request, Reply<v1::ListJobsResponse> reply);
   void WatchJob(v1::WatchJobRequest request, IsAlive alive, Reply<v1::WatchJobResponse> reply);
   void CancelJob(v1::CancelJobRequest request, Reply<v1::CancelJobResponse> reply);
   void LeaveJob(v1::LeaveJobRequest request, Reply<v1::LeaveJobResponse> reply);
+  void UpdateJob(v1::UpdateJobRequest request, Reply<v1::UpdateJobResponse> reply);
+  void ListOwners(v1::ListOwnersRequest request, Reply<v1::ListOwnersResponse> reply);
   void ListDevices(v1::ListDevicesRequest request, Reply<v1::ListDevicesResponse> reply);
   void Best(v1::BestRequest request, Reply<v1::BestResponse> reply);
+
+  void GetOverview(Reply<Overview> reply);
+  void GetDeviceHistory(Reply<DeviceHistory> reply);
 
  private:
   struct Watch {
@@ -112,6 +125,8 @@ class ServerLoop {
   const ServerLoopOptions options_;
   TuningLog* const log_;
   const TimeSource* const time_;
+  LoopLatencies latencies_;
+  std::atomic<double> last_turn_;
 
   // The loop thread's own.
   LoopClock loop_clock_;

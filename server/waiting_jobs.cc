@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 
 namespace mycc {
 
 WaitingJobs::WaitingJobs(WaitingJobsOptions options, JobStore* store, const TimeSource* time,
-                         Executors executors, JobChanges* changes, RunningJobs* running,
+                         const Owners* owners, Executors executors, JobChanges* changes, RunningJobs* running,
                          JobProposals* proposals, WaitingJobsHooks hooks)
     : options_(options),
       store_(store),
@@ -18,10 +20,25 @@ WaitingJobs::WaitingJobs(WaitingJobsOptions options, JobStore* store, const Time
       changes_(changes),
       running_(running),
       proposals_(proposals),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)),
+      owners_(owners) {}
+
+std::deque<WaitingJobs::Waiting>::iterator WaitingJobs::FindWaiting(const std::string& job) {
+  return std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.id == job; });
+}
 
 bool WaitingJobs::Contains(const std::string& job) const {
-  return taking_up_.contains(job) || std::find(waiting_.begin(), waiting_.end(), job) != waiting_.end();
+  return taking_up_.contains(job) || TermsOfWaiting(job) != nullptr;
+}
+
+const JobTerms* WaitingJobs::TermsOfWaiting(const std::string& job) const {
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.id == job; });
+  return found == waiting_.end() ? nullptr : &found->terms;
+}
+
+void WaitingJobs::SetTerms(const std::string& job, const JobTerms& terms) {
+  if (const auto found = FindWaiting(job); found != waiting_.end()) found->terms = terms;
 }
 
 const JobTrouble* WaitingJobs::TroubleOf(const std::string& job) const {
@@ -29,23 +46,67 @@ const JobTrouble* WaitingJobs::TroubleOf(const std::string& job) const {
   return found == troubles_.end() ? nullptr : &found->second;
 }
 
-void WaitingJobs::Enqueue(const std::string& job) {
+void WaitingJobs::Enqueue(const std::string& job, const JobTerms& terms) {
   if (Contains(job) || TroubleOf(job) != nullptr) return;
-  waiting_.push_back(job);
+  waiting_.push_back({job, terms});
   StartWaiting();
 }
 
 void WaitingJobs::Forget(const std::string& job) {
-  std::erase(waiting_, job);
+  std::erase_if(waiting_, [&](const Waiting& one) { return one.id == job; });
   troubles_.erase(job);
   Took(job);
 }
 
 void WaitingJobs::OnLogGone(const absl::Status& why) {
-  std::deque<std::string> ids = std::exchange(waiting_, {});
+  std::vector<std::string> ids;
+  for (const Waiting& one : std::exchange(waiting_, {})) ids.push_back(one.id);
   for (const auto& [id, taking_up] : taking_up_) ids.push_back(id);
   for (const std::string& id : ids) troubles_[id] = {why, /*is_passing=*/false};
   for (const std::string& id : ids) Took(id);
+}
+
+void WaitingJobs::AddOwners(std::set<std::string>* owners) const {
+  for (const Waiting& one : waiting_) owners->insert(one.terms.owner);
+}
+
+uint32_t WaitingJobs::num_waiting(const std::string& owner) const {
+  return static_cast<uint32_t>(std::count_if(waiting_.begin(), waiting_.end(),
+                                             [&](const Waiting& one) { return one.terms.owner == owner; }));
+}
+
+std::map<std::string, uint32_t> WaitingJobs::RunningByOwner() const {
+  std::map<std::string, uint32_t> running;
+  for (const auto& [id, job] : *running_) ++running[job->terms.owner];
+  for (const auto& [id, taking_up] : taking_up_) ++running[taking_up.terms.owner];
+  return running;
+}
+
+uint32_t WaitingJobs::num_running(const std::string& owner) const {
+  const std::map<std::string, uint32_t> running = RunningByOwner();
+  const auto found = running.find(owner);
+  return found == running.end() ? 0 : found->second;
+}
+
+size_t WaitingJobs::Room() const {
+  const size_t most = static_cast<size_t>(options_.max_running);
+  return most - std::min(most, running_->size() + taking_up_.size());
+}
+
+bool WaitingJobs::HasRoomFor(const std::string& owner) const {
+  const v1::Quota& quota = owners_->QuotaOf(owner);
+  const bool is_within = !quota.has_running_jobs() || num_running(owner) < quota.running_jobs();
+  return is_within && waiting_.size() < Room();
+}
+
+std::string WaitingJobs::WhyWaiting(const std::string& job) const {
+  const JobTerms* const terms = TermsOfWaiting(job);
+  const v1::Quota& quota = owners_->QuotaOf(terms == nullptr ? "" : terms->owner);
+  if (terms == nullptr || !quota.has_running_jobs()) return "waiting for its turn";
+  const uint32_t running = num_running(terms->owner);
+  if (running < quota.running_jobs()) return "waiting for its turn";
+  return absl::StrCat("waiting for its turn, until one of the ", running, " running jobs of ", terms->owner,
+                      " ends: the quota running_jobs is ", quota.running_jobs());
 }
 
 void WaitingJobs::AfterTakingUp(const std::string& job, std::function<void()> call) {
@@ -57,20 +118,46 @@ bool WaitingJobs::IsOn(const std::string& id, uint64_t number) const {
   return found != taking_up_.end() && found->second.number == number;
 }
 
-void WaitingJobs::StartWaiting() {
+bool WaitingJobs::IsOver(const JobTerms& terms) const {
+  return terms.deadline_unix_micros > 0 && owners_->clock().UnixMicros() >= terms.deadline_unix_micros;
+}
+
+int WaitingJobs::Next(const std::map<std::string, uint32_t>& running) const {
   const double now = time_->Seconds();
+  const bool has_room = Room() > 0;
+  const auto of_owner = [&](const JobTerms& terms) {
+    const auto found = running.find(terms.owner);
+    return found == running.end() ? 0u : found->second;
+  };
+  const auto rank = [&](const JobTerms& terms) {  // the smallest is the next one
+    return std::make_tuple(!IsOver(terms), terms.only_when_idle, -terms.priority, of_owner(terms));
+  };
+  int next = -1;
+  for (int i = 0; i < static_cast<int>(waiting_.size()); ++i) {
+    const JobTerms& terms = waiting_[i].terms;
+    const JobTrouble* const trouble = TroubleOf(waiting_[i].id);
+    const v1::Quota& quota = owners_->QuotaOf(terms.owner);
+    const bool is_within = !quota.has_running_jobs() || of_owner(terms) < quota.running_jobs();
+    if (!IsOver(terms) && !(has_room && is_within)) continue;
+    if (trouble != nullptr && now < trouble->retry_at) continue;
+    if (next < 0 || rank(terms) < rank(waiting_[next].terms)) next = i;
+  }
+  return next;
+}
+
+void WaitingJobs::StartWaiting() {
+  if (waiting_.empty()) return;
+  std::map<std::string, uint32_t> running = RunningByOwner();
   std::vector<std::string> begin;
-  size_t room = static_cast<size_t>(options_.max_running);
-  room -= std::min(room, running_->size() + taking_up_.size());
-  for (const std::string& id : waiting_) {
-    if (begin.size() == room) break;
-    const JobTrouble* const trouble = TroubleOf(id);
-    if (trouble == nullptr || now >= trouble->retry_at) begin.push_back(id);
+  for (int next = Next(running); next >= 0; next = Next(running)) {
+    const Waiting one = waiting_[next];
+    waiting_.erase(waiting_.begin() + next);
+    ++running[one.terms.owner];
+    taking_up_[one.id] = {.number = ++taken_up_, .terms = one.terms, .afterwards = {}};
+    begin.push_back(one.id);
   }
   for (const std::string& id : begin) {
-    std::erase(waiting_, id);
-    taking_up_[id].number = ++taken_up_;
-    TakeUp(id, taken_up_);
+    if (const auto taken = taking_up_.find(id); taken != taking_up_.end()) TakeUp(id, taken->second.number);
   }
 }
 
@@ -104,8 +191,21 @@ void WaitingJobs::OnFound(const std::string& id, uint64_t number, absl::StatusOr
   } else if (found->prepared) {
     WritePrepared(id, number, *std::move(found->prepared));
   } else {
-    Run(id, *std::move(found->loaded));
+    Share(id, number, *std::move(found->loaded));
   }
+}
+
+void WaitingJobs::Share(const std::string& id, uint64_t number, LoadedJob loaded) {
+  TaskSpecs shared = hooks_.share(loaded.ledger.get());
+  if (shared.empty()) return Run(id, std::move(loaded));
+  const auto waiting = std::make_shared<LoadedJob>(std::move(loaded));
+  executors_.write(
+      [store = store_, id, shared = std::move(shared)] { return WriteTaskSpecs(store, id, shared, ""); },
+      [this, id, number, waiting](const absl::Status& status) {
+        if (!IsOn(id, number)) return;  // cancelled meanwhile
+        if (!status.ok()) return KeepTrouble(id, status);
+        Run(id, std::move(*waiting));
+      });
 }
 
 void WaitingJobs::WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared) {
@@ -145,7 +245,7 @@ void WaitingJobs::KeepTrouble(const std::string& id, const absl::Status& why) {
   const bool is_passing = IsPassing(why);
   troubles_[id] = {why, is_passing, time_->Seconds() + options_.retry_seconds};
   if (is_passing) {
-    waiting_.push_front(id);
+    waiting_.push_front({id, taking_up_.at(id).terms});
   } else {
     changes_->Change(
         id,

@@ -3,6 +3,10 @@
 // beside the deciding thread. A job that cannot be taken up now keeps its turn and delays no other
 // job.
 //
+// The next turn is of the highest priority; among equals, of the owner with the fewest running jobs; then of
+// the job that has waited longest. Jobs that run only when the farm is idle come last. A job beyond its
+// owner's quota of running jobs is passed by. A job whose deadline is over needs no turn: it ends.
+//
 //   Enqueue -> waiting -> looked up --(new)--> prepared: its tasks are written -> looked up
 //                            '--(has tasks)--> running
 //
@@ -14,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +30,7 @@
 #include "server/job_proposals.h"
 #include "server/load_job.h"
 #include "server/new_job.h"
+#include "server/owners.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
 
@@ -48,16 +54,23 @@ struct WaitingJobsHooks {
   std::function<void(const JobLedger& ledger, const std::vector<Trial>& open)> queue_trials;
   // The job's end is in the log: it had nothing to search, or cannot be taken up.
   std::function<void(const std::string& job)> on_ended;
+  // Leaves tasks to jobs that measure them already, and returns the specs of tasks that have changed.
+  std::function<TaskSpecs(JobLedger* ledger)> share;
 };
 
 class WaitingJobs {
  public:
   // All must outlive it. It adds to `running`.
-  WaitingJobs(WaitingJobsOptions options, JobStore* store, const TimeSource* time, Executors executors,
-              JobChanges* changes, RunningJobs* running, JobProposals* proposals, WaitingJobsHooks hooks);
+  WaitingJobs(WaitingJobsOptions options, JobStore* store, const TimeSource* time, const Owners* owners,
+              Executors executors, JobChanges* changes, RunningJobs* running, JobProposals* proposals,
+              WaitingJobsHooks hooks);
 
   // A job that neither runs nor waits yet; its turn comes.
-  void Enqueue(const std::string& job);
+  void Enqueue(const std::string& job, const JobTerms& terms);
+  // They have changed.
+  void SetTerms(const std::string& job, const JobTerms& terms);
+  // The terms of a job that waits; null: it does not.
+  const JobTerms* TermsOfWaiting(const std::string& job) const;
   // The job has ended, or runs no more.
   void Forget(const std::string& job);
   // The log is gone from its place: what waits, or is being taken up, has failed.
@@ -71,6 +84,13 @@ class WaitingJobs {
   void AfterTakingUp(const std::string& job, std::function<void()> call);
   const JobTrouble* TroubleOf(const std::string& job) const;  // null: none
   size_t num_waiting() const { return waiting_.size(); }
+  uint32_t num_waiting(const std::string& owner) const;
+  uint32_t num_running(const std::string& owner) const;
+  void AddOwners(std::set<std::string>* owners) const;  // of those that wait
+  // Whether a new job of the owner need not wait.
+  bool HasRoomFor(const std::string& owner) const;
+  // For people. REQUIRES: it waits.
+  std::string WhyWaiting(const std::string& job) const;
 
  private:
   // A job whose turn has come, as the log has it.
@@ -84,13 +104,25 @@ class WaitingJobs {
   // One time that a job is taken up: another one after it was cancelled and submitted again.
   struct TakingUp {
     uint64_t number = 0;
+    JobTerms terms;
     std::vector<std::function<void()>> afterwards;
   };
   bool IsOn(const std::string& id, uint64_t number) const;
+  struct Waiting {
+    std::string id;
+    JobTerms terms;
+  };
+  std::deque<Waiting>::iterator FindWaiting(const std::string& job);
+  size_t Room() const;
+  bool IsOver(const JobTerms& terms) const;
+  // The index, among those that wait, of the job whose turn is next; -1: of none.
+  int Next(const std::map<std::string, uint32_t>& running) const;
+  std::map<std::string, uint32_t> RunningByOwner() const;
   // From here on, until `Took`.
   void TakeUp(const std::string& id, uint64_t number);
   void OnFound(const std::string& id, uint64_t number, absl::StatusOr<Found> found);
   void WritePrepared(const std::string& id, uint64_t number, PreparedJob prepared);
+  void Share(const std::string& id, uint64_t number, LoadedJob loaded);
   void Run(const std::string& id, LoadedJob loaded);
   void Took(const std::string& id);
   // It cannot be taken up: now, or at all.
@@ -104,7 +136,8 @@ class WaitingJobs {
   RunningJobs* const running_;
   JobProposals* const proposals_;
   const WaitingJobsHooks hooks_;
-  std::deque<std::string> waiting_;  // in order of turns
+  const Owners* const owners_;
+  std::deque<Waiting> waiting_;  // in the order in which they came
   std::map<std::string, TakingUp> taking_up_;
   uint64_t taken_up_ = 0;  // times so far
   std::map<std::string, JobTrouble> troubles_;

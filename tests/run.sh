@@ -34,8 +34,9 @@ timed() {
 # Installs the Debian packages and those of tests/requirements.txt into .venv, which is first in PATH from here on, and fetches the trained models.
 set_up() {
   bash deploy/packages.sh && bash deploy/python.sh || return
-  # The test of trained models says that it is skipped without them.
+  # The tests of trained models and of the chart say that they are skipped without these.
   bash deploy/models.sh || true
+  bash deploy/helm.sh || true
   export VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH"
 }
 

@@ -1,8 +1,13 @@
 #include "worker/build_pool.h"
 
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "process/fork_server.h"
 #include "process/host_lock.h"
 #include "proto/utf8.h"
+#include "worker/confined_children.h"
 
 namespace mycc {
 namespace {
@@ -35,9 +40,19 @@ std::optional<BuildOutcome> Build(ForkServer& fork_server, const BuildWork& work
   return outcome;
 }
 
+// A builder that writes to these folders. The linker's own files go to the first.
+std::unique_ptr<ForkServer> MakeBuilder(const Confinement& worker, const std::vector<std::string>& folders) {
+  if (worker.mode == ConfinementMode::kOff || folders.empty())
+    return std::make_unique<ForkServer>(kBuildCommand);
+  return std::make_unique<ForkServer>(kBuildCommand,
+                                      std::vector<std::string>{absl::StrCat("TMPDIR=", folders[0])},
+                                      ForBuilder(worker, folders));
+}
+
 }  // namespace
 
-BuildPool::BuildPool(int builders, BuildLimits limits) : limits_(limits) {
+BuildPool::BuildPool(int builders, BuildLimits limits, Confinement worker)
+    : limits_(limits), worker_(std::move(worker)) {
   for (int i = 0; i < builders; ++i) builders_.emplace_back([this] { RunBuilder(); });
 }
 
@@ -56,10 +71,17 @@ void BuildPool::Start(BuildWork work, bool first) {
   changed_.NotifyAll();
 }
 
+void BuildPool::LetWriteTo(const std::string& folder) {
+  const MutexLock lock(&mutex_);
+  folders_.push_back(folder);
+}
+
 void BuildPool::RunBuilder() {
-  ForkServer fork_server(kBuildCommand);
+  std::unique_ptr<ForkServer> fork_server;
+  std::vector<std::string> known_folders;
   while (true) {
     BuildWork work;
+    std::vector<std::string> folders;
     bool wanted = true;
     {
       const MutexLock lock(&mutex_);
@@ -68,10 +90,15 @@ void BuildPool::RunBuilder() {
       work = std::move(queue_.front());
       queue_.pop_front();
       wanted = !stopping_;
+      folders = folders_;
+    }
+    if (fork_server == nullptr || folders != known_folders) {
+      fork_server = MakeBuilder(worker_, folders);
+      known_folders = std::move(folders);
     }
     wanted = wanted && (work.is_wanted == nullptr || work.is_wanted());
     std::optional<BuildOutcome> outcome;
-    if (wanted) outcome = Build(fork_server, work, limits_);
+    if (wanted) outcome = Build(*fork_server, work, limits_);
     work.done(std::move(outcome));
   }
 }

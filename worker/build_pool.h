@@ -5,10 +5,12 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/mutex.h"
+#include "process/confine.h"
 #include "proto/measure.pb.h"
 #include "worker/outcome.h"
 
@@ -40,12 +42,15 @@ struct BuildWork {
 
 class BuildPool {
  public:
-  BuildPool(int builders, BuildLimits limits);
+  // `worker`: how its children are confined (worker/confined_children.h).
+  BuildPool(int builders, BuildLimits limits, Confinement worker = {});
   // Work that has not begun is dropped: its `done` is called with nullopt.
   ~BuildPool();
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
 
+  // From now on builders may write to the folder; until then, confined ones cannot.
+  void LetWriteTo(const std::string& folder);
   // Puts the work at the end of the line, or at its head.
   void Start(BuildWork work, bool first = false);
   // Builds all and returns when the last is done; outcomes in the order of the requests. A request
@@ -58,9 +63,11 @@ class BuildPool {
   void RunBuilder();
 
   const BuildLimits limits_;
+  const Confinement worker_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<BuildWork> queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> folders_ ABSL_GUARDED_BY(mutex_);  // to which builders write
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> builders_;
 };

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "codegen/artifact/library.h"
+#include "codegen/artifact/portable_library.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/driver/compile.h"
 #include "codegen/workload/parse.h"
@@ -15,6 +16,8 @@
 
 namespace mycc {
 namespace {
+
+constexpr char kModule[] = "trial";
 
 // The reason, in words, why a GPU's kernel is slow whatever else it does; empty: none. It is found before the
 // device is troubled with the kernel.
@@ -55,7 +58,7 @@ absl::Status BuildLibraryOf(KernelSpec kernel, const Target& target, bool is_ref
   const bool on_gpu = target.kind == TargetKind::kCuda;
   // A library that is there is not built again, but for what the compiler says of a GPU's candidate.
   if (!std::filesystem::exists(response->library()) || (on_gpu && !is_reference)) {
-    LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
+    LibrarySpec library{.module = kModule, .target = target, .kernels = {}};
     library.kernels.push_back(std::move(kernel));
     MYCC_ASSIGN_OR_RETURN(const BuildReport report, BuildSharedObject(library, response->library()));
     if (on_gpu) Describe(report, response->mutable_resources());
@@ -66,6 +69,43 @@ absl::Status BuildLibraryOf(KernelSpec kernel, const Target& target, bool is_ref
     }
   }
   response->mutable_resources()->set_code_bytes(std::filesystem::file_size(response->library(), error));
+  return absl::OkStatus();
+}
+
+// The kernel as it travels to another host, into `response`.
+absl::Status BuildPortableOf(KernelSpec kernel, const Target& target, v1::BuildResponse* response) {
+  const absl::StatusOr<std::string> known = ReadFile(response->library(), kMostPortableBytes);
+  if (known.ok()) {
+    // An equal one was built lately.
+    MYCC_ASSIGN_OR_RETURN(const Portable portable, ParsePortable(*known, kernel.workload, target));
+    Describe(ReportOf(portable), response->mutable_resources());
+    response->mutable_resources()->set_code_bytes(portable.image.cubin.size());
+    return absl::OkStatus();
+  }
+  LibrarySpec library{.module = kModule, .target = target, .kernels = {}};
+  library.kernels.push_back(std::move(kernel));
+  MYCC_ASSIGN_OR_RETURN(const PortableBuild build, BuildPortable(library, response->code_digest()));
+  Describe(build.report, response->mutable_resources());
+  const std::string hopeless = WhyHopeless(build.report);
+  if (!hopeless.empty()) return absl::FailedPreconditionError(hopeless);
+  const std::string bytes = SerializePortable(build.portable);
+  response->mutable_resources()->set_code_bytes(build.portable.image.cubin.size());
+  return WriteFileAtomically(response->library(), bytes);
+}
+
+// Links a kernel that another host has built, and that was checked when it arrived: no failure is the
+// candidate's.
+absl::Status Link(const v1::BuildRequest& request, const Workload& workload, const Target& target,
+                  v1::BuildResponse* response) {
+  MYCC_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(request.built(), kMostPortableBytes));
+  MYCC_ASSIGN_OR_RETURN(const Portable portable, ParsePortable(bytes, workload, target));
+  response->set_code_digest(portable.code_digest);
+  response->set_compiler(portable.compiler);
+  response->set_library(request.built() + ".so");
+  MYCC_ASSIGN_OR_RETURN(const BuildReport report,
+                        LinkPortable(portable, kModule, workload, target, response->library()));
+  Describe(report, response->mutable_resources());
+  response->mutable_resources()->set_code_bytes(portable.image.cubin.size());
   return absl::OkStatus();
 }
 
@@ -83,6 +123,12 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
   if (request.workload().empty()) return BuildMeasuringKernels(request, target);
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
+  if (!request.built().empty()) {
+    v1::BuildResponse linked;
+    const absl::Status status = Link(request, workload, target, &linked);
+    if (!status.ok()) Fail(status, /*is_of_the_host=*/true, &linked);
+    return linked;
+  }
   const bool is_reference = request.trace().empty();
   absl::StatusOr<KernelSpec> kernel = absl::UnknownError("");
   if (is_reference) {
@@ -99,8 +145,11 @@ absl::StatusOr<v1::BuildResponse> Build(const v1::BuildRequest& request) {
     return response;
   }
   response.set_code_digest(*digest);
-  response.set_library(absl::StrCat(request.directory(), "/", response.code_digest(), ".so"));
-  const absl::Status built = BuildLibraryOf(*std::move(kernel), target, is_reference, &response);
+  response.set_library(
+      absl::StrCat(request.directory(), "/", response.code_digest(), request.portable() ? ".kernel" : ".so"));
+  const absl::Status built = request.portable()
+                                 ? BuildPortableOf(*std::move(kernel), target, &response)
+                                 : BuildLibraryOf(*std::move(kernel), target, is_reference, &response);
   // The digest is known all the same.
   if (!built.ok()) Fail(built, IsOfTheHost(built), &response);
   return response;

@@ -5,10 +5,17 @@
 #include <optional>
 #include <string>
 
+#include "proto/measure.pb.h"
+
 namespace mycc {
+
+// Answers the requests to a CPU's runner. The seam at which a test's program replaces the times of candidates
+// that are built, run and verified as ever (tests/e2e/recorded.h); mycc-tune has worker/runner.h there.
+using RunnerHandler = v1::RunnerResponse (*)(const v1::RunnerRequest&);
 
 // Runs the hidden command that `argv` names, until its worker ends it, and returns the program's exit code.
 // Nullopt: it names none.
+std::optional<int> RunWorkerChild(int argc, char** argv, RunnerHandler run);
 std::optional<int> RunWorkerChild(int argc, char** argv);
 
 }  // namespace mycc

@@ -14,6 +14,7 @@
 #include "process/host_lock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
+#include "worker/confined_children.h"
 #include "worker/device.h"
 
 namespace mycc {
@@ -52,18 +53,27 @@ absl::StatusOr<std::unique_ptr<CpuMeasurer>> CpuMeasurer::Create(CpuMeasurerOpti
   if (error)
     return absl::UnavailableError(
         absl::StrCat("cannot make the folder ", reference_folder, ": ", error.message()));
-  return std::unique_ptr<CpuMeasurer>(
-      new CpuMeasurer(options, std::move(scratch), std::move(reference_folder)));
+  if (options.confinement.mode != ConfinementMode::kOff) {
+    GiveToChildren(scratch.path());
+    GiveToChildren(reference_folder);
+  }
+  std::unique_ptr<CpuMeasurer> measurer(
+      new CpuMeasurer(std::move(options), std::move(scratch), std::move(reference_folder)));
+  MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
+  return measurer;
 }
 
 CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder)
-    : options_(options),
+    : options_(std::move(options)),
       scratch_(std::move(scratch)),
       reference_folder_(std::move(reference_folder)),
+      runner_confinement_(ForRunner(options_.confinement, scratch_.path(), reference_folder_)),
       device_(DescribeCpu()),
       flush_bytes_(FlushBytes()),
-      builders_(options.builders, options.build),
-      book_(CpuToolchain()) {}
+      builders_(options_.builders, options_.build, options_.confinement),
+      book_(CpuToolchain()) {
+  for (const std::string& folder : {scratch_.path(), reference_folder_}) builders_.LetWriteTo(folder);
+}
 
 void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                           const OnMeasured& done) {
@@ -200,7 +210,8 @@ absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerReque
     runner_ = std::make_unique<ForkServer>(
         kRunCommand,
         std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
-                                 "OMP_PLACES=threads", "OMP_DYNAMIC=false"});
+                                 "OMP_PLACES=threads", "OMP_DYNAMIC=false"},
+        runner_confinement_);
     runner_threads_ = threads;
   }
   v1::ForkRequest call;
@@ -208,6 +219,8 @@ absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerReque
   call.set_wall_seconds(wall_seconds);
   call.set_cpu_seconds((threads + 2) * wall_seconds);  // a neighbour's among them
   call.set_address_space_bytes(options_.run_address_space_bytes);
+  call.set_file_bytes(options_.run_address_space_bytes);  // it reads them as memory
+  call.set_only_reads(!request.has_prepare());
   const absl::StatusOr<v1::ForkReply> reply = runner_->Call(call);
   if (!reply.ok()) {
     *ending = EndingOf(Phase::kRun, reply.status());
@@ -227,11 +240,8 @@ absl::StatusOr<std::string> CpuMeasurer::PreparedCase(const v1::Assignment& assi
     MYCC_RETURN_IF_ERROR(known->second);
     return folder;
   }
-  std::error_code error;
-  std::filesystem::create_directory(folder, error);
-  if (error)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
+  if (const absl::Status made = MakeFolder(folder); !made.ok())
+    return absl::FailedPreconditionError(made.message());
   const absl::Status prepared = PrepareCase(assignment, folder);
   // Any other failure would come again.
   if (!IsPassingFailure(prepared)) {

@@ -21,6 +21,7 @@ namespace mycc {
 
 struct CpuMeasurerOptions {
   int builders = 1;
+  Confinement confinement;  // the worker's (worker/confined_children.h)
   BuildLimits build;
   double run_seconds = 10;       // for one candidate, from the start of its process
   double prepare_seconds = 120;  // for a workload's inputs and reference
@@ -35,10 +36,13 @@ struct CpuMeasurerOptions {
 
 class CpuMeasurer {
  public:
+  // FailedPrecondition where candidates are to be confined, and cannot be.
   static absl::StatusOr<std::unique_ptr<CpuMeasurer>> Create(CpuMeasurerOptions options);
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
+  // The measures that candidates go without, and why; empty: none.
+  const std::string& unconfined() const { return unconfined_; }
 
  private:
   CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
@@ -63,6 +67,8 @@ class CpuMeasurer {
   const CpuMeasurerOptions options_;
   const ScratchFolder scratch_;
   const std::string reference_folder_;
+  const Confinement runner_confinement_;
+  std::string unconfined_;
   const v1::DeviceInfo device_;
   const int64_t flush_bytes_;
   BuildPool builders_;

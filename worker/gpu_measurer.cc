@@ -7,12 +7,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/cuda/portable.h"
 #include "codegen/workload/parse.h"
 #include "process/child.h"
 #include "process/host_lock.h"
 #include "proto/names.h"
 #include "proto/proof.h"
+#include "worker/confined_children.h"
 #include "worker/device.h"
 
 namespace mycc {
@@ -33,29 +37,37 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(
-    const Gpu& gpu, BuildPool* builders, GpuMeasurerOptions options,
-    std::function<void(const std::string&)> log) {
+absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(const Gpu& gpu, BuildPool* builders,
+                                                                 GpuMeasurerOptions options,
+                                                                 std::function<void(const std::string&)> log,
+                                                                 FetchBuild fetch) {
   MYCC_ASSIGN_OR_RETURN(const v1::Toolchain toolchain, GpuToolchain());
   MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
-  std::unique_ptr<GpuMeasurer> measurer(
-      new GpuMeasurer(gpu, toolchain, builders, options, std::move(scratch), std::move(log)));
+  if (options.confinement.mode != ConfinementMode::kOff) GiveToChildren(scratch.path());
+  std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(gpu, toolchain, builders, std::move(options),
+                                                        std::move(scratch), std::move(log),
+                                                        std::move(fetch)));
+  MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
   MYCC_RETURN_IF_ERROR(measurer->Start());
   return measurer;
 }
 
 GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders,
                          GpuMeasurerOptions options, ScratchFolder scratch,
-                         std::function<void(const std::string&)> log)
+                         std::function<void(const std::string&)> log, FetchBuild fetch)
     : gpu_(gpu),
       builders_(builders),
-      options_(options),
+      options_(std::move(options)),
       scratch_(std::move(scratch)),
+      runner_confinement_(ForDevice(options_.confinement, scratch_.path())),
       log_(std::move(log)),
+      fetch_(std::move(fetch)),
       references_(scratch_.path(), kMostReferences,
                   [builders](BuildWork work) { builders->Start(std::move(work), /*first=*/true); }),
       book_(toolchain),
-      device_(gpu.info) {}
+      device_(gpu.info) {
+  builders->LetWriteTo(scratch_.path());
+}
 
 absl::Status GpuMeasurer::Start() {
   v1::BuildRequest request;
@@ -70,8 +82,10 @@ absl::Status GpuMeasurer::Start() {
   start.set_kernels(kernels.built.library());
   start.set_uuid(gpu_.uuid);
   // The runner sees this device alone, as its first one.
-  runners_ = std::make_unique<GpuRunners>(
-      ChildCommand{kGpuRunCommand, {}, {absl::StrCat("CUDA_VISIBLE_DEVICES=", gpu_.uuid)}}, start);
+  runners_ = std::make_unique<GpuRunners>(ChildCommand{kGpuRunCommand,
+                                                       runner_confinement_.ToArguments(),
+                                                       {absl::StrCat("CUDA_VISIBLE_DEVICES=", gpu_.uuid)}},
+                                          start);
   thread_ = std::thread([this] { RunDevice(); });
   return absl::OkStatus();
 }
@@ -110,8 +124,36 @@ void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   while (batch.open > 0) changed_.Wait(&mutex_);
 }
 
+absl::StatusOr<std::string> GpuMeasurer::Fetched(const v1::Assignment& assignment,
+                                                 const std::string& digest) {
+  if (fetch_ == nullptr) return absl::FailedPreconditionError("nothing is fetched here");
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(assignment.workload(), "workload"));
+  MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(assignment.target()));
+  MYCC_ASSIGN_OR_RETURN(const std::string bytes, fetch_(digest));
+  if (Sha256Hex(bytes) != digest) return absl::DataLossError("its bytes are others");
+  MYCC_RETURN_IF_ERROR(ParsePortable(bytes, workload, target).status());
+  const std::string path = absl::StrCat(scratch_.path(), "/fetched-", fetched_++, ".kernel");
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(path, bytes));
+  return path;
+}
+
+std::string GpuMeasurer::FetchedOrNone(const v1::Assignment& assignment, const std::string& digest) {
+  if (digest.empty()) return "";
+  absl::StatusOr<std::string> path = Fetched(assignment, digest);
+  if (path.ok()) return *std::move(path);
+  if (log_) {
+    log_(absl::StrCat(
+        gpu_.info.device(),
+        ": builds a candidate, since what another worker built cannot be had: ", path.status().message()));
+  }
+  return "";
+}
+
 void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   const std::vector<std::string> traces = TracesOf(assignment);
+  std::vector<std::string> digests = {assignment.artifact()};
+  digests.insert(digests.end(), assignment.rival_artifacts().begin(), assignment.rival_artifacts().end());
+  digests.resize(traces.size());
   // A workload's first candidate has its reference built, before all else.
   const auto built = std::make_shared<Built>(
       Built{batch, assignment, references_.Take(RequestOf(assignment)), {}, traces.size()});
@@ -119,8 +161,12 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   for (size_t i = 0; i < traces.size(); ++i) {
     v1::BuildRequest request = RequestOf(assignment);
     request.set_trace(traces[i]);
+    request.set_built(FetchedOrNone(assignment, digests[i]));
+    const std::string file = request.built();
     builders_->Start({std::move(request), [built] { return !built->IsUnwanted(); },
-                      [this, built, i](std::optional<BuildOutcome> outcome) {
+                      [this, built, i, file](std::optional<BuildOutcome> outcome) {
+                        std::error_code ignored;
+                        if (!file.empty()) std::filesystem::remove(file, ignored);
                         const MutexLock lock(&mutex_);
                         built->is_wanted = built->is_wanted && outcome.has_value();
                         if (outcome) built->outcomes[i] = *std::move(outcome);

@@ -7,8 +7,11 @@
 // the device works on the last.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,19 +37,27 @@ struct GpuMeasurerOptions {
   double timing_seconds = 0.05;
   double proof_seconds = 0.03;        // for launches beyond those that a proof takes
   double max_reference_flops = 4e12;  // above, expected values are sampled
+  Confinement confinement;            // the worker's (worker/confined_children.h)
 };
+
+// Gets what another host has built, by the digest of its bytes.
+using FetchBuild = std::function<absl::StatusOr<std::string>(const std::string& digest)>;
 
 class GpuMeasurer {
  public:
-  // `builders` must outlive the measurer. `log` takes lines for people; may be null. NotFound or
-  // FailedPrecondition, in words, when kernels cannot be compiled here.
+  // `builders` must outlive the measurer. `fetch` may be null: then everything is built here. `log` takes
+  // lines for people; may be null. NotFound or FailedPrecondition, in words, when kernels cannot be compiled
+  // here, or candidates are to be confined and cannot be.
   static absl::StatusOr<std::unique_ptr<GpuMeasurer>> Create(const Gpu& gpu, BuildPool* builders,
                                                              GpuMeasurerOptions options,
-                                                             std::function<void(const std::string&)> log);
+                                                             std::function<void(const std::string&)> log,
+                                                             FetchBuild fetch = nullptr);
   ~GpuMeasurer();
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
+  // The measures that candidates go without, and why; empty: none.
+  const std::string& unconfined() const { return unconfined_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -69,9 +80,13 @@ class GpuMeasurer {
   };
 
   GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
-              ScratchFolder scratch, std::function<void(const std::string&)> log);
+              ScratchFolder scratch, std::function<void(const std::string&)> log, FetchBuild fetch);
   absl::Status Start();
   v1::BuildRequest RequestOf(const v1::Assignment& assignment) const;
+  // The file with what another host has built of a candidate. An error says why it is to be built here.
+  absl::StatusOr<std::string> Fetched(const v1::Assignment& assignment, const std::string& digest);
+  // Empty: it is to be built here.
+  std::string FetchedOrNone(const v1::Assignment& assignment, const std::string& digest);
   void StartBuilds(const v1::Assignment& assignment, Batch* batch);
 
   // On the device's thread.
@@ -95,7 +110,11 @@ class GpuMeasurer {
   BuildPool* const builders_;
   const GpuMeasurerOptions options_;
   const ScratchFolder scratch_;
+  const Confinement runner_confinement_;
+  std::string unconfined_;
   const std::function<void(const std::string&)> log_;
+  const FetchBuild fetch_;
+  std::atomic<int64_t> fetched_ = 0;
 
   References references_;
 

@@ -33,20 +33,17 @@ class GrpcLink final : public ServerLink {
     return Call(&v1::WorkerService::Stub::Leave, request);
   }
 
+  absl::StatusOr<v1::ReportBuildsResponse> ReportBuilds(const v1::ReportBuildsRequest& request) override {
+    return Call(&v1::WorkerService::Stub::ReportBuilds, request);
+  }
+  absl::StatusOr<v1::FetchArtifactResponse> FetchArtifact(const v1::FetchArtifactRequest& request) override {
+    return Call(&v1::WorkerService::Stub::FetchArtifact, request);
+  }
   absl::StatusOr<v1::LeaseResponse> Lease(const v1::LeaseRequest& request) override {
-    grpc::ClientContext context;
-    channel_.Prepare(&context, request.wait_seconds() + kCallSeconds);
-    {
-      const MutexLock lock(&mutex_);
-      if (stopped_) return absl::CancelledError("the worker is stopping");
-      waiting_.insert(&context);
-    }
-    v1::LeaseResponse response;
-    const absl::Status status = channel_.StatusOf(stub_->Lease(&context, request, &response));
-    const MutexLock lock(&mutex_);
-    waiting_.erase(&context);
-    if (!status.ok()) return status;
-    return response;
+    return CallThatWaits(&v1::WorkerService::Stub::Lease, request);
+  }
+  absl::StatusOr<v1::LeaseBuildsResponse> LeaseBuilds(const v1::LeaseBuildsRequest& request) override {
+    return CallThatWaits(&v1::WorkerService::Stub::LeaseBuilds, request);
   }
 
   void StopWaiting() override {
@@ -65,6 +62,26 @@ class GrpcLink final : public ServerLink {
     channel_.Prepare(&context, kCallSeconds);
     Response response;
     MYCC_RETURN_IF_ERROR(channel_.StatusOf(((*stub_).*method)(&context, request, &response)));
+    return response;
+  }
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> CallThatWaits(grpc::Status (v1::WorkerService::Stub::*method)(grpc::ClientContext*,
+                                                                                         const Request&,
+                                                                                         Response*),
+                                         const Request& request) {
+    grpc::ClientContext context;
+    channel_.Prepare(&context, request.wait_seconds() + kCallSeconds);
+    {
+      const MutexLock lock(&mutex_);
+      if (stopped_) return absl::CancelledError("the worker is stopping");
+      waiting_.insert(&context);
+    }
+    Response response;
+    const absl::Status status = channel_.StatusOf(((*stub_).*method)(&context, request, &response));
+    const MutexLock lock(&mutex_);
+    waiting_.erase(&context);
+    if (!status.ok()) return status;
     return response;
   }
 

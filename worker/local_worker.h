@@ -12,8 +12,10 @@
 #include "absl/status/statusor.h"
 #include "process/name_lock.h"
 #include "proto/channel.h"
+#include "worker/build_link.h"
 #include "worker/cpu_measurer.h"
 #include "worker/gpu_measurer.h"
+#include "worker/kernel_builds.h"
 #include "worker/server_link.h"
 #include "worker/worker.h"
 
@@ -22,17 +24,21 @@ namespace mycc {
 struct LocalWorkerOptions {
   std::string name;                            // empty: after the host and the process
   std::vector<std::string> devices = {"cpu"};  // or "cuda:0"
-  int builders = 0;                            // processes that build at once; 0: one a CPU
-  bool is_alone = false;                       // the server's only worker, so that its name is unique
+  v1::WorkerRole role = v1::WORKER_ROLE_BOTH;
+  std::vector<std::string> build_targets;  // of the role `build`; empty: all GPUs that there are presets of
+  int builders = 0;                        // processes that build at once; 0: one a CPU
+  bool is_alone = false;                   // the server's only worker, so that its name is unique
+  ConfinementMode confinement = ConfinementMode::kWherePossible;  // of candidates
   ServerAddress server;
-  std::function<void(const std::string&)> log;
+  EventLog log;  // may be null
 };
 
 class LocalWorker {
  public:
-  // AlreadyExists when a live process on this host has the name; InvalidArgument for what is no device's
-  // name; NotFound or FailedPrecondition for a device that this host or this build does not have, saying what
-  // is missing.
+  // With the role `build` there is no device. AlreadyExists when a live process on this host has the name;
+  // InvalidArgument for what is no device's name; NotFound or FailedPrecondition for a device that this host
+  // or this build does not have, saying what is missing; FailedPrecondition for a confinement that is
+  // required and cannot be had.
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Create(const LocalWorkerOptions& options);
 
   absl::Status Run() { return worker_->Run(); }
@@ -41,14 +47,19 @@ class LocalWorker {
 
  private:
   LocalWorker() = default;
-  absl::StatusOr<WorkerDevice> AddCpu(int builders);
+  // The builds for others, in a device's place.
+  absl::StatusOr<WorkerDevice> AddBuilds(const LocalWorkerOptions& options);
+  absl::StatusOr<WorkerDevice> AddCpu(const LocalWorkerOptions& options);
   absl::StatusOr<WorkerDevice> AddGpu(const std::string& name, const LocalWorkerOptions& options);
 
+  Confinement confinement_;
   std::optional<NameLock> name_;
   std::unique_ptr<CpuMeasurer> cpu_;
   std::unique_ptr<BuildPool> gpu_builders_;  // shared by all GPUs
   std::vector<std::unique_ptr<GpuMeasurer>> gpus_;
   std::unique_ptr<ServerLink> link_;
+  std::unique_ptr<BuildLink> build_link_;
+  std::unique_ptr<KernelBuilds> builds_;
   std::unique_ptr<Worker> worker_;
 };
 

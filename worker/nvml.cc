@@ -34,10 +34,15 @@ bool Find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
+void* Library() {
+  static void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  return library;
+}
+
 // Null where there is no NVML, or one that lacks something.
 const Nvml* Open() {
   static const Nvml* const opened = []() -> const Nvml* {
-    void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    void* const library = Library();
     if (library == nullptr) return nullptr;
     static Nvml nvml;
     const bool complete = Find(library, "nvmlInit_v2", &nvml.Init) &&
@@ -90,5 +95,7 @@ void GpuHealth::Describe(v1::DeviceInfo* info) const {
   unsigned count = static_cast<unsigned>(processes.size());
   if (nvml.Processes(device_, &count, processes.data()) == 0) info->set_processes(count);
 }
+
+void* NvmlFunction(const char* name) { return Open() != nullptr ? dlsym(Library(), name) : nullptr; }
 
 }  // namespace mycc

@@ -16,6 +16,8 @@ class GpuHealth {
   bool known() const { return device_ != nullptr; }
   // The driver's version; empty where unknown.
   const std::string& driver() const { return driver_; }
+  // NVML's handle; null where nothing is known.
+  void* device() const { return device_; }
   // Fills in the values that change from moment to moment, and the power limit.
   void Describe(v1::DeviceInfo* info) const;
 
@@ -23,5 +25,9 @@ class GpuHealth {
   void* device_ = nullptr;
   std::string driver_;
 };
+
+// A function of NVML by its name, for what GpuHealth does not read; null where NVML or the function is
+// missing.
+void* NvmlFunction(const char* name);
 
 }  // namespace mycc

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/names.h"
+#include "worker/scratch.h"
 
 namespace mycc {
 
@@ -63,8 +64,7 @@ void References::ForgetOld() {
 void References::Begin(const std::shared_ptr<Reference>& reference) {
   reference->state_ = Reference::State::kBuilding;
   ++building_;
-  std::error_code error;  // a folder that cannot be made is the build's error
-  std::filesystem::create_directories(reference->request_.directory(), error);
+  (void)MakeFolder(reference->request_.directory());  // one that cannot be made is the build's error
   start_({reference->request_, [this] { return !IsStopping(); },
           [this, reference](std::optional<BuildOutcome> outcome) {
             const MutexLock lock(&mutex_);

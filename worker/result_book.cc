@@ -70,7 +70,8 @@ v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const Bu
                                       const Lane& lane) {
   v1::MeasureResult result;
   result.set_started_unix_micros(SystemUnixMicros());
-  const std::string known_as = absl::StrCat(build.built.code_digest(), " ", assignment.protocol());
+  const std::string known_as =
+      absl::StrCat(build.built.code_digest(), " ", assignment.protocol(), " ", assignment.workload());
   const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
   const bool is_known = known != by_digest_.end() &&
                         (!Leads(assignment, known->second) || IsProven(known->second.verification()));
@@ -140,6 +141,7 @@ void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& 
   result->set_code_digest(build.built.code_digest());
   if (build.built.has_resources()) *result->mutable_resources() = build.built.resources();
   *result->mutable_toolchain() = toolchain_;
+  if (!build.built.compiler().empty()) result->mutable_toolchain()->set_nvrtc(build.built.compiler());
   if (result->status() != v1::MEASURE_STATUS_OK) result->set_reproduction(ReproductionOf(assignment));
   result->set_finished_unix_micros(SystemUnixMicros());
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,18 @@ ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
+  struct stat parent;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (stat(folder.c_str(), &parent) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the folder ", folder));
+  if (parent.st_uid == geteuid() || chown(path.c_str(), parent.st_uid, parent.st_gid) == 0)
+    return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot give away the folder ", path));
 }
 
 absl::StatusOr<std::string> CacheFolder(const std::string& name) {

@@ -28,6 +28,10 @@ class ScratchFolder {
   int lock_;  // on a file in the folder: held by the process that uses it, and by children that survive it
 };
 
+// Makes a folder that belongs to whom its parent folder belongs to: confined children may write to both, or
+// to neither.
+absl::Status MakeFolder(const std::string& path);
+
 // XDG_CACHE_HOME/mycc/NAME or ~/.cache/mycc/NAME, made where it is missing.
 absl::StatusOr<std::string> CacheFolder(const std::string& name);
 

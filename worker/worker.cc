@@ -3,10 +3,12 @@
 #include "worker/worker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "process/limits.h"
+#include "proto/names.h"
 
 namespace mycc {
 namespace {
@@ -30,8 +32,12 @@ bool IsRefusal(const absl::Status& status) {
 Worker::Worker(WorkerOptions options, ServerLink* link, std::vector<WorkerDevice> devices)
     : options_(std::move(options)), link_(link), devices_(std::move(devices)) {}
 
-void Worker::Log(const std::string& line) const {
-  if (options_.log) options_.log(line);
+void Worker::Log(const std::string& line) const { Tell(Event(line)); }
+
+void Worker::Tell(Event event) const {
+  if (!options_.log) return;
+  event.worker = options_.name;
+  options_.log(event);
 }
 
 void Worker::LogOnce(const std::string& line, Told* told) const {
@@ -85,13 +91,20 @@ void Worker::Apply(const v1::Instructions& instructions) {
   holdings_.Revoke(instructions.revoked());
   if (instructions.drain() != drain_) {
     drain_ = instructions.drain();
-    Log(drain_.empty() ? "the server gives work again"
-                       : absl::StrCat("the server gives no more work: ", drain_));
+    Event event(drain_.empty() ? "worker.recovered" : "worker.drained",
+                drain_.empty() ? "the server gives work again"
+                               : absl::StrCat("the server gives no more work: ", drain_));
+    event.is_warning = !drain_.empty();
+    Tell(std::move(event));
   }
 }
 
 bool Worker::IsUnwanted(const v1::LeaseId& lease) {
   const MutexLock lock(&mutex_);
+  while (!stopping_ && options_.now() - word_at_ > std::chrono::duration<double>(lease_seconds_)) {
+    if (!std::exchange(needs_word_, true)) changed_.NotifyAll();
+    changed_.Wait(&mutex_);
+  }
   return stopping_ || !holdings_.IsWanted(lease);
 }
 
@@ -149,6 +162,14 @@ void Worker::MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& l
 
 void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment,
                     std::vector<v1::MeasureResult> results) {
+  Event measured("trial.measured", "");
+  measured.trial = assignment.lease().trial();
+  measured.job = measured.trial.substr(0, measured.trial.find('/'));
+  measured.attempt = assignment.lease().attempt();
+  measured.device = device.offer.device();
+  measured.status = StatusName(results[0].status());
+  measured.seconds = results[0].timing().seconds();
+  Tell(std::move(measured));
   v1::Report report;
   *report.mutable_lease() = assignment.lease();
   for (v1::MeasureResult& result : results) {
@@ -161,13 +182,25 @@ void Worker::Finish(const WorkerDevice& device, const v1::Assignment& assignment
   if (flush_) changed_.NotifyAll();
 }
 
+absl::StatusOr<std::string> Worker::FetchArtifact(const std::string& digest) {
+  v1::FetchArtifactRequest request;
+  request.set_session(WaitForSession());
+  if (request.session().empty()) return absl::CancelledError("the worker is stopping");
+  request.set_digest(digest);
+  MYCC_ASSIGN_OR_RETURN(v1::FetchArtifactResponse response, link_->FetchArtifact(request));
+  return std::move(*response.mutable_artifact());
+}
+
 absl::Status Worker::Register() {
   v1::RegisterRequest request;
   request.set_worker(options_.name);
   request.set_instance(options_.instance);
   request.set_replaces(options_.replaces);
   request.set_names_what_it_holds(true);
+  request.set_role(options_.role);
   *request.mutable_toolchain() = options_.toolchain;
+  request.set_version(options_.toolchain.mycc());
+  request.set_role(v1::WORKER_ROLE_BOTH);
   request.mutable_host()->set_boot(BootName());
   request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;
@@ -180,9 +213,10 @@ absl::Status Worker::Register() {
   session_ = response.session();
   was_registered_ = true;
   heartbeat_seconds_ = response.heartbeat_seconds();
+  if (response.lease_seconds() > 0) lease_seconds_ = response.lease_seconds();
   holdings_.Revoke(response.lost());
   changed_.NotifyAll();
-  Log(absl::StrCat("registered as ", options_.name));
+  Tell(Event("worker.registered", absl::StrCat("registered as ", options_.name)));
   return absl::OkStatus();
 }
 
@@ -218,6 +252,9 @@ absl::Status Worker::SendHeartbeat(const std::string& session) {
   v1::HeartbeatRequest request;
   request.set_session(session);
   for (v1::DeviceTrouble& trouble : Troubles()) *request.add_troubles() = std::move(trouble);
+  for (const WorkerDevice& device : devices_) {
+    if (device.reading) *request.add_readings() = device.reading();
+  }
   {
     const MutexLock lock(&mutex_);
     holdings_.Name(request.mutable_held());
@@ -251,9 +288,18 @@ absl::Status Worker::Send(bool reports) {
     const MutexLock lock(&mutex_);
     session = session_;
   }
-  if (session.empty()) return Register();
-  const absl::Status status = reports ? SendReports(session) : SendHeartbeat(session);
-  if (absl::IsNotFound(status)) ForgetSession(session);
+  const Deadline begun = options_.now();
+  const absl::Status status = session.empty() ? Register()
+                              : reports       ? SendReports(session)
+                                              : SendHeartbeat(session);
+  if (absl::IsNotFound(status)) {
+    ForgetSession(session);
+    return status;
+  }
+  // A server that is away gives no trials to others either.
+  const MutexLock lock(&mutex_);
+  word_at_ = begun;
+  changed_.NotifyAll();
   return status;
 }
 
@@ -261,10 +307,12 @@ absl::Status Worker::KeepAlive() {
   bool reports = false;
   {
     const MutexLock lock(&mutex_);
-    while (!flush_ && !stopping_ && !session_.empty() && changed_.WaitUntil(&mutex_, next_beat_)) {
+    while (!flush_ && !needs_word_ && !stopping_ && !session_.empty() &&
+           changed_.WaitUntil(&mutex_, next_beat_)) {
     }
     if (stopping_) return absl::OkStatus();
-    reports = flush_ && (beat_failed_ || std::chrono::steady_clock::now() < next_beat_);
+    reports = flush_ && !needs_word_ && (beat_failed_ || std::chrono::steady_clock::now() < next_beat_);
+    needs_word_ = false;
   }
   const absl::Status status = Send(reports);
   beat_failed_ = !reports && !status.ok();

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/event.h"
 #include "base/mutex.h"
 #include "process/framing.h"
 #include "proto/worker.pb.h"
@@ -35,6 +37,8 @@ struct WorkerDevice {
   bool reports_at_once = false;  // else at the end of a batch, so as not to disturb a timing
   // Why the device stands still although it has work; empty: it does not. Null: it never does.
   std::function<std::string()> trouble;
+  // The device's state, for each heartbeat. Null: it says nothing.
+  std::function<v1::DeviceReading()> reading = nullptr;
 };
 
 struct WorkerOptions {
@@ -42,11 +46,13 @@ struct WorkerOptions {
   std::string instance;  // names this process: random
   std::string replaces;  // the instance that had the name before, which has ended; empty: not known
   v1::Toolchain toolchain;
-  double poll_seconds = 20;                     // for one Lease call to wait
-  double first_retry_seconds = 0.1;             // doubles up to the last
-  double last_retry_seconds = 0.5;              // soon after a restart the server has the results
-  double leave_seconds = 10;                    // for the last reports, when the server does not answer
-  std::function<void(const std::string&)> log;  // a line for people; may be null
+  v1::WorkerRole role = v1::WORKER_ROLE_BOTH;
+  double poll_seconds = 20;          // for one Lease call to wait
+  double first_retry_seconds = 0.1;  // doubles up to the last
+  double last_retry_seconds = 0.5;   // soon after a restart the server has the results
+  double leave_seconds = 10;         // for the last reports, when the server does not answer
+  EventLog log;                      // may be null
+  std::function<Deadline()> now = std::chrono::steady_clock::now;  // the age of the server's word
 };
 
 class Worker {
@@ -57,6 +63,8 @@ class Worker {
   absl::Status Run();
   // Waits until the server knows this worker; false when it does not within `seconds`.
   bool WaitUntilRegistered(double seconds);
+  // Gets what a build-only worker has built, by its digest; any thread. Cancelled: the worker is stopping.
+  absl::StatusOr<std::string> FetchArtifact(const std::string& digest);
   // Drains: measurements under way are finished and reported, the rest goes back.
   void Stop();
 
@@ -68,6 +76,8 @@ class Worker {
   void MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& leased);
   void Finish(const WorkerDevice& device, const v1::Assignment& assignment,
               std::vector<v1::MeasureResult> results);
+  // Waits for word of the server where its last is older than a lease: a process that was stopped does not
+  // know which trials others have measured meanwhile.
   bool IsUnwanted(const v1::LeaseId& lease);
   // The session, as soon as there is one; empty when stopping.
   std::string WaitForSession();
@@ -90,6 +100,7 @@ class Worker {
   // The troubles of the devices, when they are news.
   std::vector<v1::DeviceTrouble> Troubles();
   void Log(const std::string& line) const;
+  void Tell(Event event) const;
   void LogOnce(const std::string& line, Told* told) const;
 
   const WorkerOptions options_;
@@ -104,6 +115,9 @@ class Worker {
   Mutex mutex_;
   CondVar changed_;
   std::string session_ ABSL_GUARDED_BY(mutex_);
+  Deadline word_at_ ABSL_GUARDED_BY(mutex_){};       // the last message that ended began then
+  bool needs_word_ ABSL_GUARDED_BY(mutex_) = false;  // a heartbeat is due before its time
+  double lease_seconds_ ABSL_GUARDED_BY(mutex_) = 20;
   bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   double heartbeat_seconds_ ABSL_GUARDED_BY(mutex_) = 5;
   Holdings holdings_ ABSL_GUARDED_BY(mutex_);

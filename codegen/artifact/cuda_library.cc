@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -56,18 +57,29 @@ absl::StatusOr<CudaCode> CompilePrograms(const std::vector<CudaProgram>& program
   for (size_t i = 1; i < std::min(most, programs.size()); ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  CudaCode code;
+  std::vector<CudaUnit> units;
   for (size_t i = 0; i < programs.size(); ++i) {
     if (!images[i].ok()) return images[i].status();
-    code.units.push_back({programs[i], *std::move(images[i])});
-    AddToReport(code.units.back(), &code.report);
+    units.push_back({programs[i], *std::move(images[i])});
   }
+  return CodeOf(std::move(units));
+}
+
+CudaCode CodeOf(std::vector<CudaUnit> units) {
+  CudaCode code;
+  code.units = std::move(units);
+  for (const CudaUnit& unit : code.units) AddToReport(unit, &code.report);
   return code;
 }
 
 absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                               const std::vector<CudaProgram>& programs) {
   MYCC_ASSIGN_OR_RETURN(const CudaCode code, CompilePrograms(programs, spec.target));
+  return LinkCudaCode(spec, entries, code);
+}
+
+absl::StatusOr<SharedObject> LinkCudaCode(const LibrarySpec& spec, const std::vector<Entry>& entries,
+                                          const CudaCode& code) {
   SharedObject object;
   object.report = code.report;
   MYCC_ASSIGN_OR_RETURN(const std::string glue, EmitCudaGlue(spec, entries, code.units, LibraryJson(spec)));

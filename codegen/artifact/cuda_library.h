@@ -23,10 +23,15 @@ struct CudaCode {
   BuildReport report;
 };
 absl::StatusOr<CudaCode> CompilePrograms(const std::vector<CudaProgram>& programs, const Target& target);
+// The same of programs that were compiled before, perhaps elsewhere.
+CudaCode CodeOf(std::vector<CudaUnit> units);
 
 // `programs` has one program for each kernel of the spec, in the same order. REQUIRES: a CUDA target. Errors:
 // those of CompileCuda (cuda/nvrtc.h).
 absl::StatusOr<SharedObject> LinkCudaPrograms(const LibrarySpec& spec, const std::vector<Entry>& entries,
                                               const std::vector<CudaProgram>& programs);
+// The same with their machine code.
+absl::StatusOr<SharedObject> LinkCudaCode(const LibrarySpec& spec, const std::vector<Entry>& entries,
+                                          const CudaCode& code);
 
 }  // namespace mycc

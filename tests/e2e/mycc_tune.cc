@@ -69,10 +69,14 @@ Ran RunInBash(const std::string& line) {
   return Run("/bin/bash", {"-c", "PATH=" + path.substr(0, path.rfind('/')) + ":$PATH; " + line});
 }
 
-Background::Background(const std::vector<std::string>& arguments, const std::string& output) {
+Background::Background(const std::vector<std::string>& arguments, const std::string& output)
+    : Background(MyccTunePath(), arguments, output) {}
+
+Background::Background(const std::string& program, const std::vector<std::string>& arguments,
+                       const std::string& output) {
   const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   EXPECT_GE(fd, 0) << output;
-  pid_ = Spawn(MyccTunePath(), arguments, fd);
+  pid_ = Spawn(program, arguments, fd);
   close(fd);
 }
 

@@ -23,6 +23,8 @@ class Background {
  public:
   // `output` is a file that gets what the program prints.
   Background(const std::vector<std::string>& arguments, const std::string& output);
+  Background(const std::string& program, const std::vector<std::string>& arguments,
+             const std::string& output);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

@@ -13,6 +13,7 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "db/foreign_table.h"
 #include "mycc/spot_check.h"
 #include "mycc/unmeasured_schedules.h"
 #include "tests/target/told_host.h"
@@ -267,6 +268,26 @@ TEST_F(FinderTest, NearestShapeIsRefittedAndChecked) {
   EXPECT_FALSE(found.kernel.expected_seconds.has_value());  // it is of another shape
   EXPECT_THAT(found.why, HasSubstr("same computation at [256,192] [192,256]"));
   EXPECT_THAT(found.why, HasSubstr("checked on random inputs"));
+}
+
+// A record of others serves nothing, however fast it was there.
+TEST_F(FinderTest, ForeignRecordsWaitForReMeasuring) {
+  const Workload gemm = Gemm(16, 16, 16);
+  {
+    Database* const database = log_->database();
+    MutexLock lock(database->mutex());
+    const int64_t signer = EnsureSigner(database, {"0123456789abcdef", "ann@host"}).value();
+    ASSERT_TRUE(
+        InsertForeign(database, RecordOf(gemm, target_, DefaultTrace(gemm), 1e-9), signer, 1).value());
+  }
+  const Found missed = Find(gemm);
+  EXPECT_EQ(missed.kernel.reason, Reason::kMiss);
+  EXPECT_FALSE(missed.kernel.record.has_value());
+  EXPECT_THAT(missed.why, HasSubstr("; 1 foreign record waits for re-measuring: mycc-tune reverify"));
+  Record(gemm, target_, DefaultTrace(gemm), 1e-3);
+  const Found found = Find(gemm);
+  EXPECT_EQ(found.kernel.reason, Reason::kHit);
+  EXPECT_EQ(found.kernel.expected_seconds, 1e-3) << "by what was measured here";
 }
 
 TEST_F(FinderTest, NearRecordThatIsNoBetterThanTheDefaultMisses) {

@@ -144,7 +144,9 @@ TEST_F(LogVerifyTest, EndsWhereADefaultStandsFirstByItsTimeInItsJob) {
                                   .value()
                                   ->Best(KeyOf({.shape = 128}), v1::TIMING_PROTOCOL_WARM)
                                   .value();
-    if (!digest.empty()) EXPECT_EQ(best.record.result().code_digest(), digest) << out.str();
+    if (!digest.empty()) {
+      EXPECT_EQ(best.record.result().code_digest(), digest) << out.str();
+    }
   }
 }
 

@@ -165,7 +165,9 @@ TEST(BadWorkerTest, UnfitWorkerSaysNothingOfCandidates) {
 TEST(BadWorkerTest, UnfitWorkerThatIsAloneIsTriedNowAndThen) {
   CoordinatorOptions options = FakeServer::DefaultOptions();
   std::vector<std::string> log;
-  options.dispatch.log = [&log](const std::string& line) { log.push_back(line); };
+  options.dispatch.log = [&log](const Event& event) {
+    if (!event.text.empty()) log.push_back(event.text);
+  };
   FakeServer server(options);
   FakeWorker worker(&server, "w");
   const std::string job = server.Submit(MakeSpec({kTestWorkload}, 4));

@@ -90,6 +90,51 @@ TEST_P(DeterminismTest, ServerRestartResumesTheSameSearch) {
   }
 }
 
+// The windows of a wide farm are in the log: so a restart, after which workers come back one by one, does not
+// change the search.
+TEST_P(DeterminismTest, AWideFarmResumesTheSameSearch) {
+  v1::JobSpec spec = Spec();
+  spec.set_trials(72);
+  const auto run = [&spec](uint32_t seed, int restarts) {
+    std::mt19937 random(seed);
+    FakeServer server;
+    std::vector<std::unique_ptr<FakeWorker>> workers;
+    for (int i = 0; i < 40; ++i) workers.push_back(std::make_unique<FakeWorker>(&server, absl::StrCat(i)));
+    const std::string job = server.Submit(spec, "same");
+    server.Wait(0);
+    std::vector<std::pair<FakeWorker*, v1::Assignment>> held;
+    for (int step = 0; server.Progress(job).state() == v1::JOB_STATE_RUNNING; ++step) {
+      if (restarts > 0 && step == 60 * restarts) {
+        --restarts;
+        server.Restart();
+        held.clear();
+        for (const auto& worker : workers) worker->held.clear(), worker->Register();
+        server.Wait(0);
+      }
+      FakeWorker* const worker = workers[random() % workers.size()].get();
+      for (const v1::Assignment& assignment : worker->Lease(2)) held.emplace_back(worker, assignment);
+      if (held.size() < 30 && random() % 8 != 0) continue;
+      if (held.empty()) continue;
+      const auto which = held.begin() + static_cast<std::ptrdiff_t>(random() % held.size());
+      EXPECT_TRUE(which->first->Report(which->second).ok());
+      held.erase(which);
+    }
+    uint32_t widest = 0;
+    const std::vector<Generation> generations = JobStore(&server.log()).LoadGenerations(job).value();
+    for (const Generation& generation : generations) {
+      v1::SearchState::Generation state;
+      EXPECT_TRUE(state.ParseFromString(generation.state));
+      widest = std::max(widest, state.window());
+    }
+    EXPECT_EQ(widest, 128u);
+    return server.TracesOf(job);
+  };
+  const auto expected = run(1, 0);
+  EXPECT_GT(expected.size(), 72u);
+  EXPECT_EQ(run(2, 0), expected);
+  EXPECT_EQ(run(3, 1), expected);
+}
+
 TEST_P(DeterminismTest, WorkersMayDieToo) {
   const auto expected = Undisturbed();
   std::mt19937 random(5);

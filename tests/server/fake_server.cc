@@ -136,10 +136,19 @@ std::string FakeServer::Submit(const v1::JobSpec& spec, const std::string& submi
   *request.mutable_spec() = spec;
   request.set_submission(submission);
   request.set_client(client);
-  const auto progress =
-      AnswerOf<v1::JobProgress>(this, [&](const JobReply& reply) { coordinator_->Submit(request, reply); });
+  const auto progress = TrySubmit(request);
   EXPECT_TRUE(progress.ok()) << progress.status();
   return progress.ok() ? progress->job() : "";
+}
+
+absl::StatusOr<v1::JobProgress> FakeServer::TrySubmit(const v1::SubmitJobRequest& request) {
+  return AnswerOf<v1::JobProgress>(this,
+                                   [&](const JobReply& reply) { coordinator_->Submit(request, reply); });
+}
+
+absl::StatusOr<v1::JobProgress> FakeServer::Update(const v1::UpdateJobRequest& request) {
+  return AnswerOf<v1::JobProgress>(this,
+                                   [&](const JobReply& reply) { coordinator_->Update(request, reply); });
 }
 
 absl::StatusOr<v1::JobProgress> FakeServer::Cancel(const std::string& job, const std::string& by) {
@@ -201,6 +210,11 @@ FakeWorker::FakeWorker(FakeServer* server, std::string name, std::string target,
   v1::DeviceOffer& device = devices.emplace_back();
   device.set_device("cpu");
   device.set_target(std::move(target));
+  if (version == Version::kThis) {
+    for (const auto protocol :
+         {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL})
+      device.add_protocols(protocol);
+  }
   Register();
 }
 
@@ -211,6 +225,8 @@ v1::RegisterRequest FakeWorker::Registration() const {
   for (const auto& [key, lease] : held) *request.add_held() = lease;
   *request.mutable_host() = host;
   if (version_ == Version::kBefore) return request;
+  request.set_version("0.1.0");
+  request.set_role(v1::WORKER_ROLE_BOTH);
   request.set_instance(instance_);
   request.set_replaces(replaces_);
   request.set_names_what_it_holds(true);

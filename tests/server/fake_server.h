@@ -25,11 +25,13 @@ namespace mycc {
 class FakeTime final : public TimeSource {
  public:
   double Seconds() const override { return now_; }
-  int64_t UnixMicros() const override { return static_cast<int64_t>(now_ * 1e6); }
+  int64_t UnixMicros() const override { return static_cast<int64_t>((now_ + wall_ahead_) * 1e6); }
   void Advance(double seconds) { now_ += seconds; }
+  // The time of day jumps, while the steady clock goes on.
+  void JumpWall(double seconds) { wall_ahead_ += seconds; }
 
  private:
-  double now_ = 1000;
+  double now_ = 1000, wall_ahead_ = 0;
 };
 
 inline constexpr char kTestTarget[] = "v1 cpu mcpu=haswell l1d=32K l2=256K threads=2";
@@ -94,6 +96,8 @@ class FakeServer {
 
   std::string Submit(const v1::JobSpec& spec, const std::string& submission = "",
                      const std::string& client = "");
+  absl::StatusOr<v1::JobProgress> TrySubmit(const v1::SubmitJobRequest& request);
+  absl::StatusOr<v1::JobProgress> Update(const v1::UpdateJobRequest& request);
   absl::StatusOr<v1::JobProgress> Cancel(const std::string& job, const std::string& by = "");
   absl::StatusOr<v1::JobProgress> Leave(const std::string& job, const std::string& client);
   v1::JobProgress Progress(const std::string& job);
@@ -133,7 +137,8 @@ absl::StatusOr<Response> AnswerOf(FakeServer* server,
 
 class FakeWorker {
  public:
-  // A worker of the version before this one says neither what it holds nor which process it is.
+  // A worker of the version before this one says neither what it holds, nor which process it is, nor which
+  // protocols it knows.
   enum class Version { kThis, kBefore };
   FakeWorker(FakeServer* server, std::string name, std::string target = kTestTarget,
              Version version = Version::kThis);

@@ -2,6 +2,7 @@
 #include "server/history.h"
 
 #include "absl/strings/substitute.h"
+#include "db/foreign_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/db/test_log.h"
@@ -52,6 +53,29 @@ class HistoryTest : public ::testing::Test {
 TEST_F(HistoryTest, AnEmptyLogRecallsNothing) {
   History history(log_.get());
   EXPECT_THAT(Recall(&history, Product(64)), IsEmpty());
+}
+
+// Their times say in which order to try them, after all own records; none is a reason to skip the search.
+TEST_F(HistoryTest, ForeignRecordsAreCandidates) {
+  const PlannedTask task = Product(64);
+  Add(task, "v1 own", {.seconds = 5e-3});
+  {
+    Database* const database = log_->database();
+    MutexLock lock(database->mutex());
+    const int64_t signer = EnsureSigner(database, {"0123456789abcdef", "ann@host"}).value();
+    for (const auto& [trace, seconds] : {std::pair("v1 slower", 2e-3), {"v1 fast", 1e-3}, {"v1 own", 1e-9}}) {
+      v1::Record record =
+          MakeRecord({.index = ++records_, .target = kOne, .seconds = seconds, .trace = trace});
+      record.set_workload(task.key.workload);
+      record.set_workload_hash(task.key.workload_hash);
+      record.set_shape_erased_hash(task.key.shape_erased_hash);
+      ASSERT_TRUE(InsertForeign(database, record, signer, 1).ok());
+    }
+  }
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, task), ElementsAre("v1 own", "v1 fast", "v1 slower"));
+  EXPECT_EQ(*history.CountMeasured(task, 10), 1);
+  EXPECT_FALSE(history.Recall(task, 3, false)->reused());
 }
 
 TEST_F(HistoryTest, OwnThenOtherTargetsThenTheNearestShapes) {

@@ -105,7 +105,11 @@ TEST(DamagedJobTest, IsListedWithItsReasonAndHoldsUpNobody) {
   options.jobs.admission.max_running = 1;
   FakeServer server(options);
   const v1::JobSpec spec = MakeSpec({kTestWorkload}, 4);
-  const std::string damaged = server.Submit(spec, "mine"),
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = spec;
+  request.set_submission("mine");
+  request.set_owner("ann");
+  const std::string damaged = server.TrySubmit(request).value().job(),
                     sound = server.Submit(MakeSpec({kTestWorkload}, 4, 2));
   ASSERT_TRUE(
       server.log().database()->Execute("UPDATE jobs SET spec = x'ff' WHERE id = '" + damaged + "'").ok());
@@ -117,7 +121,7 @@ TEST(DamagedJobTest, IsListedWithItsReasonAndHoldsUpNobody) {
   const std::vector<v1::JobProgress> jobs = server.List();
   ASSERT_THAT(jobs, SizeIs(2));
   EXPECT_EQ(jobs[1].job(), damaged);
-  EXPECT_EQ(jobs[1].name(), "test");
+  EXPECT_EQ(jobs[1].owner(), "ann") << "its name is in what is damaged";
   EXPECT_EQ(jobs[1].state(), v1::JOB_STATE_FAILED);
   EXPECT_THAT(jobs[1].message(), HasSubstr("its spec is damaged"));
   EXPECT_EQ(server.Progress(damaged).state(), v1::JOB_STATE_FAILED) << "what `watch` shows";

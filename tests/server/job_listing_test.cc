@@ -117,9 +117,10 @@ class SlowSearch final : public JobSearch {
  public:
   SlowSearch(std::unique_ptr<JobSearch> search, std::function<void()> during)
       : search_(std::move(search)), during_(std::move(during)) {}
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override {
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                  uint32_t window) override {
     if (during_ != nullptr) std::exchange(during_, nullptr)();
-    return search_->Next(outcomes, elapsed_seconds);
+    return search_->Next(outcomes, elapsed_seconds, window);
   }
   absl::StatusOr<ModelBytes> Models() override { return search_->Models(); }
 

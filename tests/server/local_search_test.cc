@@ -61,7 +61,7 @@ class LocalSearchTest : public ::testing::Test {
           outcomes[proposal.task()].push_back(
               Measured(proposal.task(), proposal.generation(), static_cast<uint32_t>(i), proposal.traces(i)));
       }
-      const auto next = search->Next(outcomes, 0);
+      const auto next = search->Next(outcomes, 0, 0);
       EXPECT_TRUE(next.ok()) << next.status();
       if (!next.ok() || !next->proposal) return log;
       log.push_back(*next->proposal);
@@ -128,7 +128,7 @@ TEST(JobPlanTest, PlanningMakesNoSpaces) {
   EXPECT_LT(planning, space / 2);
   spec.set_strategy("annealing");
   EXPECT_THAT(std::string(PlanJob(spec).status().message()),
-              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random or grid"));
+              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
 }
 
 }  // namespace

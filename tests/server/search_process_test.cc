@@ -74,7 +74,7 @@ struct TestJob {
   }
   // Asks for a proposal and keeps it, with what its candidates come to.
   bool Step(JobSearch* search) {
-    const auto step = search->Next(untold, 1);
+    const auto step = search->Next(untold, 1, 0);
     EXPECT_TRUE(step.ok()) << step.status();
     untold.clear();
     if (!step.ok() || !step->proposal) return false;
@@ -122,7 +122,7 @@ TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
     ASSERT_TRUE(local.ok()) << local.status();
     while (here.Step(local->get())) {
     }
-    EXPECT_EQ((*local)->Next({}, 1)->stop_reason, StopReason::kTrials);
+    EXPECT_EQ((*local)->Next({}, 1, 0)->stop_reason, StopReason::kTrials);
     auto process = StartProcess(there);
     ASSERT_TRUE(process.ok()) << process.status();
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(there.Step(process->get()));
@@ -132,7 +132,7 @@ TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
     ASSERT_TRUE(process.ok()) << process.status();
     while (there.Step(process->get())) {
     }
-    EXPECT_EQ((*process)->Next({}, 1)->stop_reason, StopReason::kTrials);
+    EXPECT_EQ((*process)->Next({}, 1, 0)->stop_reason, StopReason::kTrials);
     EXPECT_EQ(Bytes(here.proposals), Bytes(there.proposals)) << strategy;
     EXPECT_EQ((*local)->Models().value(), (*process)->Models().value()) << strategy;
   }
@@ -144,7 +144,7 @@ TEST_F(SearchProcessTest, WhatIsRefusedIsNoCrash) {
   ASSERT_TRUE(job.Step(process->get()));
   job.proposals[0].set_traces(0, "v1\nnonsense\n");
   const absl::Status refused = StartProcess(job).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("this build searches other spaces"));
 }
 
@@ -165,7 +165,7 @@ TEST_P(PlantedCrashTest, IsAnErrorOfOneSearch) {
   const auto process = StartProcess(job, options);
   ASSERT_TRUE(process.ok()) << process.status();
   for (int i = 0; i < 2; ++i) {  // also whoever asks again is told
-    const absl::Status crashed = (*process)->Next({}, 1).status();
+    const absl::Status crashed = (*process)->Next({}, 1, 0).status();
     EXPECT_EQ(crashed.code(), absl::StatusCode::kAborted);
     EXPECT_THAT(std::string(crashed.message()), HasSubstr(i == 0 ? GetParam().words : "it has ended"));
   }

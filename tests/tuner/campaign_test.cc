@@ -1,6 +1,7 @@
 // A job's search over several tasks: determinism, restoring, exhaustion.
 #include "tuner/scheduler/campaign.h"
 
+#include <functional>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -45,7 +46,10 @@ struct Journal {
 };
 
 // Outcomes arrive in an order drawn from `seed`, as many as needed for the next proposal and sometimes more.
-Journal RunCampaign(uint64_t seed, const std::vector<Proposal>& restored = {}) {
+// Proposal i is made with window `windows(i)`.
+Journal RunCampaign(
+    uint64_t seed, const std::vector<Proposal>& restored = {},
+    const std::function<int64_t(size_t)>& windows = [](size_t) { return 1; }) {
   SurfaceScorer scorer(1, 0.3);
   Journal run;
   Campaign campaign(
@@ -63,16 +67,17 @@ Journal RunCampaign(uint64_t seed, const std::vector<Proposal>& restored = {}) {
     for (const Candidate& candidate : proposal.candidates) in_flight.emplace_back(proposal.task, candidate);
   };
   for (const Proposal& proposal : restored) {
-    EXPECT_TRUE(campaign.Restore(proposal, 0).ok());
+    EXPECT_TRUE(campaign.Restore(proposal, 0, windows(run.proposals.size())).ok());
     start(proposal);
   }
   while (true) {
-    while (!campaign.Ready() || (!in_flight.empty() && rng.Chance(0.5))) {
+    const int64_t window = windows(run.proposals.size());
+    while (!campaign.Ready(window) || (!in_flight.empty() && rng.Chance(0.5))) {
       const int i = rng.Below(static_cast<int>(in_flight.size()));
       EXPECT_TRUE(campaign.Tell(in_flight[i].first, {Measure(in_flight[i].first, in_flight[i].second)}).ok());
       in_flight.erase(in_flight.begin() + i);
     }
-    const auto proposal = campaign.Next(0);
+    const auto proposal = campaign.Next(0, window);
     EXPECT_TRUE(proposal.ok()) << proposal.status();
     if (!proposal.ok() || !*proposal) break;
     start(**proposal);
@@ -105,6 +110,35 @@ TEST(CampaignTest, RestoredRoundsContinueBitForBit) {
     EXPECT_EQ(whole.proposals, resumed.proposals) << "after a crash at proposal " << crash;
     EXPECT_EQ(whole.learned, resumed.learned);
   }
+}
+
+// The farm grows and shrinks meanwhile.
+TEST(CampaignTest, WindowsAreAllThatWorkersAddToTheSeedAndTheResults) {
+  const auto windows = [](size_t proposal) { return proposal < 4 ? 1 : proposal < 9 ? 24 : 9; };
+  const Journal one = RunCampaign(1, {}, windows);
+  EXPECT_NE(one.proposals, RunCampaign(1).proposals);
+  for (uint64_t seed = 2; seed < 6; ++seed) {
+    const Journal other = RunCampaign(seed, {}, windows);
+    EXPECT_EQ(one.proposals, other.proposals);
+    EXPECT_EQ(one.learned, other.learned);
+  }
+  for (size_t crash = 1; crash < one.proposals.size(); crash += 3) {
+    const Journal resumed =
+        RunCampaign(crash, {one.proposals.begin(), one.proposals.begin() + crash}, windows);
+    EXPECT_EQ(one.proposals, resumed.proposals) << "after a crash at proposal " << crash;
+    EXPECT_EQ(one.learned, resumed.learned);
+  }
+}
+
+TEST(CampaignTest, AWindowLeavesRoundsUnseen) {
+  SurfaceScorer scorer(1, 0.3);
+  Campaign campaign(Config(), Tasks(&scorer));
+  for (int proposal = 0; proposal < 5; ++proposal) {
+    EXPECT_TRUE(campaign.Ready(16)) << proposal;
+    ASSERT_TRUE(campaign.Next(0, 16).ok());
+  }
+  EXPECT_FALSE(campaign.Ready(16)) << "four generations of four are the window";
+  EXPECT_TRUE(campaign.Ready(20));
 }
 
 TEST(CampaignTest, NextRefusesUntilEarlierRoundsAreTold) {

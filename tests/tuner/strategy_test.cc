@@ -329,10 +329,44 @@ TEST(StrategyTest, RestoreRefusesWhatIsNotTheNextGeneration) {
   EXPECT_THAT(refusal(changed), HasSubstr("the same steps"));
 }
 
+std::vector<Trace> ListOf(int count) {
+  std::vector<Trace> traces;
+  for (int i = 0; i < count; ++i)
+    traces.push_back(
+        {"elsewhere", {}, {{"split", {StepArg{"t0.a0"}, StepArg{StepArg::Ints{i % 11}}}}}});
+  return traces;
+}
+
+TEST(ListedSearchTest, ProposesWhatIsListedOnceAndEnds) {
+  auto search = Make(Config("listed", 1, 4), {}, nullptr, ListOf(13));  // two repeat others
+  std::vector<std::string> proposed;
+  while (true) {
+    const auto generation = search->Ask(0, 3);
+    ASSERT_TRUE(generation.ok()) << generation.status();
+    if (generation->empty()) break;
+    for (const Candidate& candidate : *generation) {
+      EXPECT_EQ(candidate.origin, Origin::kHistory);
+      proposed.push_back(candidate.trace);
+    }
+  }
+  ASSERT_EQ(proposed.size(), 11u) << "a generation that was cut left nothing out";
+  for (size_t i = 0; i < proposed.size(); ++i) EXPECT_EQ(proposed[i], PrintTrace(ListOf(11)[i]));
+  EXPECT_TRUE(search->Exhausted());
+}
+
+TEST(ListedSearchTest, GoesOnAfterARestart) {
+  auto whole = Make(Config("listed", 1, 4), {}, nullptr, ListOf(10));
+  const auto first = *whole->Ask(0, 4), second = *whole->Ask(0, 4);
+  auto restored = Make(Config("listed", 1, 4), {}, nullptr, ListOf(10));
+  ASSERT_TRUE(restored->Restore(first).ok());
+  EXPECT_EQ(*restored->Ask(0, 4), second);
+  EXPECT_EQ(*restored->Ask(0, 4), *whole->Ask(0, 4));
+}
+
 TEST(StrategyTest, SenselessConfigurationsAreRefused) {
   SearchConfig config = Config("annealing", 1);
   EXPECT_THAT(std::string(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).status().message()),
-              HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random or grid"));
+              HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
   config = Config("random", 1, 0);
   EXPECT_FALSE(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).ok());
   EXPECT_FALSE(MakeSearchStrategy(Config("random", 1), {}, {}, nullptr).ok());

@@ -45,6 +45,10 @@ constexpr char kRefined[] =
     "workload root(x: f32[64000]) -> (y: f32[64000]) {\n"
     "  y[i] = rsqrt(x[i]) * (1.5 - 0.5 * x[i] * rsqrt(x[i]) * rsqrt(x[i]))\n}\n";
 
+// The builder turns these traces into the naive schedule with its results a little, and far, behind their
+// places.
+constexpr char kBeside[] = "beside", kFarAway[] = "far away";
+
 class CpuMeasurerTest : public ::testing::Test {
  protected:
   std::vector<v1::MeasureResult> Measure(const std::vector<std::string>& traces, v1::TimingProtocol protocol,
@@ -203,6 +207,15 @@ TEST_F(CpuMeasurerTest, SumsThatThreadsRaceForAreWrong) {
   EXPECT_FALSE(result.verification().passed());
 }
 
+TEST_F(CpuMeasurerTest, WritesOutOfBoundsAreTheCandidatesFailure) {
+  const v1::MeasureResult beside = Measure({kBeside}, v1::TIMING_PROTOCOL_WARM)[0];
+  EXPECT_EQ(beside.status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_THAT(beside.error(), HasSubstr("the kernel wrote beside its output y"));
+  const v1::MeasureResult far_away = Measure({kFarAway}, v1::TIMING_PROTOCOL_WARM)[0];
+  EXPECT_EQ(far_away.status(), v1::MEASURE_STATUS_RUN_ERROR) << far_away.error();
+  EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
+}
+
 TEST_F(CpuMeasurerTest, WhatCannotBeWrittenIsTheWorkersFailure) {
   v1::BuildRequest build;
   build.set_workload(kDoubling);
@@ -269,15 +282,38 @@ absl::StatusOr<KernelSpec> RacyKernel(const v1::BuildRequest& request, const Tar
   return kernel;
 }
 
+// The naive schedule that stores each result `elements` behind its place.
+absl::StatusOr<KernelSpec> StrayingKernel(const v1::BuildRequest& request, const Target& target,
+                                          int64_t elements) {
+  MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "test"));
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(kPlain));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, CompileKernel(workload, target, trace));
+  kernel.lowered.kernel.body = RewriteStmts(kernel.lowered.kernel.body, [=](const Stmt& stmt) -> Stmt {
+    const Store* store = DynAs<Store>(stmt);
+    if (store == nullptr) return nullptr;
+    std::vector<Expr> indices = store->indices;
+    indices.back() = indices.back() + elements;
+    return std::make_shared<Store>(store->buffer, std::move(indices), store->value);
+  });
+  return kernel;
+}
+
 absl::StatusOr<KernelSpec> EstimatingKernel(const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(kRefined, "workload"));
   return CompileKernel(workload, target, {});
 }
 
+absl::StatusOr<KernelSpec> FaultyKernel(const v1::BuildRequest& request, const Target& target) {
+  constexpr int64_t kLittle = 64, kFar = int64_t{1} << 40;
+  if (request.trace() == kRacy) return RacyKernel(request, target);
+  if (request.trace() == kBeside) return StrayingKernel(request, target, kLittle);
+  if (request.trace() == kFarAway) return StrayingKernel(request, target, kFar);
+  return EstimatingKernel(target);
+}
+
 absl::StatusOr<v1::BuildResponse> BuildFaulty(const v1::BuildRequest& request) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
-  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel,
-                        request.trace() == kRacy ? RacyKernel(request, target) : EstimatingKernel(target));
+  MYCC_ASSIGN_OR_RETURN(KernelSpec kernel, FaultyKernel(request, target));
   LibrarySpec library{.module = "trial", .target = target, .kernels = {}};
   library.kernels.push_back(std::move(kernel));
   v1::BuildResponse response;
@@ -290,7 +326,8 @@ absl::StatusOr<v1::BuildResponse> BuildFaulty(const v1::BuildRequest& request) {
 std::string AnswerBuild(const std::string& payload) {
   v1::BuildRequest request;
   (void)request.ParseFromString(payload);
-  const bool is_faulty = request.trace() == kRacy || request.trace() == kEstimate;
+  const bool is_faulty = request.trace() == kRacy || request.trace() == kEstimate ||
+                         request.trace() == kBeside || request.trace() == kFarAway;
   return is_faulty ? BuildFaulty(request)->SerializeAsString()
                    : HandleBuildRequest(request).SerializeAsString();
 }

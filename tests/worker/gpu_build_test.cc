@@ -1,5 +1,9 @@
 // The builds of a GPU's candidates, and the cases that they are checked against, by NVRTC; no GPU takes part.
+#include <dlfcn.h>
+
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/temporary_folder.h"
@@ -12,6 +16,21 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The symbols of a library's functions, "trial_scale\ntrial_prepare\n...", as its JSON and its table have
+// them.
+std::vector<std::string> Exported(const std::string& library) {
+  std::vector<std::string> names;
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  if (handle == nullptr) return names;
+  for (const char* name : {"trial_scale", "trial_scale_pack", "trial_rows", "trial_rows_pack", "trial_json",
+                           "trial_prepare", "trial_last_error"}) {
+    if (dlsym(handle, name) != nullptr) names.push_back(name);
+  }
+  dlclose(handle);
+  return names;
+}
+
 class GpuBuildTest : public ::testing::TestWithParam<const char*> {
  protected:
   v1::BuildResponse Build(const std::string& workload, const std::string& trace) {
@@ -20,6 +39,25 @@ class GpuBuildTest : public ::testing::TestWithParam<const char*> {
     request.set_target(GetParam());
     request.set_trace(trace);
     request.set_directory(folder_.path());
+    return HandleBuildRequest(request);
+  }
+
+  // The library that a measuring host makes of a kernel that another host built.
+  v1::BuildResponse Link(const std::string& workload, const std::string& kernel) {
+    v1::BuildRequest request;
+    request.set_workload(workload);
+    request.set_target(GetParam());
+    request.set_directory(folder_.path());
+    request.set_built(kernel);
+    return HandleBuildRequest(request);
+  }
+  v1::BuildResponse BuildForOthers(const std::string& workload, const std::string& trace) {
+    v1::BuildRequest request;
+    request.set_workload(workload);
+    request.set_target(GetParam());
+    request.set_trace(trace);
+    request.set_directory(folder_.path());
+    request.set_portable(true);
     return HandleBuildRequest(request);
   }
 
@@ -74,6 +112,34 @@ TEST_P(GpuBuildTest, ACandidateSaysWhatItUses) {
   EXPECT_EQ(built.resources().spill_bytes(), 0u);
   EXPECT_TRUE(built.resources().has_shared_bytes());
   EXPECT_GT(built.resources().code_bytes(), 0u);
+}
+
+constexpr char kRows[] = R"(workload rows(x: f32[64,256], w: const f32[32,256]) -> (y: f32[64,32]) {
+  y[i,j] = sum[k:256](x[i,k] * w[j,k])
+})";
+
+TEST_P(GpuBuildTest, AKernelForAnotherHostIsLinkedThereToTheSameLibrary) {
+  for (const char* workload : {kScale, kRows}) {
+    const v1::BuildResponse own = Build(workload, "");
+    const v1::BuildResponse built = BuildForOthers(workload, "");
+    ASSERT_EQ(built.error(), "");
+    EXPECT_EQ(built.code_digest(), own.code_digest());
+    EXPECT_THAT(built.library(), HasSubstr(".kernel"));
+    const v1::BuildResponse linked = Link(workload, built.library());
+    ASSERT_EQ(linked.error(), "");
+    EXPECT_EQ(linked.code_digest(), own.code_digest());
+    EXPECT_THAT(linked.compiler(), HasSubstr("nvrtc-"));
+    EXPECT_EQ(linked.resources().registers_per_thread(), built.resources().registers_per_thread());
+    EXPECT_EQ(Exported(linked.library()), Exported(own.library())) << "no other code is called";
+  }
+}
+
+TEST_P(GpuBuildTest, AKernelOfAnotherWorkloadIsThisHostsFailure) {
+  const v1::BuildResponse built = BuildForOthers(kScale, "");
+  ASSERT_EQ(built.error(), "");
+  const v1::BuildResponse linked = Link(kRows, built.library());
+  EXPECT_THAT(linked.error(), HasSubstr("a built kernel: "));
+  EXPECT_TRUE(linked.unfit());
 }
 
 // A thread with hundreds of sums, all of them needed at once.

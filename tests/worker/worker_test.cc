@@ -2,6 +2,8 @@
 #include "worker/worker.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
@@ -29,9 +31,10 @@ class WorkerTest : public ::testing::Test {
     options.replaces = "the one before";
     options.first_retry_seconds = 0.001;
     options.last_retry_seconds = last_retry_seconds_;
-    options.log = [this](const std::string& line) {
+    options.now = [this] { return Deadline(std::chrono::duration_cast<Deadline::duration>(now_.load())); };
+    options.log = [this](const Event& event) {
       const MutexLock lock(&log_mutex_);
-      log_.push_back(line);
+      if (!event.text.empty()) log_.push_back(event.text);
     };
     WorkerDevice device;
     device.offer.set_device("cpu");
@@ -67,6 +70,7 @@ class WorkerTest : public ::testing::Test {
 
   FakeLink server_;
   double last_retry_seconds_ = 0.001;
+  std::atomic<std::chrono::duration<double>> now_ = std::chrono::duration<double>(1000);
   Mutex log_mutex_;
   std::vector<std::string> log_;
   std::string damaged_, trouble_;
@@ -90,6 +94,29 @@ TEST_F(WorkerTest, MeasuresReportsAndLeaves) {
   EXPECT_EQ(server_.registrations_[0].instance(), "this process");
   EXPECT_EQ(server_.registrations_[0].replaces(), "the one before");
   EXPECT_TRUE(server_.registrations_[0].names_what_it_holds());
+}
+
+// The lease of `b` has run out meanwhile, and another worker has it.
+TEST_F(WorkerTest, AfterAStandstillItAsksWhatIsStillWanted) {
+  server_.Queue({"a", "b"});
+  server_.revoke_later_ = {"b"};
+  on_measure_ = [this](const std::string&) { now_ = now_.load() + std::chrono::duration<double>(60); };
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("a"));
+  EXPECT_THAT(server_.committed_, ElementsAre("a"));
+}
+
+// A server that was away for long has given nothing to others, and asks who is there when it is back.
+TEST_F(WorkerTest, AfterAStandstillAServerThatIsAwayIsNotWaitedFor) {
+  server_.Queue({"a", "b"});
+  server_.heartbeat_errors_ = {absl::UnavailableError("away")};
+  on_measure_ = [this](const std::string&) { now_ = now_.load() + std::chrono::duration<double>(60); };
+  Start();
+  server_.WaitForCommitted(2);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("a", "b"));
 }
 
 TEST_F(WorkerTest, RegistrationCanBeWaitedFor) {

@@ -28,16 +28,14 @@ int Campaign::num_generations_of(int task) const {
   return asked.search == nullptr ? 0 : asked.search->ledger().generations();
 }
 
-int Campaign::VisibleProposals() const { return std::max(0, num_proposals() - 1); }
-
 bool Campaign::Complete(const ProposalRef& proposal) const {
   const auto& generation = tasks_[proposal.task].search->ledger().generation(proposal.generation);
   return std::all_of(generation.begin(), generation.end(),
                      [](const SearchLedger::Entry& entry) { return entry.outcome.has_value(); });
 }
 
-bool Campaign::Ready() const {
-  return std::all_of(proposals_.begin(), proposals_.begin() + VisibleProposals(),
+bool Campaign::Ready(int64_t window) const {
+  return std::all_of(proposals_.begin(), proposals_.begin() + window_.Visible(window),
                      [&](const ProposalRef& proposal) { return Complete(proposal); });
 }
 
@@ -50,10 +48,11 @@ std::vector<int> Campaign::VisibleGenerations(int proposals) const {
 TaskProgress Campaign::ProgressOf(int task, int visible) const {
   TaskProgress progress;
   progress.info = tasks_[task].given.info;
+  progress.trials = progress.info.earlier_trials;
   if (tasks_[task].search == nullptr) return progress;
   const SearchStrategy& search = *tasks_[task].search;
   progress.generations = search.ledger().generations();
-  progress.trials = search.ledger().num_candidates();
+  progress.trials += search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
   for (int g = 0; g < visible; ++g) {
@@ -72,19 +71,20 @@ std::vector<TaskProgress> Campaign::progress() const {
   return progress;
 }
 
-absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds) {
-  if (!Ready()) {
+absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds, int64_t window) {
+  const int visible_proposals = window_.Visible(window);
+  if (!Ready(window)) {
     return absl::FailedPreconditionError(absl::StrCat("proposal ", num_proposals(), " depends on the first ",
-                                                      VisibleProposals(),
+                                                      visible_proposals,
                                                       " proposals; some of their outcomes are missing"));
   }
-  for (; learned_proposals_ < VisibleProposals(); ++learned_proposals_) {
+  for (; learned_proposals_ < visible_proposals; ++learned_proposals_) {
     const ProposalRef& proposal = proposals_[learned_proposals_];
     if (!learn_) continue;
     MYCC_RETURN_IF_ERROR(
         learn_(proposal.task, tasks_[proposal.task].search->ledger().generation(proposal.generation)));
   }
-  const std::vector<int> visible = VisibleGenerations(VisibleProposals());
+  const std::vector<int> visible = VisibleGenerations(visible_proposals);
   while (true) {
     std::vector<TaskProgress> progress;
     int64_t trials = 0;
@@ -103,8 +103,7 @@ absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds) {
     MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
                           search->Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));
     if (candidates.empty()) continue;  // this task is exhausted now, and the choice is another
-    proposals_.push_back({task, search->ledger().generations() - 1});
-    proposed_at_.push_back({task, elapsed_seconds});
+    OnProposed(task, candidates.size(), elapsed_seconds, window);
     return std::optional<Proposal>(Proposal{task, std::move(candidates)});
   }
 }
@@ -125,15 +124,20 @@ bool Campaign::GainsTooLittle(const std::vector<TaskProgress>& progress, double 
   return forecast && forecast->Share() < config_.min_gain;
 }
 
-absl::Status Campaign::Restore(const Proposal& proposal, double elapsed_seconds) {
+void Campaign::OnProposed(int task, size_t size, double elapsed_seconds, int64_t window) {
+  proposals_.push_back({task, tasks_[task].search->ledger().generations() - 1});
+  proposed_at_.push_back({task, elapsed_seconds});
+  window_.Add(static_cast<int64_t>(size), window);
+}
+
+absl::Status Campaign::Restore(const Proposal& proposal, double elapsed_seconds, int64_t window) {
   if (proposal.task < 0 || proposal.task >= num_tasks()) {
     return absl::InvalidArgumentError(absl::StrCat("restoring proposal ", num_proposals(), ": task ",
                                                    proposal.task, "; expected 0 to ", num_tasks() - 1));
   }
   MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(proposal.task));
   MYCC_RETURN_IF_ERROR(search->Restore(proposal.candidates));
-  proposals_.push_back({proposal.task, search->ledger().generations() - 1});
-  proposed_at_.push_back({proposal.task, elapsed_seconds});
+  OnProposed(proposal.task, proposal.candidates.size(), elapsed_seconds, window);
   return absl::OkStatus();
 }
 

@@ -1,11 +1,13 @@
 // The search of a whole job: a strategy for each task, in proposals that are one generation of one task each.
 //
-// Deterministic, as a strategy is: proposal r + 1 is a function of the proposals up to r - 1, whatever order
-// their outcomes arrive in. Only the end may depend on the time that is passed in. After a crash, Restore the
-// recorded proposals in order, Tell the recorded outcomes, and go on. Thread rule: thread-compatible. No
-// clock, no thread, no I/O.
+// Deterministic, as a strategy is: a proposal is a function of the earlier ones, of its window, and of the
+// outcomes that the windows let it see (proposal_window.h), whatever order they arrive in. With the least
+// window, proposal r + 1 sees the proposals up to r - 1. Only the end may depend on the time that is passed
+// in. After a crash, Restore the recorded proposals with their windows in order, Tell the recorded outcomes,
+// and go on. Thread rule: thread-compatible. No clock, no thread, no I/O.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tuner/scheduler/gain_forecast.h"
+#include "tuner/scheduler/proposal_window.h"
 #include "tuner/scheduler/task_scheduler.h"
 #include "tuner/search/strategy.h"
 
@@ -43,16 +46,16 @@ class Campaign {
  public:
   Campaign(const SchedulerConfig& config, std::vector<CampaignTask> tasks, Learn learn = nullptr);
 
-  // True when Next() would not refuse: all outcomes of the proposals before the latest are known.
-  bool Ready() const;
+  // True when Next() would not refuse: all outcomes that the next proposal sees are known.
+  bool Ready(int64_t window = 1) const;
   // The next proposal; nullopt when the campaign is over, see stop_reason(). FailedPrecondition when not
   // Ready().
-  absl::StatusOr<std::optional<Proposal>> Next(double elapsed_seconds);
+  absl::StatusOr<std::optional<Proposal>> Next(double elapsed_seconds, int64_t window = 1);
   // Outcomes of task `task`, in any order and grouping; as SearchStrategy::Tell.
   absl::Status Tell(int task, const std::vector<Outcome>& outcomes);
-  // Takes a recorded proposal, which was made at this time, in place of asking for it; as
-  // SearchStrategy::Restore.
-  absl::Status Restore(const Proposal& proposal, double elapsed_seconds);
+  // Takes a recorded proposal, which was made at this time and with this window, in place of asking for it;
+  // as SearchStrategy::Restore.
+  absl::Status Restore(const Proposal& proposal, double elapsed_seconds, int64_t window = 1);
 
   // Set once Next() has returned nullopt. Proposals may still be in flight then.
   std::optional<StopReason> stop_reason() const { return stop_reason_; }
@@ -74,8 +77,9 @@ class Campaign {
   };
 
   absl::StatusOr<SearchStrategy*> Begun(int task);
+  // A proposal of `size` candidates of the task was made.
+  void OnProposed(int task, size_t size, double elapsed_seconds, int64_t window);
 
-  int VisibleProposals() const;
   std::vector<int> VisibleGenerations(int proposals) const;
   TaskProgress ProgressOf(int task, int visible) const;
   bool Complete(const ProposalRef& proposal) const;
@@ -86,6 +90,7 @@ class Campaign {
   const Learn learn_;
   std::vector<ProposalRef> proposals_;
   std::vector<ProposedAt> proposed_at_;  // the same with their times
+  ProposalWindow window_;
   int learned_proposals_ = 0;
   std::optional<StopReason> stop_reason_;
 };

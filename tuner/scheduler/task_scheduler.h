@@ -11,10 +11,11 @@
 namespace mycc {
 
 struct TaskInfo {
-  double weight = 1;      // occurrences in the model
-  double flops = 0;       // of one call; 0 when negligible
-  std::string family;     // tasks of one family should reach like FLOP/s; empty: like no other
-  double rough_cost = 0;  // a guess of one call's time, in any unit, before anything is measured
+  double weight = 1;           // occurrences in the model
+  double flops = 0;            // of one call; 0 when negligible
+  std::string family;          // tasks of one family should reach like FLOP/s; empty: like no other
+  double rough_cost = 0;       // a guess of one call's time, in any unit, before anything is measured
+  int64_t earlier_trials = 0;  // of an earlier search of the same job, which count against its limits
 };
 
 // A task's progress, as the next decision sees it.

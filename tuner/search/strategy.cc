@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "tuner/search/evolutionary.h"
 #include "tuner/search/grid.h"
+#include "tuner/search/listed.h"
 #include "tuner/search/random.h"
 
 namespace mycc {
@@ -103,7 +104,7 @@ absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
     }
     const absl::StatusOr<Trace> trace = ParseTrace(candidate.trace);
     if (!trace.ok()) return absl::InvalidArgumentError(absl::StrCat(where, trace.status().message()));
-    const std::optional<Point> point = PointOf(*trace, sketches_);
+    const std::optional<Point> point = PointOfRecorded(*trace);
     if (!point)
       return absl::InvalidArgumentError(absl::StrCat(where, "its decisions are not of these sketches"));
     candidate.point = *point;
@@ -136,16 +137,19 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
 }
 
 absl::Status CheckStrategy(const std::string& name) {
-  if (name == kEvolutionary || name == kRandom || name == kGrid) return absl::OkStatus();
+  if (name == kEvolutionary || name == kRandom || name == kGrid || name == kListedStrategy)
+    return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random or grid"));
+      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random, grid or listed"));
 }
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
                                                                    Scorer* scorer) {
-  if (sketches.empty()) return absl::InvalidArgumentError("search: no sketches; expected at least one");
+  const bool is_listed = config.strategy == kListedStrategy;
+  if (sketches.empty() && !is_listed)
+    return absl::InvalidArgumentError("search: no sketches; expected at least one");
   if (config.generation_size < 1 || config.population < 2 || config.evolution_steps < 0 ||
       !(config.epsilon >= 0 && config.epsilon <= 1)) {
     return absl::InvalidArgumentError(absl::StrCat("search: generation_size ", config.generation_size,
@@ -157,6 +161,8 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
   std::unique_ptr<SearchStrategy> strategy;
   if (config.strategy == kEvolutionary) {
     strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
+  } else if (is_listed) {
+    strategy = std::make_unique<ListedSearch>(config, history);
   } else if (config.strategy == kRandom) {
     strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
   } else {

@@ -30,7 +30,7 @@
 namespace mycc {
 
 struct SearchConfig {
-  std::string strategy = "evolutionary";  // or "random", "grid"
+  std::string strategy = "evolutionary";  // or "random", "grid", "listed"
   uint64_t seed = 0;
   int generation_size = 16;
   // Evolutionary alone: members of a population, steps of mutation and crossover in one generation, and the
@@ -87,6 +87,8 @@ class SearchStrategy {
   // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
   // index are filled in by the caller.
   virtual std::vector<ProposedPoint> Propose(int generation, int visible) = 0;
+  // The point of a trace that is restored; nullopt when this search cannot have proposed it.
+  virtual std::optional<Point> PointOfRecorded(const Trace& trace) const { return PointOf(trace, sketches_); }
   // For pools of this strategy, in which all points without a prediction are alike.
   Pool::Context UnrankedContext();
 
@@ -106,9 +108,13 @@ class SearchStrategy {
 // InvalidArgument for an unknown name, with the known ones.
 absl::Status CheckStrategy(const std::string& name);
 
+// The strategy that measures given traces alone (listed.h).
+inline constexpr char kListedStrategy[] = "listed";
+
 // `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are
-// re-fitted to these sketches. `scorer` outlives the strategy; null means no predictions. InvalidArgument for
-// an unknown strategy or a senseless size.
+// re-fitted to these sketches. For `listed` they are the candidates, and sketches are not needed. `scorer`
+// outlives the strategy; null means no predictions. InvalidArgument for an unknown strategy or a senseless
+// size.
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,

@@ -1,0 +1,37 @@
+// How many trials a job keeps in flight, and how many of them one device leases at once: by the number of
+// devices that can measure them. Pure functions.
+//
+// A narrow farm needs no more than what a search proposes anyway: two generations. There the window is 0, and
+// the candidates of a job do not depend on how many workers there are. In a wider farm each device has a
+// trial and others wait for it. A window is a power of two, grows at once, and shrinks only when a quarter of
+// it would do: so it seldom changes, although workers come and go. It is recorded with each proposal.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace mycc {
+
+// Devices for each job.
+inline constexpr int64_t kNarrowFarm = 32;
+
+// The window of the next proposal of a job that has `devices` devices for itself, after one with the window
+// `before`. Without devices, which is so just after a restart, it stays.
+inline uint32_t WindowFor(int64_t devices, uint32_t before) {
+  constexpr int64_t kTrialsOfDevice = 2, kMost = int64_t{1} << 20;
+  if (devices <= 0) return before;
+  const auto trials = static_cast<uint32_t>(std::min(kTrialsOfDevice * devices, kMost));
+  const uint32_t needed = devices <= kNarrowFarm ? 0 : std::bit_ceil(trials);
+  if (needed >= before) return needed;
+  return needed <= before / 4 ? std::max(needed, before / 2) : before;
+}
+
+// The number of trials that a device gets of the `wanted` ones: where there are fewer trials than devices
+// want, no more than its share of the `open` ones, which wait or are leased.
+inline int ShareOf(int wanted, int64_t open, int64_t devices) {
+  if (devices <= kNarrowFarm) return wanted;
+  return static_cast<int>(std::min<int64_t>(wanted, std::max<int64_t>(1, open / devices)));
+}
+
+}  // namespace mycc

@@ -1,0 +1,19 @@
+// The page's files, which the bundler makes of web/ui and which are part of the program. Thread rule:
+// functions are re-entrant.
+#pragma once
+
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace mycc {
+
+struct Asset {
+  std::string_view path;  // "/assets/app-1f3c.js"; "/" is the page
+  std::string_view type;
+  std::string_view digest;  // of the contents
+  std::string_view gzip;
+};
+absl::Span<const Asset> Assets();
+
+}  // namespace mycc

@@ -1,0 +1,77 @@
+// Bundles the page into a C++ source: node bundle.mjs FOLDER, where FOLDER has node_modules. It writes FOLDER/assets.cc, and the files
+// themselves into FOLDER/dist, for a look.
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const ui = dirname(fileURLToPath(import.meta.url));
+const folder = process.argv[2];
+const { build } = createRequire(join(folder, "package.json"))("esbuild");
+
+const digestOf = (bytes) => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+
+const bundled = await build({
+  absWorkingDir: ui,
+  entryPoints: { app: "src/main.tsx" },
+  outdir: join(folder, "dist"),
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  nodePaths: [join(folder, "node_modules")],
+  legalComments: "inline",
+  write: false,
+});
+
+const types = { ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8" };
+const assets = [];
+let page = readFileSync(join(ui, "index.html"), "utf8");
+for (const file of bundled.outputFiles) {
+  const extension = file.path.endsWith(".css") ? ".css" : ".js";
+  const path = `/assets/app-${digestOf(file.contents)}${extension}`;
+  page = page.replace(`/assets/app${extension}`, path);
+  assets.push({ path, type: types[extension], bytes: Buffer.from(file.contents) });
+}
+assets.push({ path: "/", type: types[".html"], bytes: Buffer.from(page) });
+
+const arrays = assets.map(({ bytes }, i) => {
+  const packed = gzipSync(bytes, { level: 9 });
+  const lines = [];
+  for (let at = 0; at < packed.length; at += 32) lines.push([...packed.subarray(at, at + 32)].join(","));
+  return `const unsigned char kFile${i}[] = {\n${lines.join(",\n")}};`;
+});
+const rows = assets.map(({ path, type, bytes }, i) =>
+  `    {"${path}", "${type}", "${digestOf(bytes)}",\n     std::string_view(reinterpret_cast<const char*>(kFile${i}), sizeof(kFile${i}))},`);
+const source = `// Made by web/ui/bundle.mjs.
+#include "web/assets.h"
+
+namespace mycc {
+namespace {
+
+${arrays.join("\n")}
+
+}  // namespace
+
+absl::Span<const Asset> Assets() {
+  static const Asset assets[] = {
+${rows.join("\n")}
+  };
+  return assets;
+}
+
+}  // namespace mycc
+`;
+
+// A file with its final name is complete.
+writeFileSync(join(folder, "assets.cc.partial"), source);
+renameSync(join(folder, "assets.cc.partial"), join(folder, "assets.cc"));
+for (const { path, bytes } of assets) {
+  const file = join(folder, "dist", path === "/" ? "index.html" : path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, bytes);
+}
