@@ -81,6 +81,23 @@ TEST_F(AccessServerTest, AConnectionWithoutACertificateCanBeRefused) {
   EXPECT_TRUE(absl::IsUnavailable(ListAs(As("reader")))) << "a token alone";
 }
 
+TEST_F(AccessServerTest, TokensNeedNoAuthorityOfClients) {
+  listen_.tls_client_ca_file.clear();
+  Start();
+  EXPECT_TRUE(ListAs(As("reader")).ok()) << ListAs(As("reader"));
+  EXPECT_TRUE(absl::IsUnauthenticated(ListAs(As("ann")))) << "nobody asks for her certificate";
+  const std::string token = folder_.Path("token");
+  std::ofstream(token) << "sesame\n";
+  listen_.access_file.clear();
+  listen_.token_file = token;
+  Start();
+  ServerAddress shared = {.address = server_->address(), .tls_ca_file = Path("ca.pem"), .token_file = token};
+  EXPECT_TRUE(ListAs(shared).ok()) << ListAs(shared);
+  EXPECT_TRUE(absl::IsUnauthenticated(ListAs(As("reader"))));
+  Changed(Folder().RotateServer({}, 30));
+  EXPECT_TRUE(ListAs(shared).ok()) << "with the server's new certificate";
+}
+
 TEST_F(AccessServerTest, CallsOfOneCallerAreBounded) {
   listen_.bounds.calls_of_one = 2;
   Start();

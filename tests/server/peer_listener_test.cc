@@ -24,31 +24,52 @@ using ::testing::HasSubstr;
 
 constexpr uid_t kOtherUser = 65533;
 
-// A client's socket that is connected to the address; -1 when it cannot be.
-int ConnectTo(const std::string& address) {
+// A client's socket for the address, not connected yet.
+int SocketFor(const std::string& address) {
+  return socket(address.starts_with("unix:") ? AF_UNIX
+                : address.starts_with("[")   ? AF_INET6
+                                             : AF_INET,
+                SOCK_STREAM, 0);
+}
+
+bool Connect(int client, const std::string& address) {
   if (address.starts_with("unix:")) {
     sockaddr_un name = {};
     name.sun_family = AF_UNIX;
     address.copy(name.sun_path, sizeof(name.sun_path) - 1, 5);
-    const int client = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(client, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) return client;
-    close(client);
-    return -1;
+    return connect(client, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
   }
   const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  sockaddr_in v4 = {
-      .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
-  sockaddr_in6 v6 = {};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
-  v6.sin6_addr = in6addr_loopback;
-  const bool is_v6 = address.starts_with("[");
-  const int client = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
-  const auto* const name =
-      is_v6 ? reinterpret_cast<const sockaddr*>(&v6) : reinterpret_cast<const sockaddr*>(&v4);
-  if (connect(client, name, is_v6 ? sizeof(v6) : sizeof(v4)) == 0) return client;
+  if (address.starts_with("[")) {
+    sockaddr_in6 v6 = {};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    v6.sin6_addr = in6addr_loopback;
+    return connect(client, reinterpret_cast<const sockaddr*>(&v6), sizeof(v6)) == 0;
+  }
+  sockaddr_in v4 = {};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(port);
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connect(client, reinterpret_cast<const sockaddr*>(&v4), sizeof(v4)) == 0;
+}
+
+// A connected socket; -1 when it cannot be.
+int ConnectTo(const std::string& address) {
+  const int client = SocketFor(address);
+  if (Connect(client, address)) return client;
   close(client);
   return -1;
+}
+
+// From now on this number is the lowest that is free. Returns the descriptors that took the lower ones.
+std::vector<int> MakeLowestFree(int number) {
+  std::vector<int> lower;
+  int next = dup(STDERR_FILENO);
+  for (; next < number; next = dup(STDERR_FILENO)) lower.push_back(next);
+  close(next);
+  close(number);
+  return lower;
 }
 
 // A process of another user that holds connections until it is told to end. REQUIRES: this one is root's.
@@ -153,16 +174,17 @@ TEST_P(PeerListenerTest, ANumberIsOneUsersAlone) {
   Listen();
   OtherUsersProcess other(listener_->address());
   const int first = Handed(1)[0];
+  const int client = SocketFor(listener_->address());
   other.End();
-  close(first);
-  const int client = ConnectTo(listener_->address());
-  ASSERT_GE(client, 0);
+  const std::vector<int> lower = MakeLowestFree(first);
+  ASSERT_TRUE(Connect(client, listener_->address()));
   const int second = Handed(2)[1];
   EXPECT_NE(first, second);
   EXPECT_EQ(UserOf(first), kOtherUser);
   EXPECT_EQ(UserOf(second), geteuid());
   close(client);
   close(second);
+  for (const int descriptor : lower) close(descriptor);
   const OtherUsersProcess again(listener_->address());
   EXPECT_EQ(UserOf(Handed(3)[2]), kOtherUser);
 }
