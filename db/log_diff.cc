@@ -68,7 +68,7 @@ const char* ChangeName(Change change) {
   return "unknown";
 }
 
-KeyDifference Compare(RankedKey key, StoredRecord first, StoredRecord second) {
+KeyDifference CompareBest(RankedKey key, StoredRecord first, StoredRecord second) {
   KeyDifference difference{.key = std::move(key)};
   const v1::Record &a = first.record, &b = second.record;
   const v1::MeasureResult &old = a.result(), &now = b.result();
@@ -112,7 +112,7 @@ absl::Status ForEachDifference(const TuningLog& first, const TuningLog& second,
     }
     KeyDifference difference{.key = key};
     if (of_first && of_second) {
-      difference = Compare(key, *std::move(of_first), *std::move(of_second));
+      difference = CompareBest(key, *std::move(of_first), *std::move(of_second));
     } else {
       difference.change = of_first ? Change::kOnlyFirst : Change::kOnlySecond;
       difference.first = std::move(of_first);
