@@ -15,15 +15,10 @@
 #include "absl/status/statusor.h"
 #include "db/record_filter.h"
 #include "db/record_table.h"
+#include "db/signer.h"
 #include "db/tuning_log.h"
 
 namespace mycc {
-
-// The key that a pack was signed with, and the name that its owner gave.
-struct Signer {
-  std::string key_id;
-  std::string name;
-};
 
 struct ForeignRecord {
   int64_t id = 0;

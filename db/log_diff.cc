@@ -3,17 +3,26 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 
 namespace mycc {
 namespace {
 
-// The condition is that of the index records_by_rank, which holds all that is asked for.
-constexpr char kRankedKeys[] = R"sql(
+// One look-up in records_by_rank for each key and protocol, however many records a key has.
+std::string SelectRankedKeys() {
+  std::vector<std::string> protocols;
+  for (int protocol = v1::TIMING_PROTOCOL_UNSPECIFIED + 1; v1::TimingProtocol_IsValid(protocol); ++protocol)
+    protocols.push_back(absl::StrCat("(", protocol, ")"));
+  return absl::StrCat("WITH protocols(protocol) AS (VALUES ", absl::StrJoin(protocols, ", "), R"sql()
 SELECT w.hash, t.text, w.name, p.protocol
-FROM (SELECT DISTINCT key, protocol FROM records WHERE status = 1 AND verified = 1 AND superseded = 0) p
-JOIN keys k ON k.id = p.key JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target
-ORDER BY w.hash, t.text, p.protocol)sql";
+FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target CROSS JOIN protocols p
+WHERE EXISTS (SELECT 1 FROM records r INDEXED BY records_by_rank
+              WHERE r.key = k.id AND r.protocol = p.protocol
+              AND r.status = 1 AND r.verified = 1 AND r.superseded = 0)
+ORDER BY w.hash, t.text, p.protocol)sql");
+}
 
 auto OrderOf(const RankedKey& key) { return std::tie(key.key.workload_hash, key.key.target, key.protocol); }
 
@@ -37,7 +46,7 @@ absl::StatusOr<std::optional<StoredRecord>> BestOf(const TuningLog& log, const R
 
 absl::StatusOr<std::vector<RankedKey>> RankedKeys(const TuningLog& log) {
   MutexLock lock(log.database()->mutex());
-  MYCC_ASSIGN_OR_RETURN(Query row, log.database()->Prepare(kRankedKeys));
+  MYCC_ASSIGN_OR_RETURN(Query row, log.database()->Prepare(SelectRankedKeys()));
   std::vector<RankedKey> keys;
   while (true) {
     MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
@@ -59,7 +68,7 @@ const char* ChangeName(Change change) {
   return "unknown";
 }
 
-KeyDifference Compare(RankedKey key, StoredRecord first, StoredRecord second) {
+KeyDifference CompareBest(RankedKey key, StoredRecord first, StoredRecord second) {
   KeyDifference difference{.key = std::move(key)};
   const v1::Record &a = first.record, &b = second.record;
   const v1::MeasureResult &old = a.result(), &now = b.result();
@@ -103,7 +112,7 @@ absl::Status ForEachDifference(const TuningLog& first, const TuningLog& second,
     }
     KeyDifference difference{.key = key};
     if (of_first && of_second) {
-      difference = Compare(key, *std::move(of_first), *std::move(of_second));
+      difference = CompareBest(key, *std::move(of_first), *std::move(of_second));
     } else {
       difference.change = of_first ? Change::kOnlyFirst : Change::kOnlySecond;
       difference.first = std::move(of_first);

@@ -47,7 +47,7 @@ struct KeyDifference {
 };
 
 // Two best records of one key.
-KeyDifference Compare(RankedKey key, StoredRecord first, StoredRecord second);
+KeyDifference CompareBest(RankedKey key, StoredRecord first, StoredRecord second);
 // Calls `visit` for each key that one of the logs has, in the order of RankedKeys. Stops at an error.
 absl::Status ForEachDifference(const TuningLog& first, const TuningLog& second,
                                const std::function<absl::Status(const KeyDifference&)>& visit);

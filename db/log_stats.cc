@@ -19,7 +19,7 @@ std::string BestBy(v1::TimingProtocol protocol) {
   ORDER BY timer_version DESC, coalesce(rank_seconds, seconds) LIMIT 1))sql");
 }
 
-// One row for each key, counted and ranked by indexes.
+// One row for each key, counted and ranked by indexes; none for those that have foreign records alone.
 std::string KeysQuery() {
   return absl::StrCat(R"sql(
 SELECT w.name, w.hash, t.text,
@@ -30,7 +30,9 @@ SELECT w.name, w.hash, t.text,
                       BestBy(v1::TIMING_PROTOCOL_MODEL), R"sql(,
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 1),
   (SELECT count(*) FROM overrides WHERE key = k.id AND kind = 2)
-FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target ORDER BY k.id)sql");
+FROM keys k JOIN workloads w ON w.id = k.workload JOIN targets t ON t.id = k.target
+WHERE EXISTS (SELECT 1 FROM records WHERE key = k.id) OR NOT EXISTS (SELECT 1 FROM foreign_records WHERE key = k.id)
+ORDER BY k.id)sql");
 }
 
 absl::Status ReadCounts(Database* database, LogStats* stats) {

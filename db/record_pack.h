@@ -2,7 +2,8 @@
 //
 //   {"mycc_record_pack":1}
 //   {"record":{...}}             as in an export (json_lines.h), any number
-//   {"manifest":{"records":2,"sha256":"9f...","key":"3a...","signer":"ann@host","signed_unix_micros":1767225600000000}}
+//   {"manifest":{"records":2,"sha256":"9f...","key":"3a...","signer":"ann@host",
+//                "signed_unix_micros":1767225600000000}}   (on one line)
 //   {"signature":"MEQC..."}      Ed25519 in base 64, and the end
 //
 // `sha256` is of all bytes before the manifest's line. The signature is of kPackDomain and the manifest's
@@ -19,21 +20,13 @@
 #include "base/signature.h"
 #include "db/foreign_table.h"
 #include "db/json_record.h"
+#include "db/pack_reader.h"
 #include "db/record_filter.h"
 #include "db/tuning_log.h"
 
 namespace mycc {
 
 inline constexpr char kPackKey[] = "mycc_record_pack";
-// No other program's signature by the same key is a pack's.
-inline constexpr char kPackDomain[] = "mycc record pack v1\n";
-
-struct PackManifest {
-  int64_t records = 0;
-  std::string sha256;
-  Signer signer;
-  int64_t signed_unix_micros = 0;
-};
 
 // Writes the records of the filter that may be served, are not superseded and not banned. Nothing is held but
 // a page of them. Returns the manifest.

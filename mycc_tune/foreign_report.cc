@@ -39,11 +39,11 @@ void WriteForeignTable(absl::Span<const ForeignRecord> records, std::ostream& ou
   for (const ForeignRecord& foreign : records) {
     const v1::Record& record = foreign.record;
     const v1::Timing& timing = record.result().timing();
-    rows.push_back(
-        {FormatUnixMicros(foreign.taken_unix_micros), Printable(foreign.signer.name), foreign.signer.key_id,
-         FormatSeconds(timing.seconds()), ProtocolName(timing.protocol()),
-         absl::StrCat(record.workload_name(), " ", record.workload_hash().substr(0, kShownHashDigits)),
-         record.target(), foreign.waits ? "waits" : "measured here"});
+    rows.push_back({FormatUnixMicros(foreign.taken_unix_micros), Printable(foreign.signer.name),
+                    foreign.signer.key_id, FormatSeconds(timing.seconds()), ProtocolName(timing.protocol()),
+                    Printable(absl::StrCat(record.workload_name(), " ",
+                                           record.workload_hash().substr(0, kShownHashDigits))),
+                    record.target(), foreign.waits ? "waits" : "measured here"});
   }
   out << FormatTable(rows, {3});
 }

@@ -184,7 +184,7 @@ absl::Status ReverifyForeign(const ReverifyOptions& options, std::ostream& out) 
 }
 
 // The targets of all tasks of the jobs.
-std::set<std::string> TargetsOf(const std::vector<v1::JobSpec>& jobs) {
+std::set<std::string> TargetsOfJobs(const std::vector<v1::JobSpec>& jobs) {
   std::set<std::string> targets;
   for (const v1::JobSpec& job : jobs) {
     for (const v1::TaskSpec& task : job.tasks()) targets.insert(task.target());
@@ -219,7 +219,7 @@ absl::Status ReverifyChanged(std::vector<v1::JobSpec> jobs, const MeasuringOptio
   if (!options.server) jobs = ForThisHost(std::move(jobs), &elsewhere);
   if (!jobs.empty()) {
     MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Measuring> measuring,
-                          Measuring::Begin(options, TargetsOf(jobs), out));
+                          Measuring::Begin(options, TargetsOfJobs(jobs), out));
     for (v1::JobSpec& job : jobs) {
       const std::string what = absl::StrCat(job.tasks_size(), " schedules whose code changed");
       MYCC_RETURN_IF_ERROR(measuring->Run(std::move(job), what).status());

@@ -119,10 +119,10 @@ TEST_F(LogDiffTest, ALogDoesNotDifferFromItself) {
 TEST_F(LogDiffTest, OneSampleMakesNoTie) {
   StoredRecord a{.id = 1, .record = Timed({.index = 1, .seconds = 1e-3}, 0.5)};
   StoredRecord b{.id = 2, .record = Timed({.index = 2, .seconds = 1.1e-3}, 0.5)};
-  EXPECT_EQ(Compare({}, a, b).change, Change::kTie);
+  EXPECT_EQ(CompareBest({}, a, b).change, Change::kTie);
   b.record.mutable_result()->mutable_timing()->clear_ci_low_seconds();
-  EXPECT_EQ(Compare({}, a, b).change, Change::kSlower);
-  EXPECT_FALSE(Compare({}, a, b).intervals_overlap.has_value());
+  EXPECT_EQ(CompareBest({}, a, b).change, Change::kSlower);
+  EXPECT_FALSE(CompareBest({}, a, b).intervals_overlap.has_value());
 }
 
 }  // namespace
