@@ -34,6 +34,21 @@ void CheckName(const Installation& installation, const std::string& pem, Finding
   }
 }
 
+// A certificate with its key: sound, belonging together, and in its time.
+Findings CheckPair(const Installation& installation, const std::string& certificates,
+                   const std::string& key_file) {
+  const absl::StatusOr<std::string> pem = ReadFile(certificates, kMostSecretBytes);
+  const absl::Status good = pem.ok() ? CheckCertificates(*pem, certificates) : pem.status();
+  if (!good.ok()) return {Fault(std::string(good.message()), kRenew)};
+  Findings findings = CheckValidity(*pem, certificates, installation.system.unix_seconds());
+  if (key_file.empty()) return findings;
+  const absl::StatusOr<std::string> key = ReadFile(key_file, kMostSecretBytes);
+  const absl::Status fits = key.ok() ? CheckKey(*key, key_file, *pem) : key.status();
+  if (!fits.ok())
+    findings.push_back(Fault(std::string(fits.message()), "put the key of this certificate there"));
+  return findings;
+}
+
 }  // namespace
 
 Findings CheckValidity(const std::string& pem, const std::string& what, int64_t now) {
@@ -56,19 +71,16 @@ Findings CheckValidity(const std::string& pem, const std::string& what, int64_t 
 
 Findings CheckOwnCertificate(const Installation& installation) {
   if (installation.certificates.empty()) return {};
+  Findings findings = CheckPair(installation, installation.certificates, installation.key);
   const absl::StatusOr<std::string> pem = ReadFile(installation.certificates, kMostSecretBytes);
-  if (!pem.ok())
-    return {Fault(std::string(pem.status().message()), "give --tls-cert the server's certificate")};
-  if (const absl::Status good = CheckCertificates(*pem, installation.certificates); !good.ok())
-    return {Fault(std::string(good.message()), kRenew)};
-  Findings findings = CheckValidity(*pem, installation.certificates, installation.system.unix_seconds());
-  CheckName(installation, *pem, &findings);
-  if (installation.key.empty()) return findings;
-  const absl::StatusOr<std::string> key = ReadFile(installation.key, kMostSecretBytes);
-  const absl::Status fits = key.ok() ? CheckKey(*key, installation.key, *pem) : key.status();
-  if (!fits.ok())
-    findings.push_back(Fault(std::string(fits.message()), "give --tls-key the certificate's key"));
+  if (pem.ok() && CheckCertificates(*pem, installation.certificates).ok())
+    CheckName(installation, *pem, &findings);
   return findings;
+}
+
+Findings CheckCredential(const Installation& installation) {
+  if (!installation.server || installation.server->tls_cert_file.empty()) return {};
+  return CheckPair(installation, installation.server->tls_cert_file, installation.server->tls_key_file);
 }
 
 Findings CheckTrust(const Installation& installation) {
@@ -93,7 +105,10 @@ Findings CheckTrust(const Installation& installation) {
 
 Findings CheckSecrets(const Installation& installation) {
   std::vector<std::string> paths = {installation.key};
-  if (installation.server) paths.push_back(installation.server->token_file);
+  if (installation.server) {
+    paths.push_back(installation.server->token_file);
+    paths.push_back(installation.server->tls_key_file);
+  }
   Findings findings;
   for (const std::string& path : paths) {
     struct stat status;

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "doctor/host_files.h"
@@ -103,8 +104,8 @@ Findings CheckScratch(const Installation& installation) {
 }
 
 Findings CheckConfinement(const Installation& installation) {
-  const absl::Status made = installation.system.make_namespaces();
-  if (made.ok()) return {Ok("candidates get namespaces of their own")};
+  const absl::StatusOr<std::vector<std::string>> missing = installation.system.missing_confinement();
+  if (missing.ok() && missing->empty()) return {Ok("candidates are confined fully")};
   const std::string sysctl = absl::StrCat(installation.root, "/proc/sys/");
   std::string remedy =
       "in a container, a seccomp profile that permits unshare (the chart's workers.seccompProfile); in a "
@@ -119,7 +120,9 @@ Findings CheckConfinement(const Installation& installation) {
         "an AppArmor profile with userns for mycc-tune, or sysctl "
         "kernel.apparmor_restrict_unprivileged_userns=0";
   }
-  return {Warning(absl::StrCat("candidates are confined less: ", made.message()), remedy)};
+  const std::string words =
+      missing.ok() ? absl::StrJoin(*missing, "; ") : std::string(missing.status().message());
+  return {Warning(absl::StrCat("candidates would go without: ", words), remedy)};
 }
 
 Findings CheckClock(const Installation& installation) {

@@ -41,6 +41,7 @@ const std::vector<NamedCheck>& Checks() {
       {"log's space", CheckSpace},
       {"log's disk", CheckSync},
       {"certificate", CheckOwnCertificate},
+      {"credential", CheckCredential},
       {"trust", CheckTrust},
       {"secrets", CheckSecrets},
       {"listening", CheckListen},

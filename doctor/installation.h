@@ -58,6 +58,7 @@ Findings CheckGpus(const Installation& installation);
 Findings CheckXids(const Installation& installation);
 // certificate_checks.cc
 Findings CheckOwnCertificate(const Installation& installation);
+Findings CheckCredential(const Installation& installation);
 Findings CheckTrust(const Installation& installation);
 Findings CheckSecrets(const Installation& installation);
 // server_checks.cc

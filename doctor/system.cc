@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,8 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/os_error.h"
+#include "base/status.h"
+#include "base/temporary_folder.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/runtime/cuda_device.h"
+#include "process/confine.h"
 
 namespace mycc {
 namespace {
@@ -35,20 +37,14 @@ std::optional<bool> ClockIsKept() {
   return clock != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
 }
 
-absl::Status MakeNamespaces() {
-  const pid_t child = fork();
-  if (child < 0) return OsError("cannot make a process for", "namespaces");
-  if (child == 0) {
-    const int user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
-    _exit(unshare(user | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC) == 0 ? 0 : errno);
-  }
-  int ended = 0;
-  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return absl::OkStatus();
-  const int error = WIFEXITED(ended) ? WEXITSTATUS(ended) : EPERM;
-  return absl::PermissionDeniedError(
-      absl::StrCat("the kernel makes no namespaces for this user (", std::strerror(error), ")"));
+absl::StatusOr<std::vector<std::string>> MissingConfinement() {
+  MYCC_ASSIGN_OR_RETURN(const TemporaryFolder scratch, TemporaryFolder::Create());
+  GiveToChildren(scratch.path());
+  Confinement candidate;
+  candidate.mode = ConfinementMode::kWherePossible;
+  candidate.hides_current_folder = true;
+  candidate.writable = {scratch.path()};
+  return MissingMeasures(candidate);
 }
 
 absl::StatusOr<int64_t> FreeBytes(const std::string& folder) {
@@ -103,7 +99,7 @@ System System::Real() {
   return {
       .usable_cpus = UsableCpuCount,
       .clock_is_kept = ClockIsKept,
-      .make_namespaces = MakeNamespaces,
+      .missing_confinement = MissingConfinement,
       .free_bytes = FreeBytes,
       .sync_seconds = SyncSeconds,
       .bind = Bind,

@@ -21,8 +21,8 @@ struct System {
   std::function<int()> usable_cpus;
   // Whether the kernel's clock is kept by a time service; none where the kernel does not tell.
   std::function<std::optional<bool>()> clock_is_kept;
-  // Makes namespaces as a worker does for its candidates, in a child. PermissionDenied says why not.
-  std::function<absl::Status()> make_namespaces;
+  // The measures of a candidate's confinement that the kernel refuses, found by trying, in a child.
+  std::function<absl::StatusOr<std::vector<std::string>>()> missing_confinement;
   // Bytes that this user may still write in the folder.
   std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
   // Seconds of a few writes of a page with fdatasync, in a file of the folder that is removed afterwards.

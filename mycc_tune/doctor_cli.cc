@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/status.h"
 #include "mycc_tune/doctor_command.h"
 
 namespace mycc {
@@ -25,8 +26,12 @@ void AddDoctor(CLI::App* app, std::function<absl::Status()>* command,
   sub->add_option("--own-key", examined->key, "that server's private key, its --tls-key")->type_name("FILE");
   sub->add_flag("--json", options->json, "print JSON lines");
   sub->callback([=] {
-    if (!server->address.empty()) examined->server = *server;
-    *command = [=] { return DoctorCommand(*options, std::cout); };
+    *command = [=]() -> absl::Status {
+      if (!server->address.empty()) {
+        MYCC_ASSIGN_OR_RETURN(examined->server, WithCredentials(*server));
+      }
+      return DoctorCommand(*options, std::cout);
+    };
   });
 }
 

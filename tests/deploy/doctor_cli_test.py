@@ -42,8 +42,10 @@ class DoctorCliTest(unittest.TestCase):
 
     def serve(self, days=365):
         make_certificates(self.folder, days)
-        server = subprocess.Popen([MYCC_TUNE, "serve", "--log", self.folder / "farm.db", "--listen", "127.0.0.1:0", "--tls-cert",
-                                   self.folder / "server.pem", "--tls-key", self.folder / "server.key", "--token-file", self.folder / "token"],
+        return self.start("--tls-cert", self.folder / "server.pem", "--tls-key", self.folder / "server.key", "--token-file", self.folder / "token")
+
+    def start(self, *options):
+        server = subprocess.Popen([MYCC_TUNE, "serve", "--log", self.folder / "farm.db", "--listen", "127.0.0.1:0", *options],
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -76,6 +78,23 @@ class DoctorCliTest(unittest.TestCase):
             self.assertIn(words, texts)
         for check in ("log", "certificate", "trust", "secrets", "confinement", "memory"):
             self.assertIn(check, findings)
+
+    def test_credentials_of_a_farm(self):
+        farm = self.folder / "farm"
+        subprocess.run([MYCC_TUNE, "auth", "init", "--dir", farm, "--host", "localhost"], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        address = self.start("--credentials", farm)
+        status, findings = self.examine("--server", address, "--credentials", farm / "admin", "--own-cert", farm / "server/cert.pem",
+                                        "--own-key", farm / "server/key.pem")
+        self.assertEqual(status, 0, findings)
+        for check in ("credential", "trust", "secrets", "certificate", "server"):
+            self.assertEqual({verdict for verdict, _ in findings[check]}, {"ok"}, findings[check])
+        # A farm's certificate for another name, and a credential that others can read.
+        (farm / "admin/key.pem").chmod(0o644)
+        status, findings = self.examine("--server", address, "--credentials", farm / "admin", "--listen", "192.0.2.1:1",
+                                        "--own-cert", farm / "server/cert.pem")
+        self.assertEqual(status, 1)
+        self.assertIn("fault", {verdict for verdict, _ in findings["secrets"]})
+        self.assertIn("warning", {verdict for verdict, _ in findings["certificate"]})
 
     def test_wrong_token(self):
         address = self.serve()

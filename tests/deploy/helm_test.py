@@ -39,12 +39,13 @@ def helm(*arguments):
     return subprocess.run([HELM, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
 
 
-def template(settings):
+@functools.cache
+def template(*settings):
     return helm("template", "farm", CHART, "--namespace", "tuning", *(word for setting in settings for word in ("--set", setting)))
 
 
 def rendered(settings):
-    result = template(settings)
+    result = template(*settings)
     if result.returncode != 0:
         raise AssertionError(result.stderr)
     return [document for document in yaml.safe_load_all(result.stdout) if document]
@@ -104,14 +105,14 @@ class HelmTest(unittest.TestCase):
     def test_an_open_server_is_asked_for_by_name(self):
         for settings in ([], SECURE[:1], SECURE[1:], [*SECURE, "server.insecureAllowRemote=true"]):
             with self.subTest(settings=settings):
-                result = template(settings)
+                result = template(*settings)
                 self.assertNotEqual(result.returncode, 0)
                 self.assertIn("expected", result.stderr)
 
     def test_unknown_and_wrong_values_are_refused(self):
         for wrong in ("server.prot=1", "buildWorkers.replicas=0", "server.persistence.accessModes[0]=ReadWriteMany", "image.digest=latest"):
             with self.subTest(value=wrong):
-                self.assertNotEqual(template([*SECURE, wrong]).returncode, 0)
+                self.assertNotEqual(template(*SECURE, wrong).returncode, 0)
 
     def test_server(self):
         documents = rendered(SECURE)

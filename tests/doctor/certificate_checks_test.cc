@@ -146,6 +146,19 @@ TEST_F(CertificateChecksTest, KeyOfAnother) {
               Contains(CertificateIs(Verdict::kFault, "not the key of the certificate")));
 }
 
+TEST_F(CertificateChecksTest, CredentialOfAClient) {
+  EXPECT_THAT(CheckCredential(installation_), IsEmpty());
+  host_.Write("/cert.pem", server_.Pem());
+  host_.Write("/key.pem", server_.KeyPem());
+  installation_.server =
+      ServerAddress{.tls_cert_file = host_.Path("cert.pem"), .tls_key_file = host_.Path("key.pem")};
+  EXPECT_THAT(CheckCredential(installation_), ElementsAre(CertificateIs(Verdict::kOk, "valid for 100 days")));
+  host_.Write("/key.pem", ca_.KeyPem());
+  EXPECT_THAT(CheckCredential(installation_), Contains(CertificateIs(Verdict::kFault, "not the key")));
+  installation_.system.unix_seconds = [] { return kNow + 200 * kDay; };
+  EXPECT_THAT(CheckCredential(installation_), Contains(CertificateIs(Verdict::kFault, "has expired")));
+}
+
 TEST_F(CertificateChecksTest, FilesThatAreMissingOrWrong) {
   installation_.certificates = host_.Path("none.pem");
   EXPECT_THAT(CheckOwnCertificate(installation_), ElementsAre(CertificateIs(Verdict::kFault, "none.pem")));

@@ -18,7 +18,7 @@ class FakeHost {
     System& system = installation.system;
     system.usable_cpus = [] { return 4; };
     system.clock_is_kept = [] { return true; };
-    system.make_namespaces = [] { return absl::OkStatus(); };
+    system.missing_confinement = [] { return std::vector<std::string>(); };
     system.free_bytes = [](const std::string&) { return int64_t{100} << 30; };
     system.sync_seconds = [](const std::string&) { return std::vector<double>{0.001, 0.002, 0.004}; };
     system.bind = [](const std::string&, const std::string&) { return absl::OkStatus(); };

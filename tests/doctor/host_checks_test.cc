@@ -125,13 +125,15 @@ TEST_F(HostChecksTest, ScratchFolder) {
 }
 
 TEST_F(HostChecksTest, Confinement) {
-  installation_.system.make_namespaces = [] { return absl::PermissionDeniedError("no namespaces"); };
-  EXPECT_THAT(CheckConfinement(installation_), ElementsAre(IsWarning("no namespaces", "seccomp profile")));
-  host_.Write("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1");
-  EXPECT_THAT(CheckConfinement(installation_), ElementsAre(IsWarning("confined less", "AppArmor")));
-  host_.Write("/proc/sys/user/max_user_namespaces", "0");
+  installation_.system.missing_confinement = [] {
+    return std::vector<std::string>{"network: refused", "user: refused"};
+  };
   EXPECT_THAT(CheckConfinement(installation_),
-              ElementsAre(IsWarning("confined less", "max_user_namespaces=")));
+              ElementsAre(IsWarning("would go without: network: refused; user", "seccomp profile")));
+  host_.Write("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1");
+  EXPECT_THAT(CheckConfinement(installation_), ElementsAre(IsWarning("go without", "AppArmor")));
+  host_.Write("/proc/sys/user/max_user_namespaces", "0");
+  EXPECT_THAT(CheckConfinement(installation_), ElementsAre(IsWarning("go without", "max_user_namespaces=")));
 }
 
 TEST_F(HostChecksTest, Clock) {
@@ -202,7 +204,6 @@ TEST_F(HostChecksTest, RealSystemAnswers) {
   const System system = System::Real();
   EXPECT_GE(system.usable_cpus(), 1);
   (void)system.clock_is_kept();
-  (void)system.make_namespaces();
   EXPECT_GT(*system.free_bytes(installation_.root), 0);
   EXPECT_FALSE(system.free_bytes("/no/such/folder").ok());
   EXPECT_EQ(system.sync_seconds(installation_.root)->size(), 15u);
