@@ -235,6 +235,9 @@ void Reports::TakeRound(const Held& held) {
       return;
     }
     queue_->Finish(pending->finished.trial, pending->finished.attempt, RunSecondsOf(pending->finished));
+    const FinishedTrial& round = pending->finished;
+    if (log_)
+      log_(ResultEvent("round.finished", pending->lease, pending->worker, pending->device, round.result));
     Judge(*pending);
     Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
   });
