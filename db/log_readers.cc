@@ -51,7 +51,7 @@ void LogReaders::RunReader(TuningLog* log) {
     }
     request.read(log);
     request.read = nullptr;  // what it holds goes here, and not where answers are waited for
-    deliver_(std::move(request.done));
+    if (request.done != nullptr) deliver_(std::move(request.done));
   }
 }
 

@@ -38,7 +38,7 @@ class LogReaders {
   LogReaders(const LogReaders&) = delete;
   LogReaders& operator=(const LogReaders&) = delete;
 
-  // `read` runs on a reader's thread, `done` where `deliver` takes it.
+  // `read` runs on a reader's thread, `done` where `deliver` takes it; `done` may be null.
   void Add(LogRead read, std::function<void()> done);
 
  private:

@@ -22,10 +22,11 @@ std::vector<std::string> LinesOf(const std::string& path) {
 
 // "\040" and the like, by which /proc writes spaces in paths.
 std::string Unescaped(const std::string& text) {
+  const auto is_octal = [&text](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+    if (text[i] == '\\' && is_octal(i + 1) && is_octal(i + 2) && is_octal(i + 3)) {
+      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
       i += 3;
     } else {
       plain += text[i];

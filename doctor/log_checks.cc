@@ -22,6 +22,7 @@ struct FileSystemRow {
   Verdict verdict;
   const char* what;
 };
+constexpr char kRestore[] = "restore the newest backup (docs/operating.md, Recover)";
 constexpr char kMoveLog[] = "put the log on a local disk: serve --log /var/lib/mycc-tune/farm.db";
 constexpr FileSystemRow kFileSystems[] = {
     {"nfs", Verdict::kFault, "locks and shared memory of a log do not hold on a network file system"},
@@ -42,10 +43,20 @@ constexpr FileSystemRow kFileSystems[] = {
 
 // The folder of the log, without links; empty where there is none.
 std::string FolderOf(const std::string& log) {
+  if (log.empty()) return "";
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(log, error);
+  std::filesystem::path path = std::filesystem::absolute(log, error);
+  if (!error) path = std::filesystem::weakly_canonical(path, error);
   const std::filesystem::path folder = path.parent_path();
   return !error && std::filesystem::is_directory(folder, error) ? folder.string() : "";
+}
+
+// Reads all of the log: to open one for reading takes a few pages.
+Findings CheckWhole(const LogFile& log, const std::string& path) {
+  const absl::StatusOr<std::string> verdict = log.database()->ReadText("PRAGMA quick_check(1)");
+  if (!verdict.ok()) return {Fault(std::string(verdict.status().message()), kRestore)};
+  if (*verdict != "ok") return {Fault(absl::StrCat(path, " is damaged (", *verdict, ")"), kRestore)};
+  return {Ok(path + " is whole")};
 }
 
 }  // namespace
@@ -56,12 +67,11 @@ Findings CheckLog(const Installation& installation) {
     return {Fault(absl::StrCat(installation.log, ": its folder does not exist"), "make the folder")};
   }
   const absl::StatusOr<LogFile> log = LogFile::Open(installation.log, OpenMode::kRead);
-  if (log.ok()) return {Ok(absl::StrCat(installation.log, " can be read"))};
+  if (log.ok()) return CheckWhole(*log, installation.log);
   const std::string message(log.status().message());
   switch (log.status().code()) {
     case absl::StatusCode::kNotFound: return {Ok(installation.log + " is made by the first `serve`")};
-    case absl::StatusCode::kDataLoss:
-      return {Fault(message, "restore the newest backup, or `mycc-tune log export` what can be read")};
+    case absl::StatusCode::kDataLoss: return {Fault(message, kRestore)};
     case absl::StatusCode::kPermissionDenied: return {Fault(message, "chown it to the server's user")};
     case absl::StatusCode::kFailedPrecondition:
       return {

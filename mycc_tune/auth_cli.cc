@@ -11,7 +11,7 @@ namespace {
 
 using ArgsPtr = std::shared_ptr<AuthArgs>;
 
-constexpr int kMostDays = 3650;
+constexpr int kMostValidDays = 3650;
 constexpr double kMostOverlapHours = 24 * 365;
 
 struct AuthSub {
@@ -31,7 +31,7 @@ AuthSub AddAuthSub(CLI::App* auth, Command* command, const std::string& name, co
 }
 
 void AddDays(const AuthSub& sub, const std::string& what) {
-  sub.app->add_option("--days", sub.args->days, what)->check(CLI::Range(1, kMostDays))->capture_default_str();
+  sub.app->add_option("--days", sub.args->days, what)->check(CLI::Range(1, kMostValidDays))->capture_default_str();
 }
 
 void AddHosts(const AuthSub& sub) {

@@ -25,7 +25,8 @@ struct ServeOptions {
   std::string credentials;  // a folder (credential_folder.h); empty: files are named by themselves
   std::string http;         // "HOST:PORT" of the web page; empty: none
   double lease_seconds = 20;
-  double search_memory_gib = 4;  // of each job's search
+  double search_memory_gib = 2;  // of each job's search, beside 64 MiB for each of its tasks
+  int most_searches = 64;        // processes
   LogFormat log_format = LogFormat::kText;
   std::string quotas;  // a file; empty: no limits
 };

@@ -104,9 +104,17 @@ void AddServe(CLI::App* app, Command* command) {
                   "seconds of silence after which a worker's trials go to others")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
-  sub->add_option("--search-memory", options->search_memory_gib,
-                  "memory limit of a job's search, in GiB; a job whose search needs more fails")
+  sub->add_option(
+         "--search-memory", options->search_memory_gib,
+         "memory limit of a job's search, in GiB, to which each task adds 64 MiB; a job whose search "
+         "needs more fails")
       ->check(CLI::Range(0.25, 1024.0))
+      ->capture_default_str();
+  sub->add_option(
+         "--searches", options->most_searches,
+         "processes that search; those of jobs at rest end where there are more, and begin again when "
+         "they are needed")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_option("--quotas", options->quotas, "the limits of owners, as JSON; read again when it changes")
       ->type_name("FILE")
@@ -189,7 +197,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option(
          "--trials", options->trials,
-         "number of candidates to measure: for each workload and target, 128 if there is no --budget; "
+         "number of candidates to measure: for each workload and target, 128 if there is no --budget "
+         "and no --deadline; "
          "for a job with a model, in all")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget,

@@ -33,6 +33,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   FillFrom(options.credentials, &serving.listen);
   serving.http = options.http;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
+  serving.coordinator.jobs.most_searches = options.most_searches;
   serving.search.memory_bytes = static_cast<int64_t>(options.search_memory_gib * (int64_t{1} << 30));
   EventWriter writer(options.log_format, &out);
   const EventLog say = [&writer](const Event& event) { writer.Write(event); };

@@ -39,7 +39,7 @@ constexpr double kTellSeconds = 20;  // for a child to say what is missing
 bool has_own_processes = false;
 std::optional<CallFilter> request_filter, reading_filter;
 
-// What is missing, in the order of the measures.
+// The missing measures, in the order of the measures.
 class Missing {
  public:
   void Add(const std::string& measure, const std::string& why) {
@@ -280,8 +280,10 @@ absl::StatusOr<std::vector<std::string>> MissingMeasures(const Confinement& conf
 }
 
 void GiveToChildren(const std::string& folder) {
-  // Where it cannot be given away, children stay root's, and the measure is told as missing.
-  if (geteuid() == 0 && chown(folder.c_str(), kNobody, kNobody) != 0) return;
+  if (geteuid() != 0) return;
+  // A GPU's runner stays root's, and has lost the privilege to pass where it has no permission: the group has
+  // it. Where the folder cannot be given away, children stay root's, and the measure is told as missing.
+  if (chown(folder.c_str(), kNobody, getegid()) == 0) (void)chmod(folder.c_str(), S_IRWXU | S_IRWXG);
 }
 
 }  // namespace mycc

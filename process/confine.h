@@ -4,7 +4,7 @@
 //   worker --spawn--> keeper --fork--> fork server: process 1 of its own namespace --fork--> one request
 //                     (waits, and ends as the fork server ends)
 //
-// The measures, each of which is taken even where the kernel refuses another:
+// The measures; each is taken even where the kernel refuses another:
 //   network       a network namespace without devices; System V IPC of its own
 //   processes     a namespace of processes: a request sees, and can signal, its own alone
 //   files         everything is read-only but the writable folders; home, temporary and run-time folders, the
@@ -45,8 +45,8 @@ struct Confinement {
   static absl::StatusOr<Confinement> FromArguments(const std::vector<std::string>& arguments);
 };
 
-// Confines this process, and returns in the one that goes on. What is missing, and why, in words; a measure
-// that is missing ends the process under kRequired. `parent`: dies with it.
+// Confines this process, and returns in the one that goes on. The missing measures, and why, in
+// words; one ends the process under kRequired. `parent`: dies with it.
 std::vector<std::string> Confine(const Confinement& confinement, pid_t parent);
 
 // In the process of one request: it makes no processes and runs no programs; one that only reads changes no

@@ -83,7 +83,7 @@ bool MayBeHidden(const std::string& folder) {
 
 std::vector<std::string> HiddenFolders(const Confinement& confinement) {
   // Drivers may lie in /run.
-  std::vector<std::string> folders = {Resolved("/tmp"), Resolved("/var/tmp"), "/dev/shm",
+  std::vector<std::string> folders = {Resolved("/tmp"), Resolved("/var/tmp"),
                                       Resolved(confinement.has_device ? "/run/user" : "/run")};
   std::erase(folders, "");
   std::vector<std::string> chosen = {FromEnvironment("HOME"), FromEnvironment("TMPDIR"), "/home", "/root"};
@@ -120,7 +120,8 @@ absl::Status SetReadOnly(const std::string& path, bool is_read_only) {
   } else {
     attributes.attr_clr = MOUNT_ATTR_RDONLY;
   }
-  if (mount_setattr(AT_FDCWD, path.c_str(), AT_RECURSIVE, &attributes, sizeof(attributes)) == 0)
+  if (mount_setattr(AT_FDCWD, path.c_str(), is_read_only ? AT_RECURSIVE : 0, &attributes,
+                    sizeof(attributes)) == 0)
     return absl::OkStatus();
   return Refused(absl::StrCat("making ", path, is_read_only ? " read-only" : " writable"));
 }
@@ -138,7 +139,7 @@ bool LiesIn(const std::string& path, const std::string& folder) {
 }
 
 absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* proc_trouble) {
-  // What a kernel before 5.12 lacks is seen before anything is changed.
+  // A kernel before 5.12 is recognized before anything is changed.
   mount_attr nothing = {};
   if (mount_setattr(AT_FDCWD, "/", 0, &nothing, sizeof(nothing)) != 0)
     return Refused("changing attributes of mounts");
@@ -173,6 +174,10 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
   if (proc < 0) return Refused("cloning the mount of /proc");
   MYCC_RETURN_IF_ERROR(SetReadOnly("/", true));
   for (const std::string& path : writable) MYCC_RETURN_IF_ERROR(SetReadOnly(path, false));
+  if (confinement.has_device) {
+    // A driver's own files; where they have no mount of their own, they are read-only with the rest.
+    for (const char* path : {"/dev", "/dev/shm"}) (void)SetReadOnly(path, false);
+  }
   if (chdir("/") != 0) return Refused("leaving the current folder");
   return proc;
 }

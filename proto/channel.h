@@ -77,8 +77,8 @@ absl::StatusOr<std::string> ReadToken(const std::string& path);
 inline constexpr char kTokenHeader[] = "authorization", kTokenPrefix[] = "Bearer ";
 std::string TokenValue(const std::string& token);  // "Bearer TOKEN"
 
-// A line on which nothing comes is tried after this long, and given up when nothing comes for as long again: the
-// other end may have gone without a word. It is shorter than a lease.
+// A line on which nothing comes is tried after this long, and given up when nothing comes for as long again:
+// the other end may have gone without a word. It is shorter than a lease.
 inline constexpr int kQuietMilliseconds = 5000;
 
 // Large enough for any batch of results, small enough to refuse nonsense.

@@ -73,8 +73,8 @@ struct Principal {
   std::string name;
   Roles roles;
   std::vector<KnownSecret> tokens, certificates;
-  // The common names of certificates that an authority of one's own renews. Whoever has such a certificate is
-  // this caller, so the authority must give the name to nobody else.
+  // The common names of certificates that an authority of one's own renews. A holder of such a
+  // certificate is this caller, so the authority must give the name to nobody else.
   std::vector<std::string> common_names;
   std::vector<uid_t> uids;  // users of the server's host, without a token
   bool revoked = false;     // the name stays, so that a refusal can say why

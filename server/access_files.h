@@ -1,4 +1,4 @@
-// What the server knows of its callers and of its own certificate, from files that are read again when they
+// The callers that the server knows, and its own certificate, from files that are read again when they
 // change: a caller is added, revoked or given another token without a restart. A file that is broken, or half
 // of a pair that is being replaced, leaves the earlier state as it is, and a log line says so once.
 // Thread rule: thread-safe.

@@ -40,7 +40,7 @@ class ArtifactStore {
   absl::StatusOr<std::string> Put(const std::string& candidate, std::string_view bytes);
   // NotFound where there is no such file, or none with these bytes any more.
   absl::StatusOr<std::string> Get(const std::string& digest);
-  // What was built of the candidate is not to be trusted.
+  // The build of the candidate is not to be trusted.
   void Forget(const std::string& candidate);
 
   int64_t bytes() const;

@@ -33,7 +33,7 @@ std::string BuildQueue::TrialOf(const std::string& order) {
 }
 
 void BuildQueue::OnWaiting(const QueuedWork& trial) {
-  if (!absl::StartsWith(trial.target, kGpuTarget) || orders_.IsLeased(OrderOf(trial.name))) return;
+  if (!absl::StartsWith(trial.target, kGpuTarget) || orders_.is_leased(OrderOf(trial.name))) return;
   orders_.Add({.name = OrderOf(trial.name),
                .job = trial.job,
                .target = trial.target,
@@ -52,7 +52,7 @@ std::function<bool(const QueuedWork&)> BuildQueue::MayBuild(const WorkerTable::S
   auto has_builder = std::make_shared<std::map<std::string, bool>>();  // by target, as it is asked for
   return [this, waits, now, has_builder](const QueuedWork& trial) {
     if (!absl::StartsWith(trial.target, kGpuTarget)) return true;
-    if (orders_.IsLeased(OrderOf(trial.name))) return false;
+    if (orders_.is_leased(OrderOf(trial.name))) return false;
     if (!waits || given_up_.contains(trial.name)) return true;
     const auto [known, is_new] = has_builder->try_emplace(trial.target, false);
     if (is_new) known->second = workers_->HasBuilder(trial.target, {}, now);

@@ -9,7 +9,7 @@
 //
 // A device never waits for builders in vain. A worker that builds what it measures leaves alone only what a
 // builder is at, and that for no longer than a lease. A worker of the role `measure` waits while a builder of
-// the trial's target lives, is not drained and asks for orders. What is given up it builds itself.
+// the trial's target lives, is not drained and asks for orders. It builds itself what is given up.
 // Thread rule: thread-compatible. Time is an argument; no call blocks.
 #pragma once
 
@@ -51,7 +51,7 @@ class BuildQueue {
   bool Renew(const v1::LeaseId& lease, const std::string& session, double now);
   bool Rebind(const v1::LeaseId& lease, const std::string& session, double now);
 
-  // What became of an order is being decided beside the deciding thread; the lease does not end meanwhile.
+  // The end of an order is being decided beside the deciding thread; the lease does not end meanwhile.
   // False when it is being decided already.
   bool BeginEnd(const Grant& order);
   // It could not be decided: the order is held as before.

@@ -1,4 +1,4 @@
-// Takes in the reports of build-only workers. What was built is checked and kept by a thread beside the
+// Takes in the reports of build-only workers. A build is checked and kept by a thread beside the
 // deciding one, and its trial is then leased to a device. A candidate that does not build ends its trial
 // without a device, provided that the worker has shown that it can build; otherwise another worker tries it
 // first. Thread rule: thread-compatible. No call blocks.

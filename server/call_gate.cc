@@ -46,7 +46,7 @@ std::string UserName(uid_t uid) {
   return CheckCallerName(name).ok() ? name : absl::StrCat("uid-", uid);
 }
 
-// Whoever may read the server's memory and files anyway: its own user, and root.
+// The users that may read the server's memory and files anyway: its own, and root.
 bool IsServersOwn(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
 absl::Status StrangerOnThisHost(uid_t uid) {
@@ -59,28 +59,8 @@ absl::Status StrangerOnThisHost(uid_t uid) {
 
 }  // namespace
 
-bool OpenCall::IsAlive() const {
-  const MutexLock lock(&mutex_);
-  return context_ != nullptr && !context_->IsCancelled();
-}
-
-bool OpenCall::IsClaimed() const {
-  const MutexLock lock(&mutex_);
-  return context_ == nullptr;
-}
-
-absl::Status OpenCall::Look(const std::function<absl::Status(const grpc::ServerContextBase&)>& look) const {
-  const MutexLock lock(&mutex_);
-  return context_ == nullptr ? absl::OkStatus() : look(*context_);
-}
-
-bool OpenCall::Claim() {
-  const MutexLock lock(&mutex_);
-  return std::exchange(context_, nullptr) != nullptr;
-}
-
 CallGate::CallGate(Options options, const AccessFiles* files, const PeerListener* listener)
-    : options_(options), files_(files), listener_(listener), ledger_(options.bounds) {}
+    : options_(options), files_(files), listener_(listener), calls_(options.bounds) {}
 
 absl::StatusOr<Shown> CallGate::ShownBy(const grpc::ServerContextBase& context) const {
   Shown shown;
@@ -140,49 +120,19 @@ absl::StatusOr<std::shared_ptr<OpenCall>> CallGate::Enter(const std::string& nam
                                                           grpc::ServerUnaryReactor* reactor,
                                                           const google::protobuf::Message& request) {
   const uint64_t version = files_->version();
-  MYCC_ASSIGN_OR_RETURN(Caller caller, CallerOf(*context));
+  MYCC_ASSIGN_OR_RETURN(const Caller caller, CallerOf(*context));
   MYCC_RETURN_IF_ERROR(CheckRole(caller, name));
-  MYCC_RETURN_IF_ERROR(CheckLimits(request));
+  MYCC_RETURN_IF_ERROR(CheckMessageLimits(request));
   const auto bytes = static_cast<int64_t>(request.ByteSizeLong());
-  MYCC_RETURN_IF_ERROR(ledger_.Begin(caller.name, bytes));
-  auto call = std::make_shared<OpenCall>(context, reactor, name, std::move(caller), bytes);
-  {
-    const MutexLock lock(&mutex_);
-    calls_[call.get()] = call;
-  }
+  CallLine line = {[context] { return context->IsCancelled(); },
+                   [this, context] { return CallerOf(*context); },
+                   [reactor](const absl::Status& status) { reactor->Finish(ToGrpc(status)); }};
+  MYCC_ASSIGN_OR_RETURN(std::shared_ptr<OpenCall> call, calls_.Begin(name, caller, bytes, std::move(line)));
   // The files changed after the caller was looked up, and the look at all calls was perhaps over before this
   // one was among them.
   if (files_->version() != version) CheckAgain();
   if (call->IsClaimed()) return std::shared_ptr<OpenCall>();
   return call;
-}
-
-void CallGate::Leave(const OpenCall& call) {
-  ledger_.End(call.caller().name, call.bytes());
-  const MutexLock lock(&mutex_);
-  calls_.erase(&call);
-}
-
-void CallGate::CheckAgain() {
-  std::vector<std::shared_ptr<OpenCall>> calls;
-  {
-    const MutexLock lock(&mutex_);
-    for (const auto& [key, call] : calls_) {
-      if (std::shared_ptr<OpenCall> open = call.lock(); open != nullptr) calls.push_back(std::move(open));
-    }
-  }
-  for (const std::shared_ptr<OpenCall>& call : calls) {
-    const absl::Status status =
-        call->Look([this, &call](const grpc::ServerContextBase& context) -> absl::Status {
-          MYCC_ASSIGN_OR_RETURN(const Caller caller, CallerOf(context));
-          if (caller.name == call->caller().name) return CheckRole(caller, call->name());
-          return absl::UnauthenticatedError(
-              "the credential belongs to another caller now; expected another call");
-        });
-    if (status.ok() || !call->Claim()) continue;
-    Leave(*call);
-    call->Finish(status);
-  }
 }
 
 }  // namespace mycc

@@ -25,43 +25,11 @@
 #include "proto/grpc_status.h"
 #include "server/access.h"
 #include "server/access_files.h"
-#include "server/call_ledger.h"
+#include "server/open_calls.h"
 #include "server/peer_listener.h"
 #include "server/reply.h"
 
 namespace mycc {
-
-// An admitted call. It ends once: with its answer, or with a refusal.
-class OpenCall {
- public:
-  OpenCall(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor, std::string name,
-           Caller caller, int64_t bytes)
-      : name_(std::move(name)),
-        caller_(std::move(caller)),
-        bytes_(bytes),
-        reactor_(reactor),
-        context_(context) {}
-
-  const std::string& name() const { return name_; }
-  const Caller& caller() const { return caller_; }
-  int64_t bytes() const { return bytes_; }
-  // Whether the caller still waits.
-  bool IsAlive() const;
-  bool IsClaimed() const;
-  // The result of `look` at the call, as long as nobody has claimed it; OK afterwards.
-  absl::Status Look(const std::function<absl::Status(const grpc::ServerContextBase&)>& look) const;
-  // True for one thread alone: it then calls Finish.
-  bool Claim();
-  void Finish(const absl::Status& status) { reactor_->Finish(ToGrpc(status)); }
-
- private:
-  const std::string name_;
-  const Caller caller_;
-  const int64_t bytes_;
-  grpc::ServerUnaryReactor* const reactor_;
-  mutable Mutex mutex_;
-  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);  // null once the call is claimed
-};
 
 class CallGate {
  public:
@@ -90,19 +58,19 @@ class CallGate {
       if (!call->Claim()) return;  // it was ended when its caller's access was
       const absl::Status status = answer.status();
       if (status.ok()) *response = *std::move(answer);
-      Leave(*call);
+      calls_.End(*call);
       call->Finish(status);
     });
     return reactor;
   }
 
   // Looks at all calls under way again, after the files have changed.
-  void CheckAgain();
+  void CheckAgain() { calls_.CheckAgain(); }
 
   // The caller and its role for something that is no call of ours.
   absl::StatusOr<Caller> CallerOf(const grpc::ServerContextBase& context) const;
 
-  CallLedger& ledger() { return ledger_; }
+  CallLedger& ledger() { return calls_.ledger(); }
 
  private:
   // A client's certificate, and whether the authority of now has signed it.
@@ -120,14 +88,12 @@ class CallGate {
                                                   const google::protobuf::Message& request);
   absl::StatusOr<Shown> ShownBy(const grpc::ServerContextBase& context) const;
   absl::Status ReadClientCertificate(const grpc::AuthContext& peer, Shown* shown) const;
-  void Leave(const OpenCall& call);
 
   const Options options_;
   const AccessFiles* const files_;
   const PeerListener* const listener_;
-  CallLedger ledger_;
+  OpenCalls calls_;
   mutable Mutex mutex_;
-  std::map<const OpenCall*, std::weak_ptr<OpenCall>> calls_ ABSL_GUARDED_BY(mutex_);
   mutable std::map<std::string, Verified> certificates_ ABSL_GUARDED_BY(mutex_);  // by their chains in PEM
 };
 

@@ -44,7 +44,7 @@ class CallLedger {
   // The caller that registered the worker last; empty: unknown.
   std::string OwnerOf(const std::string& worker) const;
 
-  // Of all callers: calls under way, and their bytes.
+  // The calls under way of all callers, and their bytes.
   int64_t calls() const;
   int64_t bytes() const;
 

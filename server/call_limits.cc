@@ -72,9 +72,9 @@ absl::Status CheckField(const Message& message, const FieldDescriptor* field) {
     }
   }
   if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return absl::OkStatus();
-  if (!field->is_repeated()) return CheckLimits(reflection.GetMessage(message, field));
+  if (!field->is_repeated()) return CheckMessageLimits(reflection.GetMessage(message, field));
   for (int i = 0; i < reflection.FieldSize(message, field); ++i)
-    MYCC_RETURN_IF_ERROR(CheckLimits(reflection.GetRepeatedMessage(message, field, i)));
+    MYCC_RETURN_IF_ERROR(CheckMessageLimits(reflection.GetRepeatedMessage(message, field, i)));
   return absl::OkStatus();
 }
 
@@ -126,7 +126,7 @@ const std::vector<FieldLimit>& FieldLimits() {
   return limits;
 }
 
-absl::Status CheckLimits(const Message& message) {
+absl::Status CheckMessageLimits(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) MYCC_RETURN_IF_ERROR(CheckField(message, field));

@@ -1,6 +1,6 @@
-// The most that one message may hold, in one table. What a caller sends stays in memory until the server has
-// answered, so each list and each text is bounded before anything looks at it. Fields that the table does not
-// name have the bounds of their kind. Pure functions.
+// The most that one message may hold, in one table. A message stays in memory until the server has
+// answered it, so each list and each text is bounded before anything looks at it. Fields that the table does
+// not name have the bounds of their kind. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,6 @@ struct FieldLimit {
 const std::vector<FieldLimit>& FieldLimits();
 
 // InvalidArgument names the field, its size and its limit. A time to wait must be a number.
-absl::Status CheckLimits(const google::protobuf::Message& message);
+absl::Status CheckMessageLimits(const google::protobuf::Message& message);
 
 }  // namespace mycc

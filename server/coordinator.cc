@@ -31,6 +31,7 @@ std::string MissingWorker(const Dispatcher& workers, const JobLedger& ledger, co
   return absl::StrCat(text, " and time by the protocol ", ProtocolName(protocol),
                       " (the workers for it are older, and do not know it)");
 }
+}  // namespace
 
 absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log) {
   MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target()));
@@ -46,8 +47,6 @@ absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const 
   return response;
 }
 
-}  // namespace
-
 Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeSource* time,
                          const Executors& executors)
     : read_(executors.read),
@@ -60,7 +59,7 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
                 dispatcher_.Revoke(job);
               },
               [this](const std::string& job) { dispatcher_.OnAdopted(job); },
-              [this](const Target& code) { return dispatcher_.CountFitting(code); }}),
+              [this](const Target& code) { return dispatcher_.Width(code); }}),
       dispatcher_(options.dispatch, log, &queue_, &board_, time, Watched(executors).write, executors.read) {}
 
 Executors Coordinator::Watched(Executors executors) {
@@ -97,7 +96,8 @@ v1::JobProgress Coordinator::Explained(v1::JobProgress progress) const {
   }
   const JobLedger* const ledger = board_.LedgerOf(progress.job());
   if (progress.state() != v1::JOB_STATE_RUNNING || ledger == nullptr) return progress;
-  const bool is_mere_remark = progress.message() == ledger->stored().begun_anew();
+  const bool is_mere_remark = progress.message() == ledger->stored().begun_anew() ||
+                              progress.message() == board_.SearchNoteOf(progress.job());
   if (!progress.message().empty() && !is_mere_remark) return progress;
   std::vector<std::string> waiting_for, standing;
   for (const std::string& text : TargetsOf(progress)) {

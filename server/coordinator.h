@@ -18,6 +18,9 @@
 
 namespace mycc {
 
+// The answer to a look-up, from the log alone.
+absl::StatusOr<v1::BestResponse> ReadBest(const v1::BestRequest& request, const TuningLog& log);
+
 struct CoordinatorOptions {
   JobBoardOptions jobs;
   DispatcherOptions dispatch;
@@ -48,6 +51,9 @@ class Coordinator {
   mycc::Overview Overview() const;
   const DeviceHistory& device_history() const { return dispatcher_.history(); }
 
+  // Crashes of searches since the start, and the searches that are there.
+  int64_t search_crashes() const { return board_.search_crashes(); }
+  int64_t searches() const { return board_.searches(); }
   uint64_t RevisionOf(const std::string& job) const { return board_.RevisionOf(job); }
 
  private:

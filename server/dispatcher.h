@@ -84,7 +84,8 @@ class Dispatcher {
   bool AnyFits(const Target& code, v1::TimingProtocol protocol) const {
     return workers_.AnyFits(code, protocol);
   }
-  int64_t CountFitting(const Target& code) const { return workers_.CountFitting(code); }
+  // How many trials the farm can work at, one for each: the devices for the target, and the builds for them.
+  int64_t Width(const Target& code) const { return workers_.CountFitting(code) + workers_.CountBuilds(code); }
   std::string StandstillOf(const Target& code, v1::TimingProtocol protocol) const {
     return workers_.StandstillOf(code, protocol);
   }

@@ -61,8 +61,12 @@ void FairShare::PutIn(const std::string& name, const JobAccount& job) {
   if (job.is_active()) owner.active.insert({job.used, name});
   if (job.waits) owner.waiting[ClassOf(job.terms)].insert({job.used, name});
   if (job.waits && !job.terms.only_when_idle) by_waiting_.insert({job.waiting_from, name});
-  if (!owner.active.empty()) active_.insert({owner.used, found->first});
-  for (const auto& [number, waiting] : owner.waiting) classes_[number].insert({owner.used, found->first});
+  PutIn(found->first, owner);
+}
+
+void FairShare::PutIn(const std::string& name, const Owner& owner) {
+  if (!owner.active.empty()) active_.insert({owner.used, name});
+  for (const auto& [number, waiting] : owner.waiting) classes_[number].insert({owner.used, name});
 }
 
 void FairShare::BeginLevel(Account* account, const Ordered& rivals, double now) {
@@ -103,7 +107,9 @@ void FairShare::Forget(const std::string& job, double now) {
     account->under_way = 0;
   });
   TakeOut(job, found->second);
-  owners_[found->second.terms.owner].jobs.erase(job);
+  const auto owner = owners_.find(found->second.terms.owner);
+  owner->second.jobs.erase(job);
+  PutIn(owner->first, owner->second);  // with its other jobs
   jobs_.erase(found);
 }
 

@@ -78,6 +78,7 @@ class FairShare {
   void Change(const std::string& name, double now, const std::function<void(JobAccount*, Owner*)>& change);
   void TakeOut(const std::string& name, const JobAccount& job);
   void PutIn(const std::string& name, const JobAccount& job);
+  void PutIn(const std::string& name, const Owner& owner);
   static void BeginLevel(Account* account, const Ordered& rivals, double now);
 
   std::map<std::string, JobAccount> jobs_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "db/record_check.h"
+#include "db/shared_record.h"
 #include "proto/names.h"
 #include "proto/precision.h"
 
@@ -41,7 +42,7 @@ bool AreSameCode(const v1::Record& a, const v1::Record& b) {
 // round in which it was before.
 absl::StatusOr<std::optional<v1::Record>> RivalOf(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
-  const absl::StatusOr<StoredRecord> stored = log.Find(trial);
+  const absl::StatusOr<StoredRecord> stored = RecordThatFinished(log, trial);
   if (absl::IsDataLoss(stored.status())) return std::optional<v1::Record>();
   MYCC_RETURN_IF_ERROR(stored.status());
   if (!IsVerifiedOk(stored->record)) return std::optional<v1::Record>();
@@ -200,7 +201,7 @@ FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optio
 
 absl::StatusOr<std::optional<v1::Record>> RecordOfTrial(const TuningLog& log, const std::string& trial) {
   if (trial.empty()) return std::optional<v1::Record>();
-  absl::StatusOr<StoredRecord> stored = log.Find(trial);
+  absl::StatusOr<StoredRecord> stored = RecordThatFinished(log, trial);
   if (absl::IsNotFound(stored.status()) || absl::IsDataLoss(stored.status()))
     return std::optional<v1::Record>();
   MYCC_RETURN_IF_ERROR(stored.status());

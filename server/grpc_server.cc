@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
@@ -352,6 +353,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const ListenOption
   MYCC_RETURN_IF_ERROR(Check(options));
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<AccessFiles> files, AccessFiles::Open(FilesOf(options), options.log));
   KeepGrpcErrors();
+  // A caller could fill the server's output with texts that are none: each would have a line.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   const std::string socket_path = SocketPath(options.address);

@@ -37,7 +37,7 @@ std::string RandomJobId();
 
 struct JobAdmissionOptions {
   int generation_size = 16;
-  int max_running = 32;    // jobs; more wait for their turn
+  int max_running = 256;   // jobs; more wait for their turn
   int max_waiting = 1000;  // and more than that are refused
   // Whether Start takes up every unfinished job of the log; otherwise one is taken up when it is submitted
   // again.

@@ -1,6 +1,7 @@
 #include "server/job_board.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -24,12 +25,17 @@ JobBoard::JobBoard(JobBoardOptions options, TuningLog* log, LeaseQueue* queue, c
       hooks_(std::move(hooks)),
       search_(executors.search),
       owners_(std::move(options.owners), log, time, executors.write),
+      most_searches_(options.most_searches),
       endings_(
           options.endings, log, &store_, &models_, queue, time, executors,
           [this](RunningJob* job) { Advance(job); },
           [this](const RunningJob& job) { return admission_.listing().ProgressOf(job, /*with_tasks=*/true); },
           [this](RunningJob* job) { Remove(job); }),
-      proposals_(&store_, queue, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
+      twins_(
+          log, queue, &running_, &owners_, executors,
+          [this](const TrialId& trial, const v1::MeasureResult& result) { TakeResult(trial, result); },
+          [this](RunningJob* job) { Advance(job); }),
+      proposals_(&store_, &twins_, time, executors, &endings_, [this](RunningJob* job) { Advance(job); }),
       admission_(
           std::move(options.admission), &store_, time, &owners_, executors, &running_, &proposals_,
           {[this](const JobLedger& ledger, const std::vector<Trial>& open) { QueueTrials(ledger, open); },
@@ -54,6 +60,7 @@ void JobBoard::SetTerms(const std::string& job, const JobTerms& terms) {
 
 void JobBoard::QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open) {
   queue_->SetTerms(ledger.id(), TermsOf(ledger.stored()));
+  std::vector<QueuedWork> waiting;
   for (const Trial& trial : open) {
     QueuedWork queued{.name = trial.name,
                       .job = ledger.id(),
@@ -64,10 +71,20 @@ void JobBoard::QueueTrials(const JobLedger& ledger, const std::vector<Trial>& op
                       .protocol = ledger.plan().tasks[trial.task].protocol,
                       .what = TrialWork{trial.trace}};
     if (trial.state == TrialState::kLeased) {
+      twins_.OnLeased(ledger, queued);
       queue_->Adopt(std::move(queued), absl::StrCat(kAdoptedHolder, trial.worker), time_->Seconds());
     } else {
-      queue_->Add(std::move(queued));
+      waiting.push_back(std::move(queued));
     }
+  }
+  // One task after the other, as a proposal is of one task.
+  while (!waiting.empty()) {
+    const auto rest = std::stable_partition(
+        waiting.begin(), waiting.end(),
+        [task = waiting.front().task](const QueuedWork& trial) { return trial.task == task; });
+    twins_.Queue(Find(ledger.id()),
+                 {std::make_move_iterator(waiting.begin()), std::make_move_iterator(rest)});
+    waiting.erase(waiting.begin(), rest);
   }
   hooks_.on_adopted(ledger.id());
 }
@@ -76,6 +93,7 @@ void JobBoard::Discard(std::unique_ptr<RunningJob> job) {
   RunningJob* const kept = discarded_.emplace_back(std::move(job)).get();
   kept->ending = JobEnding{.state = JobState::kCancelled, .message = "", .by = 0, .in_log = true};
   hooks_.revoke(kept->id());
+  twins_.Forget(kept->id());
   Advance(kept);
 }
 
@@ -85,6 +103,7 @@ void JobBoard::Remove(RunningJob* job) {
   const std::string id = job->id();
   hooks_.revoke(id);
   running_.erase(id);
+  twins_.Forget(id);
   admission_.OnEnded(id);
 }
 
@@ -99,7 +118,7 @@ void JobBoard::Advance(RunningJob* job) {
     endings_.Advance(job);
   } else if (job->stale) {
     if (time_->Seconds() >= job->retry_at) proposals_.BeginAnew(job);
-  } else if (job->search == nullptr) {
+  } else if (!job->ledger->searches_any()) {
     return;  // others measure all of it
   } else if (job->wants_proposals() && !job->unsaved && job->ledger->ready_for_proposal(job->window)) {
     proposals_.Ask(job);
@@ -132,6 +151,13 @@ void JobBoard::OnFinished(const TrialId& trial, const v1::MeasureResult& result)
   RunningJob* const found = Find(trial.job);
   if (found == nullptr) return;
   owners_.Add(found->terms.owner, result.timing().run_seconds(), 1);
+  TakeResult(trial, result);
+  twins_.OnFinished(TrialName(trial), result);
+}
+
+void JobBoard::TakeResult(const TrialId& trial, const v1::MeasureResult& result) {
+  RunningJob* const found = Find(trial.job);
+  if (found == nullptr) return;
   found->ledger->Finish(trial.task, trial.generation, trial.index, result);
   found->Touch();
   Advance(found);
@@ -188,6 +214,7 @@ void JobBoard::SetWindows() {
 void JobBoard::Tick() {
   owners_.Tick();
   admission_.Tick();
+  twins_.Watch();
   if (time_->Seconds() >= windows_at_ || running_.size() != jobs_seen_) {
     SetWindows();
     windows_at_ = time_->Seconds() + kWindowSeconds;
@@ -198,6 +225,17 @@ void JobBoard::Tick() {
   for (const std::string& id : ids) {
     if (RunningJob* const found = Find(id); found != nullptr) TickJob(found);
   }
+  if (searches() > most_searches_) proposals_.Bound(running_, most_searches_);
+}
+
+int64_t JobBoard::searches() const {
+  return std::count_if(running_.begin(), running_.end(),
+                       [](const auto& job) { return job.second->search != nullptr; });
+}
+
+std::string JobBoard::SearchNoteOf(const std::string& job) const {
+  const RunningJob* const found = Find(job);
+  return found == nullptr ? "" : SearchNote(*found);
 }
 
 void JobBoard::WatchTime(RunningJob* job) {

@@ -30,6 +30,7 @@
 #include "server/running_job.h"
 #include "server/shared_tasks.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
 
@@ -37,6 +38,7 @@ struct JobBoardOptions {
   OwnerOptions owners;
   JobAdmissionOptions admission;
   JobEndingOptions endings;
+  int most_searches = 64;  // of jobs that run: others are made again when they are needed
 };
 
 // The owner of the workers ends or adopts a job's leases.
@@ -67,7 +69,6 @@ class JobBoard {
   bool MayLease(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
   size_t num_running() const { return running_.size(); }
-  int64_t search_crashes() const { return proposals_.crashes(); }
   // The job while it runs, and while it ends; null otherwise.
   const JobLedger* LedgerOf(const std::string& job) const;
   // Reads what the jobs and their owners left. REQUIRES: called first.
@@ -91,6 +92,11 @@ class JobBoard {
   // Ends what ran out of time, and repeats failed writes.
   void Tick();
 
+  // A remark on crashes of the job's search; empty: there was none.
+  std::string SearchNoteOf(const std::string& job) const;
+  int64_t search_crashes() const { return proposals_.crashes(); }  // of all jobs
+  int64_t searches() const;                                        // that are there
+
  private:
   // Takes the next step that the job's state asks for; the job may be gone afterwards.
   void Advance(RunningJob* job);
@@ -101,6 +107,8 @@ class JobBoard {
   // Tells each job how many trials the farm can have in flight for it: jobs share the devices that fit.
   void SetWindows();
   void QueueTrials(const JobLedger& ledger, const std::vector<Trial>& open);
+  // The result of a trial, its own or another's, is in the log.
+  void TakeResult(const TrialId& trial, const v1::MeasureResult& result);
   void Discard(std::unique_ptr<RunningJob> job);
   void Remove(RunningJob* job);
   RunningJob* Find(const std::string& job) const;
@@ -112,6 +120,7 @@ class JobBoard {
   const JobBoardHooks hooks_;
   const SearchExecutor search_;
   Owners owners_;
+  const int most_searches_;
   RunningJobs running_;
   double windows_at_ = 0;  // then they are set again
   size_t jobs_seen_ = 0;   // running ones, when they were set
@@ -119,6 +128,7 @@ class JobBoard {
   // Cancelled while their search was at work, which they outlive. One of the same id may run again.
   std::vector<std::unique_ptr<RunningJob>> discarded_;
   JobEndings endings_;
+  TwinTrials twins_;
   JobProposals proposals_;
   JobAdmission admission_;
   SharedTasks shared_;

@@ -1,6 +1,7 @@
 #include "server/job_ledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -71,16 +72,15 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   } else if (!IsInfrastructureFailure(result.status())) {
     outcome.failure = StatusName(result.status());
   }
-  outcomes_.emplace_back(task, std::move(outcome));
+  untold_[task].push_back(std::move(outcome));
 }
 
-TaskOutcomes JobLedger::TakeNewOutcomes() {
-  TaskOutcomes untold;
-  for (; told_ < outcomes_.size(); ++told_) {
-    const auto& [task, outcome] = outcomes_[told_];
-    untold[task].push_back(outcome);
+void JobLedger::Retell(TaskOutcomes outcomes) {
+  for (auto& [task, of_task] : outcomes) {
+    std::vector<Outcome>& untold = untold_[task];
+    untold.insert(untold.end(), std::make_move_iterator(of_task.begin()),
+                  std::make_move_iterator(of_task.end()));
   }
-  return untold;
 }
 
 bool JobLedger::searches_any() const {

@@ -57,10 +57,11 @@ class JobLedger {
   void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
   // A trial's final result, before the search is told.
   void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
-  // The outcomes since the last call, by task.
-  TaskOutcomes TakeNewOutcomes();
-  // For a search that begins again: it has been told nothing yet.
-  void ForgetTold() { told_ = 0; }
+  // The outcomes since the last call, by task. They are not kept any longer: the log has them.
+  TaskOutcomes TakeNewOutcomes() { return std::exchange(untold_, {}); }
+  // For a search that begins again, and has been told nothing yet: these are the outcomes in the log. Some of
+  // them may be told twice.
+  void Retell(TaskOutcomes outcomes);
 
   int64_t open_trials() const { return open_trials_; }
   // Every trial is finished that a proposal with this window depends on: the search can make it.
@@ -131,8 +132,7 @@ class JobLedger {
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
-  std::vector<std::pair<uint32_t, Outcome>> outcomes_;  // with their tasks, as they were finished
-  size_t told_ = 0;                                     // of them, to the search
+  TaskOutcomes untold_;
   int64_t open_trials_ = 0;
   ProposalWindow window_;
   uint32_t last_window_ = 0;

@@ -185,6 +185,7 @@ v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) c
   progress.set_waiters(waiters_->Count(job.id(), time_->Seconds()));
   if (job.asked_at && time_->Seconds() - *job.asked_at > kLongAnswerSeconds)
     progress.set_message(absl::StrCat("its search has given no answer for ", kLongAnswerSeconds, " s"));
+  if (progress.message().empty()) progress.set_message(SearchNote(job));
   if (!job.ending) return progress;
   progress.set_message(absl::StrCat("ending: ", job.ending->message));
   if (job.finals != nullptr && job.finals->is_open())

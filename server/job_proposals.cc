@@ -1,5 +1,6 @@
 #include "server/job_proposals.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -16,16 +17,31 @@ namespace {
 
 constexpr int kMostCrashes = 1;  // between two proposals
 constexpr double kRetrySeconds = 1;
+// A search that was not asked for so long is one that waits: for workers, or for its turn.
+constexpr double kLongRestSeconds = 60;
 
-// The proposals of a job as the log has them. DataLoss unless there are `expected` of them.
-absl::StatusOr<std::vector<v1::Proposal>> ReadProposals(TuningLog* log, const std::string& id,
-                                                        size_t expected) {
+// A job's search as the log has it.
+struct Recorded {
+  std::vector<v1::Proposal> proposals;
+  TaskOutcomes outcomes;
+};
+
+// DataLoss unless there are `expected` proposals.
+absl::StatusOr<Recorded> ReadRecorded(TuningLog* log, const std::string& id, size_t expected) {
   const JobStore store(log);
   MYCC_ASSIGN_OR_RETURN(const Job job, store.GetJob(id));
   MYCC_ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(*log, store, job));
-  if (loaded.proposals.size() == expected) return std::move(loaded.proposals);
+  if (loaded.proposals.size() == expected)
+    return Recorded{std::move(loaded.proposals), loaded.ledger->TakeNewOutcomes()};
   return absl::DataLossError(
       absl::StrCat("the log has ", loaded.proposals.size(), " proposals; expected ", expected));
+}
+
+// Whether `a` is to be ended before `b`. The one that has waited longest is, when that is long. Otherwise all
+// are busy and asked in turns, so that the one that was asked last is asked again last.
+bool EndsBefore(const RunningJob& a, const RunningJob& b, double now) {
+  const bool is_long = now - std::min(a.search_used, b.search_used) >= kLongRestSeconds;
+  return is_long ? a.search_used < b.search_used : a.search_used > b.search_used;
 }
 
 Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, double elapsed_seconds) {
@@ -80,10 +96,10 @@ absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskS
   return store->SetSpecs(job, stored.SerializeAsString(), tasks);
 }
 
-JobProposals::JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+JobProposals::JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                            JobEndings* endings, AdvanceJob advance)
     : store_(store),
-      queue_(queue),
+      twins_(twins),
       time_(time),
       executors_(std::move(executors)),
       endings_(endings),
@@ -134,6 +150,7 @@ void JobProposals::BuildNow(RunningJob* job, SearchStart start) {
         job->asked_at.reset();
         if (build->search.ok()) {
           job->search = *std::move(build->search);
+          job->search_used = time_->Seconds();
         } else {
           OnTrouble(job, build->search.status());
         }
@@ -142,6 +159,7 @@ void JobProposals::BuildNow(RunningJob* job, SearchStart start) {
 }
 
 void JobProposals::Ask(RunningJob* job) {
+  if (job->search == nullptr) return Rebuild(job);
   struct Asked {
     TaskOutcomes outcomes;
     absl::StatusOr<SearchStep> step = absl::UnknownError("");
@@ -155,6 +173,7 @@ void JobProposals::Ask(RunningJob* job) {
                     [this, job, asked] {
                       --job->under_way;
                       job->asked_at.reset();
+                      job->search_used = time_->Seconds();
                       OnStep(job, std::move(asked->step));
                       advance_(job);
                     });
@@ -181,7 +200,12 @@ void JobProposals::OnTrouble(RunningJob* job, const absl::Status& trouble) {
     return;
   }
   const bool crashed = absl::IsAborted(trouble);
-  if (crashed) ++crashes_;
+  if (crashed) {
+    ++crashes_;
+    ++job->all_crashes;
+    job->last_crash = std::string(trouble.message());
+    job->Touch();
+  }
   if (crashed && job->crashes++ < kMostCrashes && !job->ending) {
     Rebuild(job);
     return;
@@ -237,20 +261,38 @@ void JobProposals::SearchMore(RunningJob* job) {
 
 // Every proposal that was proposed is in the log: a search is asked for the next one afterwards.
 void JobProposals::Rebuild(RunningJob* job) {
-  auto proposals = std::make_shared<absl::StatusOr<std::vector<v1::Proposal>>>(absl::UnknownError(""));
+  auto recorded = std::make_shared<absl::StatusOr<Recorded>>(absl::UnknownError(""));
   ++job->under_way;
-  executors_.read([proposals, id = job->id(), expected = job->ledger->num_proposals()](
-                      TuningLog* log) { *proposals = ReadProposals(log, id, expected); },
-                  [this, job, proposals] {
+  executors_.read([recorded, id = job->id(), expected = job->ledger->num_proposals()](
+                      TuningLog* log) { *recorded = ReadRecorded(log, id, expected); },
+                  [this, job, recorded] {
                     --job->under_way;
-                    if (proposals->ok()) {
-                      job->ledger->ForgetTold();
-                      BuildSearch(job, **std::move(proposals));
+                    if (recorded->ok()) {
+                      job->ledger->Retell(std::move((*recorded)->outcomes));
+                      BuildSearch(job, std::move((*recorded)->proposals));
                     } else {
-                      OnTrouble(job, proposals->status());
+                      OnTrouble(job, recorded->status());
                     }
                     advance_(job);
                   });
+}
+
+void JobProposals::Bound(const RunningJobs& jobs, int most) {
+  std::vector<RunningJob*> at_rest;
+  int searches = 0;
+  for (const auto& [id, job] : jobs) {
+    searches += job->search != nullptr ? 1 : 0;
+    // One that can be asked now is asked in this turn.
+    if (job->is_at_rest() && !job->ledger->ready_for_proposal(job->window)) at_rest.push_back(job.get());
+  }
+  const auto ends_before = [now = time_->Seconds()](const RunningJob* a, const RunningJob* b) {
+    return EndsBefore(*a, *b, now);
+  };
+  for (; searches > most && !at_rest.empty(); --searches) {
+    const auto next = std::min_element(at_rest.begin(), at_rest.end(), ends_before);
+    EndSearch(std::move((*next)->search), executors_.search);
+    at_rest.erase(next);
+  }
 }
 
 void JobProposals::Save(RunningJob* job) {
@@ -276,17 +318,19 @@ void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
   if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));
   const v1::Proposal& proposal = *job->unsaved;
   job->ledger->AddProposal(proposal.task(), proposal.state());
+  std::vector<QueuedWork> trials;
   for (int i = 0; i < proposal.traces_size(); ++i) {
     const TrialId id{job->id(), proposal.task(), proposal.generation(), static_cast<uint32_t>(i)};
-    queue_->Add({.name = TrialName(id),
-                 .job = job->id(),
-                 .target = job->ledger->plan().tasks[proposal.task()].key.target,
-                 .task = proposal.task(),
-                 .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
-                 .what = TrialWork{proposal.traces(i)}});
+    trials.push_back({.name = TrialName(id),
+                      .job = job->id(),
+                      .target = job->ledger->plan().tasks[proposal.task()].key.target,
+                      .task = proposal.task(),
+                      .protocol = job->ledger->plan().tasks[proposal.task()].protocol,
+                      .what = TrialWork{proposal.traces(i)}});
   }
   job->unsaved.reset();
   job->Touch();
+  twins_->Queue(job, std::move(trials));
 }
 
 }  // namespace mycc

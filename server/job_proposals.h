@@ -1,6 +1,8 @@
 // Runs the searches of jobs. A search thread makes a job's search and asks it for proposals; a proposal is
 // written to the log, and then its trials go to the lease queue. A search that crashes is made again once
-// from the log. When it crashes again before its next proposal, its job fails.
+// from the log. When it crashes again before its next proposal, its job fails. Where there are more searches
+// than the host should bear, some are ended while they are at rest, and made again from the log when they are
+// needed.
 //
 // Changed rules. A server of another build may search other spaces, which do not hold the recorded proposals.
 // Then the search begins anew: each task goes on with its next generation, from the best results so far as
@@ -8,6 +10,7 @@
 // thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,9 +20,9 @@
 #include "proto/search.pb.h"
 #include "server/executors.h"
 #include "server/job_endings.h"
-#include "server/lease_queue.h"
 #include "server/running_job.h"
 #include "server/time_source.h"
+#include "server/twin_trials.h"
 
 namespace mycc {
 
@@ -30,7 +33,7 @@ absl::Status WriteTaskSpecs(JobStore* store, const std::string& job, const TaskS
 class JobProposals {
  public:
   // All must outlive it.
-  JobProposals(JobStore* store, LeaseQueue* queue, const TimeSource* time, Executors executors,
+  JobProposals(JobStore* store, TwinTrials* twins, const TimeSource* time, Executors executors,
                JobEndings* endings, AdvanceJob advance);
 
   // First the search itself is built, with the proposals that it has proposed before; then proposals are
@@ -44,7 +47,9 @@ class JobProposals {
   // Writes the proposal that is unsaved. It stays unsaved where the log cannot be written now, until
   // retry_at.
   void Save(RunningJob* job);
-  // Crashes of searches since the start.
+  // Ends searches that are at rest while there are more than `most`.
+  void Bound(const RunningJobs& jobs, int most);
+  // Of all searches since the server's start.
   int64_t crashes() const { return crashes_; }
 
  private:
@@ -57,7 +62,7 @@ class JobProposals {
   void WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks);
 
   JobStore* const store_;
-  LeaseQueue* const queue_;
+  TwinTrials* const twins_;
   const TimeSource* const time_;
   const Executors executors_;
   JobEndings* const endings_;

@@ -168,10 +168,6 @@ std::optional<Grant> LeaseQueue::LeaseUnbuilt(const Asker& asker, const std::str
   return *GrantTo(asker, *std::move(work));
 }
 
-bool LeaseQueue::Withdraw(const std::string& job, const std::string& target, const std::string& name) {
-  return TakeUnbuilt({job, target}, name).has_value();
-}
-
 void LeaseQueue::DoubtBuild(const std::string& name, uint32_t attempt) {
   Grant* const grant = FindLease(name, attempt);
   if (grant == nullptr) return;
@@ -345,6 +341,28 @@ std::vector<Grant> LeaseQueue::Overdue(double now) const {
     names.insert(name);
   }
   return HeldAmong(names);
+}
+
+std::optional<QueuedWork> LeaseQueue::Withdraw(const std::string& job, const std::string& target,
+                                               const std::string& name) {
+  const auto line = lines_.find({job, target});
+  if (line == lines_.end()) return std::nullopt;
+  for (std::deque<QueuedWork>* const place :
+       {&line->second.ordinary, &line->second.built, &line->second.apart}) {
+    const auto found = std::find_if(place->begin(), place->end(),
+                                    [&name](const QueuedWork& work) { return work.name == name; });
+    if (found == place->end()) continue;
+    std::optional<QueuedWork> work = std::move(*found);
+    apart_ -= place == &line->second.apart ? 1 : 0;
+    --waiting_;
+    place->erase(found);
+    const bool was_unbuilt = place == &line->second.ordinary && IsBuildable(*work);
+    if (line->second.empty()) lines_.erase(line);
+    if (waiting(job) == 0) share_.SetWaiting(job, false, now_);
+    if (was_unbuilt && listener_.on_gone) listener_.on_gone(*work);
+    return work;
+  }
+  return std::nullopt;
 }
 
 void LeaseQueue::DropWaiting(const std::string& job) {

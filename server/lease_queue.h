@@ -173,12 +173,12 @@ class LeaseQueue {
   // Grants this trial alone, where it waits to be built: its build failed.
   std::optional<Grant> LeaseUnbuilt(const Asker& asker, const std::string& job, const std::string& target,
                                     const std::string& name);
-  // Forgets a trial that waits to be built. False when there is none.
-  bool Withdraw(const std::string& job, const std::string& target, const std::string& name);
-  // What a worker built of a leased trial is doubted: whoever measures it next builds it.
+  // The build of a leased trial is doubted: whoever measures it next builds it.
   void DoubtBuild(const std::string& name, uint32_t attempt);
-  bool IsLeased(const std::string& name) const { return leased_.contains(name); }
 
+  // Takes a trial that waits out of the queue; nullopt when it does not wait there.
+  std::optional<QueuedWork> Withdraw(const std::string& job, const std::string& target,
+                                     const std::string& name);
   // Forgets the waiting trials of a job; leased ones may still finish.
   void DropWaiting(const std::string& job);
   // The same with the leases and its terms: the job has ended.
@@ -189,6 +189,9 @@ class LeaseQueue {
 
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
+  bool is_leased(const std::string& name) const { return leased_.contains(name); }
+  // Of those that wait: suspects, and trials that failed somewhere.
+  int64_t apart() const { return apart_; }
   // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }
   int64_t leased_by(const std::string& holder) const { return CountOf(by_holder_, holder); }

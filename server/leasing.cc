@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "server/assignment.h"
 #include "server/farm_window.h"
@@ -17,6 +18,12 @@ namespace {
 constexpr double kLookSeconds = 0.1;
 // Enough for a device not to wait for its next lease: what is built is measured in a fraction of a second.
 constexpr int kMostBuiltTrials = 2;
+constexpr size_t kMostPairs = 10000;  // of targets that are remembered
+
+// Devices of one kind can measure the same trials, as long as their workers hold nothing.
+std::string KindOf(const v1::DeviceOffer& offer, v1::WorkerRole role) {
+  return absl::StrCat(offer.target(), "\n", absl::StrJoin(offer.protocols(), ","), "\n", int{role});
+}
 
 absl::Status HungUp() { return absl::CancelledError("the worker hung up"); }
 
@@ -38,6 +45,7 @@ Leasing::Leasing(LeasingOptions options, JobStore* store, LeaseQueue* queue, Job
 
 void Leasing::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1::LeaseResponse> reply) {
   const double wait = std::clamp(request.wait_seconds(), 0.0, options_.max_wait_seconds);
+  idle_kinds_.clear();
   Call call{request, std::move(alive), std::move(reply), time_->Seconds() + wait};
   if (!Answer(call)) waiting_.push_back(std::move(call));
 }
@@ -47,6 +55,7 @@ void Leasing::Serve() {
   if (waiting_.empty() || (queue_->additions() == additions_seen_ && now < look_at_)) return;
   additions_seen_ = queue_->additions();
   look_at_ = now + kLookSeconds;
+  idle_kinds_.clear();
   waiting_.remove_if([this](const Call& call) { return Answer(call); });
 }
 
@@ -80,6 +89,8 @@ bool Leasing::Answer(const Call& call) {
 
 std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::LeaseRequest& request) {
   WorkerTable::Device& device = session->devices.at(request.device());
+  const std::string kind = KindOf(device.offer, session->role);
+  if (idle_kinds_.contains(kind)) return {};
   std::map<std::pair<std::string, std::string>, bool> known;  // a line is asked for again for each trial
   Asker asker{.holder = session->id,
               .device = request.device(),
@@ -89,16 +100,30 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
     const auto [found, is_new] = known.try_emplace({job, code}, false);
     if (!is_new) return found->second;
     const JobLedger* const ledger = board_->MayLease(job) ? board_->Leasable(job) : nullptr;
-    const absl::StatusOr<Target> parsed = ParseTarget(code);
-    return found->second = ledger != nullptr && parsed.ok() &&
-                           device.CanMeasure(*parsed, ProtocolOf(ledger->plan().spec, *parsed));
+    return found->second = ledger != nullptr && IsMeasurable(code, ledger->plan().spec, device);
   };
   asker.may_try = [&](const QueuedWork& work) { return MayTry(session->worker, work); };
   asker.most_built = kMostBuiltTrials;
   asker.may_build = builds_->queue().MayBuild(*session, time_->Seconds());
   const int wanted = ShareOf(static_cast<int>(std::min(request.max_trials(), options_.max_trials)),
                              queue_->waiting() + queue_->leased(), workers_->num_devices());
-  return queue_->Lease(asker, device.health.Allowance(wanted, time_->Seconds()));
+  const int allowed = device.health.Allowance(wanted, time_->Seconds());
+  std::vector<Grant> grants = queue_->Lease(asker, allowed);
+  // Others may have a trial that waits apart, or one that this worker holds too many of.
+  const bool is_alike = queue_->apart() == 0 && queue_->leased_by(session->id) == 0;
+  if (grants.empty() && allowed > 0 && is_alike) idle_kinds_.insert(kind);
+  return grants;
+}
+
+bool Leasing::IsMeasurable(const std::string& code, const v1::JobSpec& spec,
+                           const WorkerTable::Device& device) {
+  if (measurable_.size() >= kMostPairs) measurable_.clear();
+  const auto [known, is_new] = measurable_.try_emplace({code, device.offer.target()}, std::nullopt);
+  if (is_new) {
+    const absl::StatusOr<Target> parsed = ParseTarget(code);
+    if (parsed.ok() && device.CanMeasure(*parsed, v1::TIMING_PROTOCOL_UNSPECIFIED)) known->second = *parsed;
+  }
+  return known->second && device.protocols.contains(ProtocolOf(spec, *known->second));
 }
 
 // Work is not tried again on a worker where it failed, while somebody else can.

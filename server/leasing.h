@@ -5,8 +5,12 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,6 +64,8 @@ class Leasing {
   // True when the call has its answer.
   bool Answer(const Call& call);
   std::vector<Grant> Grants(WorkerTable::Session* session, const v1::LeaseRequest& request);
+  // Whether code for a target can be measured on a device, by the texts of both.
+  bool IsMeasurable(const std::string& code, const v1::JobSpec& spec, const WorkerTable::Device& device);
   bool MayTry(const std::string& worker, const QueuedWork& work) const;
   void Write(const std::shared_ptr<Granting>& granting);
   void OnWritten(const std::shared_ptr<Granting>& granting, const Grant& grant, const absl::Status& status);
@@ -76,6 +82,11 @@ class Leasing {
   const TimeSource* const time_;
   const WriteExecutor write_;
   std::list<Call> waiting_;
+  // Kinds of devices for which no trial waits, while those that wait are looked at: in a farm of many kinds,
+  // hundreds of devices wait while trials for others come and go.
+  std::set<std::string> idle_kinds_;
+  // By the texts of a code's target and a device's: the code's target, where the device can measure it.
+  std::map<std::pair<std::string, std::string>, std::optional<Target>> measurable_;
   uint64_t additions_seen_ = 0;  // of the queue, when those that wait were last looked at
   double look_at_ = 0;           // then they are looked at in any case
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "db/schema.h"
 #include "server/executors.h"
 #include "server/job_finals.h"
@@ -41,6 +42,8 @@ struct RunningJob {
   double Elapsed(double now) const { return elapsed_before + now - started; }
   // It neither ends nor is searched out.
   bool wants_proposals() const { return !ending && !searched_out; }
+  // Its search is at rest, and could be ended until it is asked again.
+  bool is_at_rest() const { return search != nullptr && under_way == 0 && wants_proposals() && !unsaved; }
   // There is news for people to see.
   void Touch() { ++revision; }
 
@@ -48,7 +51,9 @@ struct RunningJob {
   JobTerms terms;
   std::map<std::string, const Target*> targets;  // of its tasks, by their texts
   uint32_t window;                               // of the next proposal (farm_window.h)
-  std::unique_ptr<JobSearch> search;             // with a search thread while `under_way`
+  // With a search thread while `under_way`. Null while it is not needed, or makes room for others: then it is
+  // built again when it is asked next.
+  std::unique_ptr<JobSearch> search;
   std::map<std::string, std::string> model_ids;  // that the search starts from, by kind
   // Work and writes that are under way beside the deciding thread: until they end, the job is neither
   // advanced nor removed.
@@ -58,6 +63,9 @@ struct RunningJob {
   std::optional<StopReason> searched_out;  // why there is no next proposal
   int crashes = 0;                         // of the search, since its last proposal
   std::optional<std::string> stale;        // why the search cannot go on from its recorded proposals
+  int all_crashes = 0;                     // likewise, since the server began with the job
+  std::string last_crash;                  // in words
+  double search_used = 0;                  // when the search answered last
   bool models_saved = false;
   std::optional<v1::Proposal> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;
@@ -73,6 +81,13 @@ using RunningJobs = std::map<std::string, std::unique_ptr<RunningJob>>;
 
 // Takes the next step that the job's state asks for; the job may be gone afterwards.
 using AdvanceJob = std::function<void(RunningJob*)>;
+
+// A remark on crashes of the job's search; empty: there was none.
+inline std::string SearchNote(const RunningJob& job) {
+  if (job.all_crashes == 0) return "";
+  return absl::StrCat("its search was begun again after a crash, ", job.all_crashes,
+                      job.all_crashes == 1 ? " time" : " times", "; the last: ", job.last_crash);
+}
 
 // Ends a search where searches run: the end of a process may take its time.
 inline void EndSearch(std::unique_ptr<JobSearch> search, const SearchExecutor& executor) {

@@ -32,16 +32,17 @@ std::string LastLine(const std::string& output) {
 
 }  // namespace
 
-SearchProcess::SearchProcess(const SearchProcessOptions& options)
+SearchProcess::SearchProcess(const SearchProcessOptions& options, size_t tasks)
     : options_(options),
+      memory_bytes_(options.memory_bytes + static_cast<int64_t>(tasks) * options.task_memory_bytes),
       child_({.command = kSearchCommand,
-              .arguments = {absl::StrCat(options.memory_bytes)},
+              .arguments = {absl::StrCat(memory_bytes_)},
               .environment = {},
               .keeps_output = true}) {}
 
 absl::StatusOr<std::unique_ptr<JobSearch>> SearchProcess::Start(const SearchProcessOptions& options,
                                                                 const SearchStart& start) {
-  std::unique_ptr<SearchProcess> search(new SearchProcess(options));
+  std::unique_ptr<SearchProcess> search(new SearchProcess(options, start.tasks->size()));
   MYCC_RETURN_IF_ERROR(search->child_.Start());
   MYCC_RETURN_IF_ERROR(search->Begin(start));
   return std::unique_ptr<JobSearch>(std::move(search));
@@ -124,7 +125,7 @@ absl::Status SearchProcess::Crashed(const absl::Status& lost, int64_t memory_kil
   } else if (const std::optional<int> status = child_.Reap(kEndSeconds)) {
     const std::string said = LastLine(child_.Output());
     if (WIFEXITED(*status) && WEXITSTATUS(*status) == kExitOutOfMemory) {
-      how = absl::StrCat("it ran out of its ", Gibibytes(options_.memory_bytes), " of memory");
+      how = absl::StrCat("it ran out of its ", Gibibytes(memory_bytes_), " of memory");
     } else if (WIFEXITED(*status)) {
       how = absl::StrCat("exit status ", WEXITSTATUS(*status), said.empty() ? "" : ": ", said);
     } else if (WTERMSIG(*status) == SIGKILL && MemoryKills() > memory_kills_before) {

@@ -8,6 +8,7 @@
 // thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,8 +22,11 @@
 namespace mycc {
 
 struct SearchProcessOptions {
-  int64_t memory_bytes = int64_t{4} << 30;  // of address space, beyond what the program takes by itself
-  double answer_seconds = 600;              // for any one request
+  // Of address space, beyond what the program takes by itself: for the job, and for each of its tasks. A
+  // task's space and its population take some megabytes, and each of its trials some kilobytes.
+  int64_t memory_bytes = int64_t{2} << 30;
+  int64_t task_memory_bytes = int64_t{64} << 20;
+  double answer_seconds = 600;  // for any one request
 };
 
 class SearchProcess final : public JobSearch {
@@ -36,13 +40,14 @@ class SearchProcess final : public JobSearch {
   absl::StatusOr<ModelBytes> Models() override;
 
  private:
-  explicit SearchProcess(const SearchProcessOptions& options);
+  SearchProcess(const SearchProcessOptions& options, size_t tasks);
   absl::Status Begin(const SearchStart& start);
   absl::StatusOr<v1::SearchReply> Call(const v1::SearchRequest& request);
   // Ends the child if it still runs, and says how it ended.
   absl::Status Crashed(const absl::Status& lost, int64_t memory_kills_before);
 
   const SearchProcessOptions options_;
+  const int64_t memory_bytes_;
   Child child_;
 };
 

@@ -160,6 +160,8 @@ void ServerLoop::CountTurn(double seconds) {
   const MutexLock lock(&mutex_);
   ++stats_.turns;
   stats_.longest_turn_seconds = std::max(stats_.longest_turn_seconds, seconds);
+  stats_.search_crashes = coordinator_.search_crashes();
+  stats_.searches = coordinator_.searches();
 }
 
 LoopStats ServerLoop::stats() const {
@@ -303,7 +305,14 @@ void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesRespon
 }
 
 void ServerLoop::Best(v1::BestRequest request, Reply<v1::BestResponse> reply) {
-  Post([this, request, reply] { coordinator_.Best(request, reply); }, [reply] { reply(Stopping()); });
+  {
+    const MutexLock lock(&mutex_);
+    if (!stopping_) {
+      readers_->Add([request, reply](TuningLog* log) { reply(ReadBest(request, *log)); }, nullptr);
+      return;
+    }
+  }
+  reply(Stopping());
 }
 
 void ServerLoop::GetOverview(Reply<Overview> reply) {

@@ -8,7 +8,10 @@
 //                             |          '--work---> search threads -|
 //                             '--------------- done -----------------'
 //
-// Thread rule: thread-safe. A reply is called once, on the loop's thread; it must not block.
+// A look-up of the best records needs no decision, and is answered by a log reader without the loop.
+//
+// Thread rule: thread-safe. A reply is called once, on the loop's thread or a log reader's; it must not
+// block.
 #pragma once
 
 #include <atomic>
@@ -49,10 +52,12 @@ struct ServerLoopOptions {
   double tick_seconds = 0.1;
 };
 
-// How long the loop was deaf.
+// How long the loop was deaf, and how its searches fare.
 struct LoopStats {
   int64_t turns = 0;
   double longest_turn_seconds = 0;
+  int64_t search_crashes = 0;  // since the start
+  int64_t searches = 0;        // that are there
 };
 
 class ServerLoop {

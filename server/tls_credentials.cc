@@ -33,8 +33,9 @@ class WatchedTls final : public grpc::ServerCredentials {
     if (tls->given_.exchange(version) == version) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const TlsTexts texts = tls->files_->tls();
     const grpc_ssl_pem_key_cert_pair pair = {texts.key.c_str(), texts.certificates.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        texts.client_ca.empty() ? nullptr : texts.client_ca.c_str(), &pair, 1);
+    // gRPC asserts that there are authorities, also where it asks no client for a certificate.
+    const std::string& authorities = texts.client_ca.empty() ? texts.certificates : texts.client_ca;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(), &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 

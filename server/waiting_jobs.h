@@ -44,7 +44,7 @@ struct JobTrouble {
 };
 
 struct WaitingJobsOptions {
-  int max_running = 32;      // jobs, those that are being taken up among them
+  int max_running = 256;     // jobs, those that are being taken up among them
   double retry_seconds = 1;  // for a job that could not be read
 };
 

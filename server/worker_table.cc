@@ -15,6 +15,8 @@ namespace mycc {
 namespace {
 
 constexpr double kAskSeconds = 120;  // a builder that asks for orders less often does not count
+// A candidate takes some seven times as long to build as to measure (tests/perf/compile_farm.sh).
+constexpr int64_t kBuildsOfDevice = 8;
 constexpr int kMostBuildTargets = 64;
 constexpr uint32_t kMostBuilders = 4096;
 constexpr int kManyFailures = 8;  // in a row: worth a word, where there is nobody to compare with
@@ -378,6 +380,16 @@ bool WorkerTable::AnyFits(const Target& code, v1::TimingProtocol protocol) const
     }
   }
   return false;
+}
+
+int64_t WorkerTable::CountBuilds(const Target& code) const {
+  int64_t builds = 0;
+  for (const auto& [id, session] : sessions_) {
+    const bool fits =
+        session.builder && session.builder->drain().empty() && session.BuildsFor(PrintTarget(code));
+    builds += fits ? session.builder->at_once : 0;
+  }
+  return std::min(builds, kBuildsOfDevice * CountFitting(code));
 }
 
 int64_t WorkerTable::CountFitting(const Target& code) const {

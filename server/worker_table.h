@@ -133,6 +133,8 @@ class WorkerTable {
   // The number of devices that can measure `code`, and of all devices.
   int64_t CountFitting(const Target& code) const;
   int64_t num_devices() const { return num_devices_; }
+  // The number of builds at once of those who build for `code`; no more than its devices have use for.
+  int64_t CountBuilds(const Target& code) const;
 
  private:
   // Why the process cannot have the name; empty: it can.

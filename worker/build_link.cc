@@ -5,7 +5,7 @@
 namespace mycc {
 namespace {
 
-// Of one message: far below what the server reads.
+// The size of one message: far below what the server reads.
 constexpr size_t kMostMessageBytes = size_t{8} << 20;
 
 }  // namespace

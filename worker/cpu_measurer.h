@@ -41,7 +41,7 @@ class CpuMeasurer {
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
-  // What candidates are not kept from, and why; empty: nothing.
+  // The measures that candidates go without, and why; empty: none.
   const std::string& unconfined() const { return unconfined_; }
 
  private:

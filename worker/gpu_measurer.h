@@ -40,7 +40,7 @@ struct GpuMeasurerOptions {
   Confinement confinement;            // the worker's (worker/confined_children.h)
 };
 
-// What another host has built, by the digest of its bytes.
+// Gets what another host has built, by the digest of its bytes.
 using FetchBuild = std::function<absl::StatusOr<std::string>(const std::string& digest)>;
 
 class GpuMeasurer {
@@ -56,7 +56,7 @@ class GpuMeasurer {
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
-  // What candidates are not kept from, and why; empty: nothing.
+  // The measures that candidates go without, and why; empty: none.
   const std::string& unconfined() const { return unconfined_; }
 
  private:

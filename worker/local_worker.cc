@@ -24,7 +24,7 @@ constexpr int kBatchesABuilder = 2;
 constexpr int kLeastBatch = 4;
 // One lane's candidates are built while another's are measured.
 constexpr int kGpuLanes = 2;
-// Of a build-only worker: an order in each, and one more, so that no builder waits for the server.
+// Lanes of a build-only worker: an order in each, and one more, so that no builder waits for the server.
 constexpr int kMostBuildLanes = 32;
 // Every architecture that there is a preset of.
 constexpr const char* kBuildTargets[] = {"a100", "rtx3090", "l40", "h200", "b200"};

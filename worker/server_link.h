@@ -17,14 +17,14 @@ class ServerLink {
   virtual absl::StatusOr<v1::ReportResponse> Report(const v1::ReportRequest& request) = 0;
   virtual absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request) = 0;
   virtual absl::StatusOr<v1::LeaveResponse> Leave(const v1::LeaveRequest& request) = 0;
-  // Of a build-only worker. Unimplemented: the server has no build-only workers.
+  // The calls of a build-only worker. Unimplemented: the server has no such workers.
   virtual absl::StatusOr<v1::LeaseBuildsResponse> LeaseBuilds(const v1::LeaseBuildsRequest&) {
     return absl::UnimplementedError("no builds for others");
   }
   virtual absl::StatusOr<v1::ReportBuildsResponse> ReportBuilds(const v1::ReportBuildsRequest&) {
     return absl::UnimplementedError("no builds for others");
   }
-  // What such a worker has built. FailedPrecondition: it is there no more.
+  // Gets what such a worker has built. FailedPrecondition: it is there no more.
   virtual absl::StatusOr<v1::FetchArtifactResponse> FetchArtifact(const v1::FetchArtifactRequest&) {
     return absl::UnimplementedError("no builds for others");
   }

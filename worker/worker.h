@@ -63,7 +63,7 @@ class Worker {
   absl::Status Run();
   // Waits until the server knows this worker; false when it does not within `seconds`.
   bool WaitUntilRegistered(double seconds);
-  // What a build-only worker has built, by its digest; any thread. Cancelled: the worker is stopping.
+  // Gets what a build-only worker has built, by its digest; any thread. Cancelled: the worker is stopping.
   absl::StatusOr<std::string> FetchArtifact(const std::string& digest);
   // Drains: measurements under way are finished and reported, the rest goes back.
   void Stop();

@@ -9,7 +9,7 @@
 // costs the measuring host about a tenth of what NVRTC costs, which is what it is to be spared, and it would
 // bind both hosts to one version. The description costs a millisecond to read, and is not trusted either:
 // ParsePortable accepts only launches within the device's limits, over arguments of the workload's sizes.
-// What the machine code does on the device is not checked here: as for any candidate, its outputs are.
+// The effect of the machine code on the device is not checked here: as for any candidate, its outputs are.
 //
 // Errors are InvalidArgument, in words. Thread rule: values, and pure functions.
 #pragma once
@@ -33,7 +33,7 @@ inline constexpr size_t kMostPortableBytes = size_t{16} << 20;
 struct Portable {
   std::string target;  // text
   std::string code_digest;
-  std::string compiler;  // "nvrtc-13.0"
+  std::string compiler;               // "nvrtc-13.0"
   CudaProgram program;                // without symbol and source
   CudaImage image;                    // without log
   std::vector<int64_t> packed_bytes;  // for each input: of its packed buffer; 0 where it is not const
@@ -45,7 +45,7 @@ std::string SerializePortable(const Portable& portable);
 absl::StatusOr<Portable> ParsePortable(std::string_view bytes, const Workload& workload,
                                        const Target& target);
 
-// What ParsePortable checks of one that has been read (portable_check.cc).
+// The checks of ParsePortable, on one that has been read (portable_check.cc).
 absl::Status CheckPortable(const Portable& portable, const Workload& workload, const Target& target);
 
 }  // namespace mycc

@@ -29,7 +29,7 @@ for program in mycc mycc-tune; do
 done
 ln -sfn /opt/mycc/docs "$root/usr/share/doc/mycc/docs"
 
-install -D -m 644 -t "$root/etc/systemd/system" "$units"/mycc-tune*.service
+install -D -m 644 -t "$root/etc/systemd/system" "$units"/mycc-tune*.{service,timer}
 install -D -m 644 "$units/mycc-tune.sysusers" "$root/usr/lib/sysusers.d/mycc-tune.conf"
 install -d -m 755 "$root/etc/mycc-tune"
 for settings in server.env worker.env; do

@@ -1,4 +1,4 @@
-// What a measuring host accepts of a kernel that another host has built, and what a hostile one cannot make
+// Kernels that another host has built, as a measuring host accepts them, and what a hostile one cannot make
 // it do: each field out of its range is refused, in words.
 
 #include <elf.h>

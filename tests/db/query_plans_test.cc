@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
+#include "db/foreign_table.h"
 #include "db/tuning_log.h"
 #include "tests/db/test_log.h"
 
@@ -29,6 +30,8 @@ TEST(QueryPlansTest, LookUpsScanNothing) {
   finals.only_final = true;
   ASSERT_TRUE((*reader)->List(finals).ok());
   ASSERT_TRUE((*reader)->ValidRecordOf(MakeRecord({})).ok());
+  ASSERT_TRUE(WaitingForeign(**reader, KeyOf({}), kProtocol, 4).ok());
+  ASSERT_TRUE(CountWaitingForeign(**reader, KeyOf({})).ok());
   auto plans = (*reader)->database()->QueryPlans();
   ASSERT_TRUE(plans.ok()) << plans.status();
   int ranked = 0;

@@ -33,7 +33,7 @@ class RecordPackTest : public testing::Test {
   }
   absl::StatusOr<PackCounts> Import(const std::string& pack, const std::string& key = "ann.pub") {
     std::istringstream in(pack);
-    return ImportPack(in, "pack.jsonl", PublicKey::ReadAll(directory_ / key).value(), own_.get());
+    return ImportPack(in, "pack.jsonl", {key == "ann.pub" ? ann_ : bob_}, own_.get());
   }
   std::string Refusal(const std::string& pack, const std::string& key = "ann.pub") {
     const auto counts = Import(pack, key);

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "db/foreign_table.h"
 #include "db/job_store.h"
 #include "db/server_key.h"
 #include "proto/names.h"
@@ -97,6 +98,27 @@ TEST(SchemaTest, AnOlderLogsResultsSpeakInTheOrderInWhichTheyWereRecorded) {
   auto early = TuningLog::Open((*log)->path(), OpenMode::kWrite, [] { return int64_t{1}; });
   ASSERT_TRUE((*early)->Append({next}).ok());
   EXPECT_EQ((*early)->Get(10)->record.recorded_unix_micros(), 1700000000000091) << "after the latest stamp";
+}
+
+// Version 8 had no records of others.
+TEST(SchemaTest, AnOlderLogTakesInForeignRecords) {
+  TempDir directory;
+  auto log = TuningLog::Open(MakeOldLog(directory, "v8"), OpenMode::kWrite);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ((*log)->Best(KeyOf({.target = kWholeTarget}), v1::TIMING_PROTOCOL_WARM)->id, 2) << "pinned";
+  EXPECT_EQ(CountForeign(**log)->records, 0);
+  {
+    Database* const database = (*log)->database();
+    MutexLock lock(database->mutex());
+    const auto signer = EnsureSigner(database, {"0123456789abcdef", "ann@host"});
+    ASSERT_TRUE(signer.ok()) << signer.status();
+    EXPECT_TRUE(
+        InsertForeign(database, MakeRecord({.index = 0, .target = kWholeTarget}), *signer, 1).value());
+    EXPECT_TRUE(
+        InsertForeign(database, MakeRecord({.index = 7, .target = kWholeTarget}), *signer, 1).value());
+  }
+  EXPECT_EQ(CountForeign(**log)->waiting, 1) << "the trace of the other one was measured by version 8";
+  EXPECT_EQ((*log)->Best(KeyOf({.target = kWholeTarget}), v1::TIMING_PROTOCOL_WARM)->id, 2);
 }
 
 TEST(SchemaTest, AMigrationThatFailsLeavesTheFileAsItWas) {

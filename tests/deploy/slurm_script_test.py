@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "deploy/slurm/workers.sbatch"
@@ -29,7 +30,8 @@ class SlurmScriptTest(unittest.TestCase):
     def start(self, *options, **variables):
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "MYCC"))}
         environment = {**plain, "PATH": f"{self.folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "12", "SLURM_CLUSTER_NAME": "farm", **variables}
-        return subprocess.Popen(["bash", SCRIPT, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen(["bash", SCRIPT, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                start_new_session=True)
 
     def run_to_end(self, *options, **variables):
         process = self.start(*options, **variables)
@@ -50,27 +52,43 @@ class SlurmScriptTest(unittest.TestCase):
         self.program("mycc-tune", "exit 7")
         self.assertEqual(self.run_to_end()[0], 7)
 
-    def drained(self, state):
-        self.program("mycc-tune", "trap 'sleep 0.2; echo reported; exit 130' TERM; echo ready; while true; do sleep 0.05; done")
+    def drained(self, state, signal_worker_too):
+        """The script's status and output after Slurm's signal. The worker counts signals until it is told that there are no more."""
+        self.program("mycc-tune", "signals=0\ntrap 'signals=$((signals + 1))' TERM\necho ready\n"
+                     f"while [[ ! -e {self.folder}/end ]]; do sleep 0.02; done\necho \"signals: $signals\"\nexit 130")
         process = self.start(STATE=state, SLURM_ARRAY_JOB_ID="9", SLURM_ARRAY_TASK_ID="3")
         lines = []
         while "ready\n" not in lines:
             lines.append(process.stdout.readline())
             self.assertNotEqual(lines[-1], "")
-        process.send_signal(signal.SIGTERM)
+        if signal_worker_too:
+            os.killpg(process.pid, signal.SIGTERM)
+        else:
+            process.send_signal(signal.SIGTERM)
+        while not lines[-1].startswith("workers.sbatch: farm-9_3 drains"):
+            lines.append(process.stdout.readline())
+            self.assertNotEqual(lines[-1], "")
+        # The last thing that the script does before it waits again is to signal the worker, or not to.
+        time.sleep(0.3)
+        (self.folder / "end").touch()
         output, _ = process.communicate(timeout=30)
-        self.assertIn("reported\n", output)
+        self.assertIn("signals: 1\n", output)
         return process.returncode, output
 
     def test_taken_node(self):
-        status, output = self.drained("RUNNING")
+        status, output = self.drained("RUNNING", signal_worker_too=False)
         self.assertEqual(status, 0, output)
         self.assertIn("scontrol requeue 9_3\n", output)
 
     def test_cancelled(self):
-        status, output = self.drained("COMPLETING")
+        status, output = self.drained("COMPLETING", signal_worker_too=True)
         self.assertEqual(status, 0, output)
         self.assertNotIn("requeue", output)
+
+    def test_build_worker_has_no_device(self):
+        for option in (["--role", "build"], ["--role=build"]):
+            _, output = self.run_to_end(*option, SLURM_CPUS_ON_NODE="4")
+            self.assertIn(f"called: worker --name farm-12 --builders 4 {' '.join(option)}\n", output)
 
     def test_wrong_calls(self):
         status, output = self.run_to_end(MYCC_TUNE="no-such-program")

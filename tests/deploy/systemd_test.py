@@ -4,6 +4,7 @@ the options that they are given: python3 systemd_test.py MYCC_TUNE
 Ends with 77 where systemd-analyze is missing.
 """
 
+import os
 import pathlib
 import re
 import shlex
@@ -17,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = ROOT / "deploy/systemd"
 MYCC_TUNE = None
 # The exposure that systemd computes, from 0 to 10. A worker makes namespaces, which counts against it.
-MOST_EXPOSED = {"mycc-tune.service": 1.7, "mycc-tune-worker@.service": 3.3}
+MOST_EXPOSED = {"mycc-tune.service": 1.7, "mycc-tune-worker@.service": 3.3, "mycc-tune-backup.service": 1.7}
+SERVICES = ("mycc-tune.service", "mycc-tune-worker@.service")
 
 
 def run(*command):
@@ -63,6 +65,30 @@ class SystemdTest(unittest.TestCase):
                 result = run("systemd-analyze", "verify", "--man=no", instance)
                 self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""))
 
+    def test_backups_of_a_served_log(self):
+        unit = self.settings("mycc-tune-backup.service")
+        state = self.root / "var/lib"
+        (state / "mycc-tune").mkdir(parents=True)
+        (state / "mycc-tune-backup").mkdir()
+        log = state / "mycc-tune/farm.db"
+        server = subprocess.Popen([MYCC_TUNE, "serve", "--log", log, "--listen", f"unix:{state}/socket"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        self.assertIn("serving", server.stdout.readline())
+        old = state / "mycc-tune-backup/farm-20200101T000000.db"
+        old.touch()
+        os.utime(old, (0, 0))
+        # The commands as systemd gives them: its own signs replaced, words split, no shell.
+        for command in unit["ExecStart"]:
+            command = re.sub("%[S%]", lambda sign: str(state) if sign[0] == "%S" else "%", command)
+            command = command.replace("$$", "$").replace("/usr/bin/mycc-tune", str(MYCC_TUNE))
+            result = run(*shlex.split(command))
+            self.assertEqual(result.returncode, 0, result.stderr)
+        (made,) = (state / "mycc-tune-backup").iterdir()
+        self.assertRegex(made.name, r"^farm-20\d{6}T\d{6}\.db$")
+        self.assertEqual(run(MYCC_TUNE, "log", "stats", "--log", made).returncode, 0)
+
     def test_a_wrong_line_is_noticed(self):
         wrong = self.unit("wrong.service")
         wrong.write_text(f"[Service]\nExecStart={MYCC_TUNE} serve\nProtectSystm=strict\n")
@@ -84,7 +110,7 @@ class SystemdTest(unittest.TestCase):
         self.assertIn("XDG_RUNTIME_DIR=%t/mycc-tune-worker", worker["Environment"][0])
 
     def test_ends(self):
-        for name in MOST_EXPOSED:
+        for name in SERVICES:
             unit = self.settings(name)
             # Children of the service get no signal of systemd's before they are to be killed.
             self.assertEqual((unit["KillMode"], unit["KillSignal"], unit["OOMPolicy"]), (["mixed"], ["SIGTERM"], ["continue"]))
@@ -93,7 +119,7 @@ class SystemdTest(unittest.TestCase):
         self.assertGreaterEqual(int(self.settings("mycc-tune-worker@.service")["TimeoutStopSec"][0]), 60)
 
     def test_programs_know_their_options(self):
-        for name in MOST_EXPOSED:
+        for name in SERVICES:
             _, command, *options = shlex.split(self.settings(name)["ExecStart"][0])
             known = set(re.findall(r"--[a-z0-9-]+", run(MYCC_TUNE, command, "--help").stdout))
             for option in options:
@@ -101,7 +127,7 @@ class SystemdTest(unittest.TestCase):
                     self.assertTrue(option.startswith("$") or option.split("=")[0] in known)
 
     def test_settings_have_a_source(self):
-        for name in MOST_EXPOSED:
+        for name in SERVICES:
             unit = self.settings(name)
             settings = (self.root / unit["EnvironmentFile"][0].lstrip("/")).read_text()
             for variable in re.findall(r"\$\{?(\w+)\}?", unit["ExecStart"][0]):

@@ -2,6 +2,7 @@
 // describe.
 #include <cstdlib>
 
+#include "db/log_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/doctor/fake_host.h"
@@ -178,8 +179,23 @@ TEST_F(HostChecksTest, LogItself) {
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsFault("folder does not exist", "make")));
   installation_.log = host_.Path("farm.db");
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsOk("made by the first")));
+  installation_.log = "no-such-log.db";
+  EXPECT_THAT(CheckLog(installation_), ElementsAre(IsOk("made by the first"))) << "in the current folder";
+  installation_.log = host_.Path("farm.db");
   host_.Write("/farm.db", "no log, but long enough to be looked at as one");
   EXPECT_THAT(CheckLog(installation_), ElementsAre(IsFault("farm.db", "operating.md")));
+}
+
+TEST_F(HostChecksTest, LogIsReadWhole) {
+  installation_.log = host_.Path("farm.db");
+  ASSERT_TRUE(LogFile::Open(installation_.log, OpenMode::kCreate)->Close().ok());
+  EXPECT_THAT(CheckLog(installation_), ElementsAre(IsOk("farm.db is whole")));
+  // The last page of the file: opening the log does not look at it.
+  std::fstream file(installation_.log, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-4096, std::ios::end);
+  file << std::string(100, '\xff');
+  file.close();
+  EXPECT_THAT(CheckLog(installation_), ElementsAre(IsFault("damaged", "newest backup")));
 }
 
 TEST_F(HostChecksTest, RealSystemAnswers) {

@@ -17,7 +17,7 @@ BIN = None
 FAKE_DRIVER = None
 TRIALS = 48
 
-# What the fake driver computes, whatever the kernel.
+# The fake driver computes this, whatever the kernel.
 WORKLOADS = """workload doubling(x: f32[64,1000]) -> (y: f32[64,1000]) {
   y[i,j] = x[i,j] * 2.0
 }
@@ -86,7 +86,7 @@ class Farm:
         return asked.stdout
 
     def rows(self):
-        """What `devices` knows, by worker."""
+        """The rows of `devices`, by worker."""
         rows = map(json.loads, self.tool("devices", "--server", self.address, "--json").splitlines())
         return {row["worker"]: row for row in rows}
 

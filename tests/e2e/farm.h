@@ -1,5 +1,5 @@
 // A farm of real processes whose results are recorded (tests/e2e/recorded.h): one server, some workers, and
-// one job, which a test disturbs. What happened is compared with the same job undisturbed. Thread rule:
+// one job, which a test disturbs. The outcome is compared with the same job undisturbed. Thread rule:
 // thread-compatible.
 #pragma once
 
@@ -30,7 +30,7 @@ struct FarmOptions {
   bool has_one_clock = true;             // the server's and the runners' wall clocks agree
 };
 
-// What a job left in the log.
+// The results that a job left in the log.
 struct JobOutcome {
   std::map<std::string, std::string> trials;  // task/generation/index -> trace, status and time
   std::string best;                           // the trace that `best` shows

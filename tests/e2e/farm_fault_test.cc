@@ -144,7 +144,7 @@ TEST_F(FarmFaultTest, AFullDiskIsEnlarged) {
   farm.Submit();
   ASSERT_TRUE(farm.WaitForTrials(3, kSeconds));
   disk.Fill();
-  // Whoever watches is told.
+  // A client that watches is told.
   std::string trouble;
   for (int i = 0; i < 3000 && trouble.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

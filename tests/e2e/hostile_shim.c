@@ -1,6 +1,6 @@
-/* Preloaded into mycc-tune by hostile_test: a candidate's kernel first tries what MYCC_TEST_HOSTILE says, and computes
- * as ever only where that fails. So the status `ok` says that it was kept from it. MYCC_TEST_AIM is a path or a
- * number that the attempt needs. */
+/* Preloaded into mycc-tune by hostile_test: a candidate's kernel first tries what MYCC_TEST_HOSTILE says, and
+ * computes as ever only where that fails. So the status `ok` says that it was kept from it. MYCC_TEST_AIM is
+ * a path or a number that the attempt needs. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -48,7 +48,7 @@ class HostileTest : public ::testing::TestWithParam<const char*> {
     if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where attempts are made";
   }
 
-  // What the attempt is aimed at.
+  // The thing that the attempt is aimed at.
   std::string Aim(const std::string& attempt) {
     if (attempt == "read") return folder_.Path("token");
     if (attempt == "write") return folder_.Path("planted");

@@ -1,3 +1,4 @@
+// The words of --deadline.
 #include "mycc_tune/deadline.h"
 
 #include "gmock/gmock.h"

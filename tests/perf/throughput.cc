@@ -12,13 +12,14 @@
 //   recovery_s           from kill -9 with 20 running jobs to the first lease
 //   proposals_per_second of real evolutionary searches, for comparison: candidates
 //
-// --only runs a part: trials, many, recovery or search. --quick runs all of it with small numbers in some
-// seconds, and checks that nothing is lost.
+// --only runs a part: trials, many, recovery or search. --log begins with the log of an earlier run, and
+// keeps it. --quick runs all of it with small numbers in some seconds, and checks that nothing is lost.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>
@@ -28,8 +29,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/temporary_folder.h"
-#include "codegen/workload/canonical.h"
-#include "codegen/workload/parse.h"
 #include "db/tuning_log.h"
 #include "server/search_child.h"
 #include "server/time_source.h"
@@ -56,6 +55,7 @@ struct Plan {
   double search_seconds = 10;
   std::string folder;  // empty: a temporary one
   std::string only;    // a part; empty: all
+  std::string log;     // that is begun with, and stays; empty: a new one in the folder
 };
 
 Plan QuickPlan() {
@@ -96,7 +96,7 @@ class Bench {
  public:
   Bench(Plan plan, std::string folder)
       : plan_(std::move(plan)),
-        log_(folder + "/throughput.db"),
+        log_(plan_.log.empty() ? folder + "/throughput.db" : plan_.log),
         server_(std::make_unique<ServerProcess>(log_, 0)) {}
 
   void Run() {
@@ -126,12 +126,15 @@ class Bench {
   // Trials a second in the time that begins now.
   double Rate(const SimulatedWorkers& workers, double seconds) {
     const double begun = Now(), cpu = server_->cpu_seconds();
+    const std::clock_t own_cpu = std::clock();
     const int64_t kept = workers.counts().kept;
     Sleep(seconds);
     const double rate = static_cast<double>(workers.counts().kept - kept) / (Now() - begun);
-    std::printf("  %.0f trials/s, the server at %.0f %% of a CPU and %.0f MB, %lld trials in all\n", rate,
-                100 * (server_->cpu_seconds() - cpu) / (Now() - begun), server_->resident_mb(),
-                static_cast<long long>(kept_before_ + workers.counts().kept));
+    const double own = static_cast<double>(std::clock() - own_cpu) / CLOCKS_PER_SEC;
+    std::printf(
+        "  %.0f trials/s, the server at %.0f %% of a CPU and %.0f MB, the workers at %.0f %%, %lld trials\n",
+        rate, 100 * (server_->cpu_seconds() - cpu) / (Now() - begun), server_->resident_mb(),
+        100 * own / (Now() - begun), static_cast<long long>(kept_before_ + workers.counts().kept));
     std::fflush(stdout);
     return rate;
   }
@@ -149,7 +152,8 @@ class Bench {
     }
     Print("trials_per_second", Percentile(plain, 0.5));
     Print("silent_1000_cost", std::max(0.0, 1 - Percentile(silent, 0.5) / Percentile(plain, 0.5)));
-    while (workers.counts().kept < plan_.records) Rate(workers, plan_.segment_seconds);
+    const int64_t missing = plan_.records - records_before_;
+    while (workers.counts().kept < missing) Rate(workers, plan_.segment_seconds);
     Print("server_rss_mb", server_->resident_mb());
     CancelJobs(jobs);
     Count(workers);
@@ -167,38 +171,30 @@ class Bench {
     Rate(workers, plan_.warm_up_seconds);
     const double rate = Rate(workers, plan_.busy_seconds);
     Print("busy_share_1000", rate * plan_.trial_seconds / plan_.many_workers);
-    if (plan_.only.empty()) BenchBest();
+    if (records_before_ + kept_before_ >= plan_.records) BenchBest();
     CancelJobs(jobs);
     Count(workers);
   }
 
   void BenchBest() {
-    TuningUser user(server_->address());
-    std::vector<double> seconds;
-    const std::vector<std::string> workloads = Workloads();
-    for (int i = 0; i < plan_.best_calls; ++i) {
-      bool found = false;
-      const std::string hash = WorkloadHash(ParseWorkload(workloads[i % workloads.size()], "bench").value());
-      seconds.push_back(user.SecondsOfBest(hash, kBenchTarget, &found));
-      MYCC_CHECK(found) << "no record of " << workloads[i % workloads.size()];
-      Sleep(0.001);
-    }
+    const std::vector<double> seconds = SecondsOfLookups(server_->address(), plan_.best_calls, Shapes());
     std::printf("  best: half within %.2f ms, 90 of 100 within %.2f ms, the slowest %.2f ms\n",
                 1e3 * Percentile(seconds, 0.5), 1e3 * Percentile(seconds, 0.9), 1e3 * Percentile(seconds, 1));
     Print("best_p99_ms", 1e3 * Percentile(seconds, 0.99));
   }
 
-  // Those of all jobs in turn.
-  std::vector<std::string> Workloads() const {
-    const int shapes = plan_.jobs * plan_.tasks_of_job;
-    std::vector<std::string> texts;
-    for (int i = 0; i < kLookups; ++i) texts.push_back(BenchWorkload(i * shapes / kLookups));
-    return texts;
+  // Workloads of all jobs.
+  std::vector<int> Shapes() const {
+    std::vector<int> shapes;
+    for (int i = 0; i < kLookups; ++i) shapes.push_back(i * plan_.jobs * plan_.tasks_of_job / kLookups);
+    return shapes;
   }
 
   void BenchLookups() {
-    Print("lookup_100_ms", MillisecondsOfLookups(log_, Workloads()));
-    Print("compile_lookup_1m_ms", MillisecondsOfCompileLookups(log_, Workloads()));
+    std::vector<std::string> workloads;
+    for (const int shape : Shapes()) workloads.push_back(BenchWorkload(shape));
+    Print("lookup_100_ms", MillisecondsOfLookups(log_, workloads));
+    Print("compile_lookup_1m_ms", MillisecondsOfCompileLookups(log_, workloads));
   }
 
   void BenchRecovery() {
@@ -227,12 +223,18 @@ class Bench {
                 static_cast<long long>(workers.counts().rounds));
   }
 
+  int64_t CountRecords() const {
+    auto database = Database::Open(log_, Database::Access::kRead);
+    MYCC_CHECK(database.ok()) << database.status();
+    return (*database)->ReadInt("SELECT count(*) FROM records").value();
+  }
+
   // Each report that was answered as kept is in the log.
   void CheckKept() {
     server_->Stop();
     auto database = Database::Open(log_, Database::Access::kRead);
     MYCC_CHECK(database.ok()) << database.status();
-    const int64_t records = (*database)->ReadInt("SELECT count(*) FROM records").value();
+    const int64_t records = CountRecords() - records_before_;
     const int64_t twice = (*database)
                               ->ReadInt(
                                   "SELECT count(*) FROM (SELECT 1 FROM trials WHERE record IS NOT NULL"
@@ -247,6 +249,7 @@ class Bench {
   const Plan plan_;
   const std::string log_;
   std::unique_ptr<ServerProcess> server_;
+  const int64_t records_before_ = CountRecords();
   int64_t kept_before_ = 0;
   std::string missing_;
 };
@@ -273,12 +276,16 @@ int Main(const Plan& plan) {
 int main(int argc, char** argv) {
   if (const std::optional<int> search = mycc::RunSearchChild(argc, argv)) return *search;
   if (const std::optional<int> server = mycc::RunServer(argc, argv)) return *server;
+  if (const std::optional<int> lookups = mycc::RunLookups(argc, argv)) return *lookups;
   mycc::Plan plan;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (flag == "--quick") {
       plan = mycc::QuickPlan();
     } else if (flag == "--records" && absl::SimpleAtoi(value, &plan.records)) {
+      ++i;
+    } else if (flag == "--log" && !value.empty()) {
+      plan.log = value;
       ++i;
     } else if (flag == "--only" && !value.empty()) {
       plan.only = value;
@@ -287,9 +294,10 @@ int main(int argc, char** argv) {
       plan.folder = value;
       ++i;
     } else {
-      std::fprintf(stderr,
-                   "throughput: `%s`; expected --quick, --records N, --only PART, or --folder FOLDER\n",
-                   argv[i]);
+      std::fprintf(
+          stderr,
+          "throughput: `%s`; expected --quick, --records N, --only PART, --log FILE, or --folder FOLDER\n",
+          argv[i]);
       return 2;
     }
   }

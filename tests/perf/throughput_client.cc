@@ -5,16 +5,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "server/time_source.h"
+#include "tests/perf/throughput_process.h"
+#include "tests/perf/throughput_search.h"
 
 namespace mycc {
 namespace {
 
+constexpr char kCommand[] = "best";
+constexpr auto kPause = std::chrono::milliseconds(1);  // of a person, between two calls
 constexpr auto kCallTime = std::chrono::seconds(60);
 
 // The client's preface of HTTP/2, and an empty SETTINGS frame.
@@ -65,6 +79,36 @@ double TuningUser::SecondsOfBest(const std::string& workload_hash, const std::st
   const v1::BestResponse best = Call(stub_.get(), &v1::TuningService::Stub::Best, request);
   *found = best.records_size() > 0;
   return SystemTime().Seconds() - begun;
+}
+
+std::optional<int> RunLookups(int argc, char** argv) {
+  int calls = 0;
+  if (argc < 5 || argv[1] != std::string(kCommand) || !absl::SimpleAtoi(argv[3], &calls)) return std::nullopt;
+  TuningUser user(argv[2]);
+  std::vector<std::string> hashes;
+  for (int i = 4; i < argc; ++i) {
+    const absl::StatusOr<Workload> workload = ParseWorkload(BenchWorkload(std::atoi(argv[i])), "bench");
+    hashes.push_back(WorkloadHash(workload.value()));
+  }
+  for (int i = 0; i < calls; ++i) {
+    bool found = false;
+    const std::string& hash = hashes[static_cast<size_t>(i) % hashes.size()];
+    const double seconds = user.SecondsOfBest(hash, kBenchTarget, &found);
+    MYCC_CHECK(found) << "no record of the workload with hash " << hash;
+    std::printf("%.9f\n", seconds);
+    std::this_thread::sleep_for(kPause);
+  }
+  return 0;
+}
+
+std::vector<double> SecondsOfLookups(const std::string& address, int calls, const std::vector<int>& shapes) {
+  std::vector<std::string> arguments = {kCommand, address, absl::StrCat(calls)};
+  for (const int shape : shapes) arguments.push_back(absl::StrCat(shape));
+  PartProcess process(arguments);
+  std::vector<double> seconds;
+  for (double one = 0; absl::SimpleAtod(process.ReadLine(), &one);) seconds.push_back(one);
+  MYCC_CHECK(static_cast<int>(seconds.size()) == calls) << "look-ups failed";
+  return seconds;
 }
 
 SilentConnections::SilentConnections(int count, int port) {

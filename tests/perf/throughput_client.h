@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ class TuningUser {
  private:
   std::unique_ptr<v1::TuningService::Stub> stub_;
 };
+
+// A person's part: when the arguments ask for it, looks up records as often as they say, prints the seconds
+// of each call, a line each, and returns the exit code.
+std::optional<int> RunLookups(int argc, char** argv);
+// The seconds of each of `calls` look-ups, by a process of its own, of the workloads of these numbers in
+// turn.
+std::vector<double> SecondsOfLookups(const std::string& address, int calls, const std::vector<int>& shapes);
 
 // Connections that have said that they speak HTTP/2, as gRPC's do, and nothing since.
 class SilentConnections {

@@ -1,12 +1,9 @@
 #include "tests/perf/throughput_server.h"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -22,14 +19,12 @@ namespace mycc {
 namespace {
 
 constexpr char kCommand[] = "serve";
-constexpr char kThisProgram[] = "/proc/self/exe";
 
 int Serve(const std::string& path, const std::string& address) {
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // in all threads: it is waited for below
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto log = TuningLog::Open(path, OpenMode::kServe);
   MYCC_CHECK(log.ok()) << log.status();
   ServerLoopOptions options;
@@ -57,40 +52,18 @@ std::optional<int> RunServer(int argc, char** argv) {
   return Serve(argv[2], argv[3]);
 }
 
-ServerProcess::ServerProcess(const std::string& log, int port) {
-  int output[2];
-  MYCC_CHECK(pipe(output) == 0);
-  const std::string address = absl::StrCat("127.0.0.1:", port);
-  pid_ = fork();
-  MYCC_CHECK(pid_ >= 0);
-  if (pid_ == 0) {
-    dup2(output[1], STDOUT_FILENO);
-    close(output[0]);
-    close(output[1]);
-    execl(kThisProgram, kThisProgram, kCommand, log.c_str(), address.c_str(), nullptr);
-    std::_Exit(127);
-  }
-  close(output[1]);
-  for (char c = 0; read(output[0], &c, 1) == 1 && c != '\n';) address_.push_back(c);
-  close(output[0]);
+ServerProcess::ServerProcess(const std::string& log, int port)
+    : process_({kCommand, log, absl::StrCat("127.0.0.1:", port)}), address_(process_.ReadLine()) {
   const size_t colon = address_.rfind(':');
   MYCC_CHECK(colon != std::string::npos && absl::SimpleAtoi(address_.substr(colon + 1), &port_))
       << "the server did not start";
 }
 
-void ServerProcess::End(int signal) {
-  if (pid_ == 0) return;
-  kill(pid_, signal);
-  int status = 0;
-  waitpid(pid_, &status, 0);
-  pid_ = 0;
-}
-
-void ServerProcess::Stop() { End(SIGTERM); }
-void ServerProcess::Kill() { End(SIGKILL); }
+void ServerProcess::Stop() { process_.End(SIGTERM); }
+void ServerProcess::Kill() { process_.End(SIGKILL); }
 
 double ServerProcess::resident_mb() const {
-  std::ifstream status(absl::StrCat("/proc/", pid_, "/status"));
+  std::ifstream status(absl::StrCat("/proc/", process_.pid(), "/status"));
   for (std::string word; status >> word;) {
     double kilobytes = 0;
     if (word == "VmRSS:" && status >> kilobytes) return kilobytes / 1000;
@@ -99,7 +72,7 @@ double ServerProcess::resident_mb() const {
 }
 
 double ServerProcess::cpu_seconds() const {
-  std::ifstream stat(absl::StrCat("/proc/", pid_, "/stat"));
+  std::ifstream stat(absl::StrCat("/proc/", process_.pid(), "/stat"));
   std::string word;
   constexpr int kUserTicks = 14,
                 kSystemTicks = 15;  // the fields' numbers; the name of this program is one word

@@ -2,10 +2,10 @@
 // again: `mycc-tune serve` with the scripted search in place of the real one. Thread rule: for one thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
+
+#include "tests/perf/throughput_process.h"
 
 namespace mycc {
 
@@ -31,11 +31,9 @@ class ServerProcess {
   double cpu_seconds() const;
 
  private:
-  void End(int signal);
-
-  pid_t pid_ = 0;
-  int port_ = 0;
+  PartProcess process_;
   std::string address_;
+  int port_ = 0;
 };
 
 }  // namespace mycc

@@ -65,7 +65,10 @@ class SimulatedWorker {
                              [this, call](const grpc::Status& status) {
                                if (status.ok()) {
                                  session_ = call->response.session();
-                                 open_lanes_ = static_cast<int>(lanes_.size());
+                                 {
+                                   const MutexLock lock(&mutex_);
+                                   open_lanes_ = static_cast<int>(lanes_.size());
+                                 }
                                  for (Lane& lane : lanes_) Lease(&lane);
                                } else {
                                  all_->timers_.After(kRetrySeconds, [this] { Register(); });
@@ -233,7 +236,11 @@ class SimulatedWorker {
 SimulatedWorkers::SimulatedWorkers(const WorkersOptions& options) : options_(options) {
   for (int i = 0; i < options.workers; ++i)
     workers_.push_back(std::make_unique<SimulatedWorker>(this, absl::StrCat(options.prefix, i)));
-  for (const auto& worker : workers_) worker->Register();
+  double pause = 0;
+  for (const auto& worker : workers_) {
+    timers_.After(pause, [worker = worker.get()] { worker->Register(); });
+    pause += options.trial_seconds / options.workers;
+  }
 }
 
 SimulatedWorkers::~SimulatedWorkers() {

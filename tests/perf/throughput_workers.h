@@ -4,7 +4,8 @@
 // trace.
 //
 // A worker has one device and some lanes, as a worker with a GPU has: one lane leases and reports while the
-// device is at the trials of another. Thread rule: thread-safe.
+// device is at the trials of another. Workers begin one after the other, spread over the time of a trial, so
+// that they do not go in step, which real ones do not either. Thread rule: thread-safe.
 #pragma once
 
 #include <atomic>

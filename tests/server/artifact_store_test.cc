@@ -1,4 +1,4 @@
-// What build-only workers have built: found again after a restart, bounded, and never returned damaged.
+// Artifacts of build-only workers: found again after a restart, bounded, and never returned damaged.
 #include "server/artifact_store.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What one message may hold, and what all calls of a caller may.
+// The bounds of one message, and those of all calls of a caller.
 #include <cmath>
 #include <limits>
 
@@ -35,32 +35,35 @@ TEST(CallLimitsTest, TextsAndListsAreBounded) {
   v1::RegisterRequest request;
   request.set_worker(std::string(256, 'w'));
   for (int i = 0; i < 64; ++i) request.add_devices()->set_device("cpu");
-  EXPECT_TRUE(CheckLimits(request).ok());
+  EXPECT_TRUE(CheckMessageLimits(request).ok());
   request.set_worker(std::string(257, 'w'));
-  EXPECT_EQ(CheckLimits(request).message(), "RegisterRequest.worker has 257 bytes; expected at most 256");
+  EXPECT_EQ(CheckMessageLimits(request).message(),
+            "RegisterRequest.worker has 257 bytes; expected at most 256");
   request.set_worker("w");
   request.add_devices();
-  EXPECT_EQ(CheckLimits(request).message(), "RegisterRequest.devices has 65 entries; expected at most 64");
+  EXPECT_EQ(CheckMessageLimits(request).message(),
+            "RegisterRequest.devices has 65 entries; expected at most 64");
   request.mutable_devices()->RemoveLast();
   request.mutable_devices(3)->set_device(std::string(1000, 'd'));
-  EXPECT_THAT(std::string(CheckLimits(request).message()), HasSubstr("DeviceOffer.device has 1000 bytes"));
+  EXPECT_THAT(std::string(CheckMessageLimits(request).message()),
+              HasSubstr("DeviceOffer.device has 1000 bytes"));
   v1::SubmitJobRequest job;
   job.mutable_spec()->add_tasks()->set_workload(std::string(kMostTextBytes + 1, 'x'));
-  EXPECT_TRUE(absl::IsInvalidArgument(CheckLimits(job))) << "a text that the table does not name";
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckMessageLimits(job))) << "a text that the table does not name";
   v1::RegisterRequest targets;
   targets.add_build_targets(std::string(kMostTextBytes + 1, 'x'));
-  EXPECT_TRUE(absl::IsInvalidArgument(CheckLimits(targets))) << "an entry of a list";
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckMessageLimits(targets))) << "an entry of a list";
 }
 
 TEST(CallLimitsTest, ATimeToWaitIsANumber) {
   v1::LeaseRequest request;
   for (const double wait : {0.0, 30.0, 1e300}) {
     request.set_wait_seconds(wait);
-    EXPECT_TRUE(CheckLimits(request).ok()) << wait;
+    EXPECT_TRUE(CheckMessageLimits(request).ok()) << wait;
   }
   for (const double wait : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     request.set_wait_seconds(wait);
-    EXPECT_TRUE(absl::IsInvalidArgument(CheckLimits(request))) << wait;
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckMessageLimits(request))) << wait;
   }
 }
 

@@ -41,8 +41,9 @@ class Rules {
   class Versioned final : public JobSearch {
    public:
     Versioned(Rules* rules, std::unique_ptr<JobSearch> search) : rules_(rules), search_(std::move(search)) {}
-    absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds) override {
-      absl::StatusOr<SearchStep> step = search_->Next(outcomes, elapsed_seconds);
+    absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
+                                    uint32_t window) override {
+      absl::StatusOr<SearchStep> step = search_->Next(outcomes, elapsed_seconds, window);
       if (step.ok() && step->proposal) {
         for (const std::string& trace : step->proposal->traces())
           rules_->version_of_[trace] = rules_->version;

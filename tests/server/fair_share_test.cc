@@ -207,6 +207,16 @@ TEST(FairShareTest, SharesHoldForWeeks) {
   EXPECT_EQ(farm.Next(), "b");
 }
 
+TEST(FairShareTest, AJobThatEndsLeavesTheOthersOfItsOwner) {
+  Farm farm;
+  farm.Add("a", {.owner = "ann"}, 1);
+  farm.Add("b", {.owner = "ann"}, 1);
+  farm.share().Forget("a", farm.now());
+  EXPECT_EQ(farm.Next(), "b");
+  farm.share().Forget("b", farm.now());
+  EXPECT_EQ(farm.Next(), "");
+}
+
 TEST(FairShareTest, ATrialWithoutAResultCostsNothing) {
   FairShare share;
   for (const char* const job : {"a", "b"}) {

@@ -17,16 +17,16 @@ TEST(FarmWindowTest, NoneInANarrowFarm) {
   for (const int64_t devices : {0, 1, 8, 32}) EXPECT_EQ(WindowFor(devices, 0), 0u);
 }
 
-TEST(FarmWindowTest, APowerOfTwoThatHoldsTwoTrialsOfEachDevice) {
+TEST(FarmWindowTest, APowerOfTwoThatHoldsThreeTrialsOfEachDevice) {
   EXPECT_EQ(WindowFor(33, 0), 128u);
-  EXPECT_EQ(WindowFor(64, 0), 128u);
-  EXPECT_EQ(WindowFor(65, 128), 256u);
-  EXPECT_EQ(WindowFor(1000, 256), 2048u);
+  EXPECT_EQ(WindowFor(64, 0), 256u);
+  EXPECT_EQ(WindowFor(86, 256), 512u);
+  EXPECT_EQ(WindowFor(1000, 256), 4096u);
 }
 
 TEST(FarmWindowTest, ShrinksWhenAQuarterWouldDo) {
-  EXPECT_EQ(WindowFor(400, 2048), 2048u);
-  EXPECT_EQ(WindowFor(200, 2048), 1024u);
+  EXPECT_EQ(WindowFor(200, 2048), 2048u);
+  EXPECT_EQ(WindowFor(150, 2048), 1024u);
   EXPECT_EQ(WindowFor(0, 2048), 2048u) << "just after a restart";
   uint32_t window = 2048;
   for (int i = 0; i < 20; ++i) window = WindowFor(4, window);
@@ -35,7 +35,7 @@ TEST(FarmWindowTest, ShrinksWhenAQuarterWouldDo) {
 
 TEST(FarmWindowTest, ADeviceLeasesItsShareWhereTrialsAreScarce) {
   EXPECT_EQ(ShareOf(8, 10, 4), 8);
-  EXPECT_EQ(ShareOf(8, 100, 50), 2);
+  EXPECT_EQ(ShareOf(8, 200, 50), 2);
   EXPECT_EQ(ShareOf(8, 10, 50), 1);
   EXPECT_EQ(ShareOf(8, 1000, 50), 8);
 }
@@ -55,7 +55,7 @@ TEST(WideFarmTest, EachDeviceHasATrial) {
     EXPECT_THAT(leased, SizeIs(::testing::AllOf(::testing::Ge(1), ::testing::Le(4))));
     held.insert(held.end(), leased.begin(), leased.end());
   }
-  EXPECT_GE(held.size(), 160u);
+  EXPECT_GE(held.size(), 80u);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class PeerListenerTest : public ::testing::TestWithParam<const char*> {
       handed_.push_back(descriptor);
     });
   }
-  // The descriptors that were handed on, once there are so many.
+  // The descriptors that were handed on, once there are `count`.
   std::vector<int> Handed(size_t count) {
     for (int i = 0; i < 500; ++i) {
       {

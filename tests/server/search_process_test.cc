@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -159,7 +160,8 @@ class PlantedCrashTest : public SearchProcessTest, public ::testing::WithParamIn
 
 TEST_P(PlantedCrashTest, IsAnErrorOfOneSearch) {
   TestJob job("random");
-  const SearchProcessOptions options{.memory_bytes = int64_t{1} << 30,
+  const SearchProcessOptions options{.memory_bytes = int64_t{7} << 27,
+                                     .task_memory_bytes = int64_t{1} << 26,
                                      .answer_seconds = GetParam().answer_seconds};
   setenv(kPlant, absl::StrCat(GetParam().how, " 1").c_str(), 1);
   const auto process = StartProcess(job, options);
@@ -219,7 +221,14 @@ TEST(CrashingSearchTest, IsBuiltOnceMoreAndGoesOnAsIfNothingHadHappened) {
       [](const SearchStart&, int before) { return before % 2 == 0 ? "kill 2" : "kill 4"; });
   FakeServer& server = crashing.server;
   const std::string job = server.Submit(EvolutionarySpec(7), "same");
-  FakeWorker(&server, "w").Work();
+  FakeWorker worker(&server, "w");
+  for (int i = 0; i < 3; ++i) {
+    for (const v1::Assignment& assignment : worker.Lease(4)) EXPECT_TRUE(worker.Report(assignment).ok());
+  }
+  EXPECT_GE(server->search_crashes(), 1);
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("its search was begun again after a crash"));
+  EXPECT_THAT(server.Progress(job).message(), HasSubstr("the search crashed: signal 9 (Killed)"));
+  worker.Work();
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE) << server.Progress(job).message();
   EXPECT_GT(crashing.starts, 2);
   const auto traces = [](FakeServer* of, const std::string& id) {
@@ -228,6 +237,39 @@ TEST(CrashingSearchTest, IsBuiltOnceMoreAndGoesOnAsIfNothingHadHappened) {
     return found;
   };
   EXPECT_EQ(traces(&server, job), traces(&undisturbed, expected));
+}
+
+// More jobs run than searches are allowed: those at rest make room, and are made again from the log.
+TEST(BoundedSearchesTest, JobsContinueBitForBit) {
+  const auto traces_of = [](int most_searches, int64_t* most_at_once) {
+    CoordinatorOptions options = FakeServer::DefaultOptions();
+    options.jobs.most_searches = most_searches;
+    FakeServer server(options);
+    FakeWorker worker(&server, "w");
+    std::vector<std::string> jobs;
+    for (uint64_t seed = 1; seed <= 4; ++seed)
+      jobs.push_back(server.Submit(EvolutionarySpec(seed), absl::StrCat(seed)));
+    for (int turn = 0; turn < 200; ++turn) {
+      for (int wait = 0; turn == 20 && wait < 7; ++wait) {  // a long rest
+        server.Wait(9);
+        EXPECT_TRUE(worker.Beat().ok());
+      }
+      server.Wait(0.1);
+      *most_at_once = std::max(*most_at_once, server->searches());
+      for (const v1::Assignment& assignment : worker.Lease(2)) EXPECT_TRUE(worker.Report(assignment).ok());
+    }
+    std::vector<std::string> traces;
+    for (const std::string& job : jobs) {
+      EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE) << server.Progress(job).message();
+      for (const auto& [trial, trace] : server.TracesOf(job)) traces.push_back(trace);
+    }
+    return traces;
+  };
+  int64_t unbounded = 0, bounded = 0;
+  const std::vector<std::string> expected = traces_of(64, &unbounded);
+  EXPECT_EQ(unbounded, 4);
+  EXPECT_EQ(traces_of(2, &bounded), expected);
+  EXPECT_EQ(bounded, 2);
 }
 
 TEST(CrashingSearchTest, ThatCrashesAgainEndsItsJobAloneAndForGood) {

@@ -151,7 +151,7 @@ TEST_F(ServerLoopTest, ASearchThatTakesLongHoldsUpNeitherOtherSearchesNorTheLoop
   ASSERT_NO_FATAL_FAILURE(Start(options));
   ASSERT_TRUE(Submit(MakeSpec({kTestWorkload}, 8, 1)).get().ok());
   ASSERT_EQ(gate->reached.get_future().wait_for(kSoon), std::future_status::ready);
-  ASSERT_TRUE(Submit(MakeSpec({kTestWorkload}, 8, 2)).get().ok());
+  ASSERT_TRUE(Submit(MakeSpec({kOtherWorkload}, 8, 2)).get().ok());
   const auto leased = Lease(4).get();
   ASSERT_TRUE(leased.ok()) << leased.status();
   EXPECT_GT(leased->assignments_size(), 0);

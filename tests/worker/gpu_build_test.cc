@@ -42,7 +42,7 @@ class GpuBuildTest : public ::testing::TestWithParam<const char*> {
     return HandleBuildRequest(request);
   }
 
-  // What a measuring host makes of a kernel that another host built.
+  // The library that a measuring host makes of a kernel that another host built.
   v1::BuildResponse Link(const std::string& workload, const std::string& kernel) {
     v1::BuildRequest request;
     request.set_workload(workload);

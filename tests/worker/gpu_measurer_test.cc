@@ -2,6 +2,7 @@
 // that has no device, another on this machine's GPU.
 #include "worker/gpu_measurer.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "process/child.h"
+#include "process/confine.h"
 #include "process/fork_server_main.h"
 #include "process/limits.h"
 #include "proto/names.h"
@@ -35,10 +37,12 @@ class GpuMeasurerTest : public ::testing::Test {
     builders_ = new BuildPool(2, limits);
     GpuMeasurerOptions options;
     options.first_call_seconds = 0.5;
+    options.confinement.mode = ConfinementMode::kWherePossible;
     auto made = GpuMeasurer::Create(*gpu_, builders_, options,
                                     [](const std::string& line) { std::cout << line << std::endl; });
     ASSERT_TRUE(made.ok()) << made.status();
     measurer_ = made->release();
+    std::cout << "not confined in: " << measurer_->unconfined() << std::endl;
   }
   static void TearDownTestSuite() {
     delete measurer_;
@@ -369,7 +373,13 @@ std::string AnswerBuild(const std::string& payload) {
 int main(int argc, char** argv) {
   const std::string command = argc > 2 ? argv[1] : "";
   if (command == mycc::kBuildCommand) return mycc::ForkServerMain(mycc::AnswerBuild);
-  if (command == mycc::kGpuRunCommand) return mycc::GpuRunnerMain();
+  if (command == mycc::kGpuRunCommand || command == mycc::kConfineCommand) {
+    const auto confinement = mycc::Confinement::FromArguments({argv + 3, argv + argc});
+    if (!confinement.ok()) return 1;
+    if (command == mycc::kConfineCommand) return mycc::ConfineMain(*confinement, std::atoi(argv[2]));
+    mycc::Confine(*confinement, std::atoi(argv[2]));
+    return mycc::GpuRunnerMain();
+  }
   testing::InitGoogleMock(&argc, argv);
   if (const auto gpu = mycc::DescribeGpu(0); !gpu.ok()) {
     std::cout << "skipped: " << gpu.status().message() << std::endl;
