@@ -22,7 +22,7 @@ mycc_relocatable(mycc mycc-tune)
 install(TARGETS mycc mycc-tune RUNTIME_DEPENDENCY_SET programs DESTINATION bin COMPONENT programs)
 install(RUNTIME_DEPENDENCY_SET programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT programs)
 install(FILES ${CMAKE_SOURCE_DIR}/deploy/archive/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/slurm ${CMAKE_SOURCE_DIR}/deploy/helm DESTINATION deploy COMPONENT programs)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/monitoring ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/slurm ${CMAKE_SOURCE_DIR}/deploy/helm DESTINATION deploy COMPONENT programs)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples ${CMAKE_SOURCE_DIR}/python DESTINATION . COMPONENT programs
   PATTERN __pycache__ EXCLUDE)
 # The completion of commands, where each shell looks below a prefix; the programs themselves know their options.

@@ -12,6 +12,7 @@
 #include "proto/names.h"
 #include "proto/utf8.h"
 #include "server/assignment.h"
+#include "server/trial_events.h"
 
 namespace mycc {
 namespace {
@@ -134,9 +135,7 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
   }
   if (replaced) builds_.queue().ReturnAllOf(replaced->id);
   LoseAllOf(*session, replaced);
-  Event registered("worker.registered", "");
-  registered.worker = session->worker;
-  Tell(registered);
+  Tell(WorkerEvent("worker.registered", session->worker));
   return response;
 }
 
@@ -189,27 +188,10 @@ void Dispatcher::Lease(const v1::LeaseRequest& request, IsAlive alive, Reply<v1:
   if (const absl::Status heard = Renew(request.session(), request.held()).status(); !heard.ok()) {
     reply(heard);
   } else {
-    leasing_.Lease(request, std::move(alive),
-                   options_.log ? Telling(request, std::move(reply)) : std::move(reply));
+    leasing_.Lease(
+        request, std::move(alive),
+        TellingLeases(options_.log, WorkerOf(request.session()), request.device(), std::move(reply)));
   }
-}
-
-Reply<v1::LeaseResponse> Dispatcher::Telling(const v1::LeaseRequest& request,
-                                             Reply<v1::LeaseResponse> reply) const {
-  Event leased("trial.leased", "");
-  leased.worker = WorkerOf(request.session());
-  leased.device = request.device();
-  return [this, leased, reply = std::move(reply)](absl::StatusOr<v1::LeaseResponse> response) mutable {
-    if (response.ok()) {
-      for (const v1::Assignment& assignment : response->assignments()) {
-        leased.trial = assignment.lease().trial();
-        leased.job = JobOfTrial(leased.trial);
-        leased.attempt = assignment.lease().attempt();
-        Tell(leased);
-      }
-    }
-    reply(std::move(response));
-  };
 }
 
 void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
@@ -266,9 +248,7 @@ void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveRes
   for (const Grant& grant : LastFirst(queue_->HeldBy((*session)->id))) losses_.Return(grant);
   builds_.queue().ReturnAllOf((*session)->id);
   SaveBaselines(**session);
-  Event left("worker.left", "");
-  left.worker = (*session)->worker;
-  Tell(left);
+  Tell(WorkerEvent("worker.left", (*session)->worker));
   workers_.Remove((*session)->id);
   reply(v1::LeaveResponse());
 }
@@ -346,10 +326,7 @@ void Dispatcher::Tick() {
 
 void Dispatcher::OnGone(const WorkerTable::Session& session) {
   SaveBaselines(session);
-  Event silent("worker.silent", "");
-  silent.is_warning = true;
-  silent.worker = session.worker;
-  Tell(silent);
+  Tell(WorkerEvent("worker.silent", session.worker, /*is_warning=*/true));
 }
 
 std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const Grant& grant) const {
@@ -363,14 +340,7 @@ std::string Dispatcher::StandstillOf(const WorkerTable::Session& holder, const G
 
 void Dispatcher::EndOverdue(const Grant& grant) {
   WorkerTable::Session* const holder = workers_.Find(grant.holder);
-  Event overdue("lease.expired", "");
-  overdue.is_warning = true;
-  overdue.job = grant.work.job;
-  overdue.trial = grant.work.name;
-  overdue.attempt = grant.work.attempt;
-  overdue.worker = WorkerOf(grant.holder);
-  overdue.device = grant.device;
-  Tell(overdue);
+  Tell(LeaseEvent("lease.expired", LeaseOf(grant), WorkerOf(grant.holder), grant.device));
   if (holder == nullptr) {
     // The worker did not come back after a restart of the server, which says nothing about the candidate.
     losses_.Return(grant);

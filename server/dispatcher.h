@@ -131,8 +131,6 @@ class Dispatcher {
   void SaveBaselines(const WorkerTable::Session& session);
   // The session was forgotten.
   void OnGone(const WorkerTable::Session& session);
-  // A reply that tells of the trials that it gives.
-  Reply<v1::LeaseResponse> Telling(const v1::LeaseRequest& request, Reply<v1::LeaseResponse> reply) const;
 
   const DispatcherOptions options_;
   TuningLog* const log_;

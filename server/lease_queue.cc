@@ -19,15 +19,6 @@ constexpr int kMostIdleWork = 2;
 // Work that another worker may build before it is measured.
 bool IsBuildable(const QueuedWork& work) { return !work.is_round() && work.doubted_builder.empty(); }
 
-const char* NameOf(LeaseState state) {
-  switch (state) {
-    case LeaseState::kGranting: return "granting";
-    case LeaseState::kHeld: return "held";
-    case LeaseState::kCommitting: return "committing";
-  }
-  return "";
-}
-
 }  // namespace
 
 int64_t LeaseQueue::CountOf(const Index& index, const std::string& key) {
@@ -400,33 +391,6 @@ int64_t LeaseQueue::waiting(const std::string& job) const {
   for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
     trials += line->second.size();
   return trials;
-}
-
-std::vector<QueueLine> LeaseQueue::ListLines(size_t limit) const {
-  std::vector<QueueLine> lines;
-  for (const auto& [line, work] : lines_) {
-    if (lines.size() >= limit) break;
-    lines.push_back({line.first, line.second, work.size(), static_cast<int64_t>(work.apart.size())});
-  }
-  return lines;
-}
-
-std::vector<QueueLease> LeaseQueue::ListLeases(size_t limit, double now) const {
-  std::vector<QueueLease> leases;
-  for (const auto& [name, grant] : leased_) {
-    if (leases.size() >= limit) break;
-    leases.push_back({.trial = name,
-                      .job = grant.work.job,
-                      .target = grant.work.target,
-                      .holder = grant.holder,
-                      .device = grant.device,
-                      .state = NameOf(grant.state),
-                      .attempt = grant.work.attempt,
-                      .expires_in_seconds = grant.state == LeaseState::kHeld ? grant.expires - now : 0});
-  }
-  std::sort(leases.begin(), leases.end(),
-            [](const QueueLease& a, const QueueLease& b) { return a.trial < b.trial; });
-  return leases;
 }
 
 }  // namespace mycc

@@ -14,6 +14,7 @@
 #include "server/assignment.h"
 #include "server/ceilings.h"
 #include "server/result_keeping.h"
+#include "server/trial_events.h"
 
 namespace mycc {
 namespace {
@@ -65,13 +66,6 @@ std::string WordsOf(const v1::MeasureResult& result) {
   return absl::StrCat(StatusName(result.status()), ": ", ToUtf8(result.error()));
 }
 
-Event RefusalEvent(const std::string& worker, const std::string& what, int64_t count) {
-  Event event("report.refused", absl::StrCat("worker ", worker, ": refused ", what, " (", count, " in all)"));
-  event.is_warning = true;
-  event.worker = worker;
-  return event;
-}
-
 }  // namespace
 
 void Reports::Report(const v1::ReportRequest& request, Reply<v1::ReportResponse> reply) {
@@ -100,20 +94,6 @@ void Reports::CountRefusal(WorkerTable::Session* session, const std::string& wha
   ++counters_.refused;
   const bool is_news = (count & (count - 1)) == 0;  // the first, second, fourth, eighth, ...
   if (log_ && is_news) log_(RefusalEvent(session->worker, what, count));
-}
-
-void Reports::TellResult(const char* event, const v1::LeaseId& lease, const std::string& worker,
-                         const std::string& device, const v1::MeasureResult& result) const {
-  if (!log_) return;
-  Event told(event, "");
-  told.trial = lease.trial();
-  told.job = JobOfTrial(lease.trial());
-  told.attempt = lease.attempt();
-  told.worker = worker;
-  told.device = device;
-  told.status = StatusName(result.status());
-  told.seconds = result.timing().seconds();
-  log_(told);
 }
 
 void Reports::Take(const CallPtr& call, const v1::Report& report, bool is_genuine) {
@@ -186,7 +166,7 @@ void Reports::TakeLoss(const Held& held) {
   const std::string error = ToUtf8(result.error());
   workers_->JudgeLoss(held.session, held.device(), error, time_->Seconds());
   ++counters_.trials[result.status()];
-  TellResult("trial.lost", held.report.lease(), held.session->worker, held.device(), result);
+  if (log_) log_(ResultEvent("trial.lost", held.report.lease(), held.session->worker, held.device(), result));
   FailedTry failed{held.session->worker, held.device(),
                    absl::StrCat("worker ", held.session->worker, ": ", error)};
   if (result.status() == v1::MEASURE_STATUS_WORKER_UNFIT) {
@@ -255,6 +235,9 @@ void Reports::TakeRound(const Held& held) {
       return;
     }
     queue_->Finish(pending->finished.trial, pending->finished.attempt, RunSecondsOf(pending->finished));
+    const FinishedTrial& round = pending->finished;
+    if (log_)
+      log_(ResultEvent("round.finished", pending->lease, pending->worker, pending->device, round.result));
     Judge(*pending);
     Answer(pending->call, pending->lease, v1::ReportAnswer::KEPT);
   });
@@ -320,7 +303,8 @@ void Reports::OnKept(const Pending& pending) {
   const FinishedTrial& finished = pending.finished;
   troubles_.erase(finished.trial);
   ++counters_.trials[finished.result.status()];
-  TellResult("trial.finished", pending.lease, pending.worker, pending.device, finished.result);
+  if (log_)
+    log_(ResultEvent("trial.finished", pending.lease, pending.worker, pending.device, finished.result));
   Judge(pending);
   const absl::StatusOr<TrialId> id = ParseTrialName(finished.trial);
   // Otherwise its job has ended.

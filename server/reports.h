@@ -113,8 +113,6 @@ class Reports {
   void Keep(const PendingPtr& pending, LogWrite write);
   void OnWritten(const PendingPtr& pending, const absl::Status& status);
   void OnKept(const Pending& pending);
-  void TellResult(const char* event, const v1::LeaseId& lease, const std::string& worker,
-                  const std::string& device, const v1::MeasureResult& result) const;
   void OnUnfit(const Pending& pending, const absl::Status& why);
   void Judge(const Pending& pending);
 

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 
 #include "proto/records.pb.h"
 
 namespace mycc {
-
-// The job of a trial or a final round, by its name.
-inline std::string JobOfTrial(const std::string& name) { return name.substr(0, name.find('/')); }
 
 struct ServiceCounters {
   std::map<v1::MeasureStatus, int64_t>

@@ -1,10 +1,12 @@
 // The page in a real browser, on a real server whose farm measures nothing: node page_test.mjs MYCC_TUNE FAKE_FARM PACKAGES SCREENSHOTS.
 // Screenshots of every view are left in the last folder, for a look. Ends with status 77 where there is no browser.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { get } from "node:https";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { openBrowser, Server, sleep, until } from "./server.mjs";
+import { openBrowser, readText, Server, sleep, until } from "./server.mjs";
 
 const [bin, farm, packages, screenshots] = process.argv.slice(2);
 mkdirSync(screenshots, { recursive: true });
@@ -260,6 +262,43 @@ test("a server with a token asks for it", async () => {
     await tab.shows("No job yet");
     assert.ok(tab.errors.every((error) => error.includes("401")), tab.errors.join("\n"));
     await tab.close();
+  } finally {
+    await guarded.end();
+  }
+});
+
+test("credentials of mycc-tune auth open it over TLS, and a new certificate is taken up without a restart", async () => {
+  const folder = join(server.folder, "credentials");
+  const auth = (...words) => {
+    const done = spawnSync(bin, ["auth", ...words, "--dir", folder], { encoding: "utf8" });
+    assert.equal(done.status, 0, done.stderr);
+    return done.stdout;
+  };
+  auth("init");
+  auth("add", "ann", "--role", "read", "--token");
+  auth("add", "rig", "--role", "work", "--token");
+  const guarded = new Server(bin, farm, ["--credentials", folder]);
+  try {
+    await guarded.serve();
+    assert.match(guarded.url, /^https:/);
+    const ca = readText(join(folder, "ca.pem"));
+    const ask = (path, token) =>
+      new Promise((done, fail) => {
+        const headers = token ? { Authorization: `Bearer ${token}` } : {};
+        get(guarded.url + path, { ca, headers, agent: false }, (answer) => {
+          const certificate = answer.socket.getPeerCertificate().fingerprint256;
+          answer.resume().on("end", () => done({ status: answer.statusCode, certificate }));
+        }).on("error", fail);
+      });
+    const tokenOf = (name) => readText(join(folder, name, "token")).trim();
+    const first = await ask("api/v1/jobs", tokenOf("ann"));
+    assert.equal(first.status, 200);
+    assert.equal((await ask("api/v1/jobs")).status, 401);
+    assert.equal((await ask("api/v1/jobs", tokenOf("rig"))).status, 403);
+    auth("rotate", "server");
+    await until("the new certificate", async () => (await ask("healthz").catch(() => first)).certificate !== first.certificate, 20);
+    auth("revoke", "ann");
+    await until("the refusal", async () => (await ask("api/v1/jobs", tokenOf("ann")).catch(() => first)).status === 403, 20);
   } finally {
     await guarded.end();
   }

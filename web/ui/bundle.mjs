@@ -13,6 +13,10 @@ const { build } = createRequire(join(folder, "package.json"))("esbuild");
 
 const digestOf = (bytes) => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
 
+// The terms of the packages that become part of the page go with it.
+const { dependencies } = JSON.parse(readFileSync(join(ui, "package.json"), "utf8"));
+const terms = Object.keys(dependencies).map((name) => `${name}:\n${readFileSync(join(folder, "node_modules", name, "LICENSE"), "utf8")}`);
+
 const bundled = await build({
   absWorkingDir: ui,
   entryPoints: { app: "src/main.tsx" },
@@ -24,7 +28,8 @@ const bundled = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   nodePaths: [join(folder, "node_modules")],
-  legalComments: "inline",
+  legalComments: "none",
+  banner: { js: `/*\n${terms.join("\n")}*/` },
   write: false,
 });
 

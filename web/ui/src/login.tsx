@@ -1,4 +1,4 @@
-// Asks for the token that the server was started with. It stays with this tab.
+// Asks for a token of a caller. It stays with this tab.
 import { useState } from "preact/hooks";
 import { fetchApi, saveToken, type Status } from "./api";
 
@@ -38,7 +38,7 @@ export function Login({ onDone }: { onDone: () => void }) {
           </p>
         ) : null}
         <button type="submit">Show</button>
-        <p class="hint">The token is the one in the server's --token-file. It is kept until this tab is closed.</p>
+        <p class="hint">A token of a caller with the role read, or the one in the server's --token-file. It is kept until this tab is closed.</p>
       </form>
     </main>
   );
