@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "command/choices.h"
 #include "command/command_line.h"
+#include "command/misuse.h"
 #include "command/model_options.h"
 #include "command/numbers.h"
 #include "mycc_tune/auth_cli.h"
@@ -169,7 +170,16 @@ void AddWorker(CLI::App* app, Command* command) {
   AddLogFormat(sub, format.get());
   sub->callback([=] {
     options->role = kRoles.at(*role);
-    *command = [=] { return WorkerCommand(*options, FormatOf(*format), std::cout); };
+    const bool builds = options->role == v1::WORKER_ROLE_BUILD;
+    const bool names_device = sub->get_option("--device")->count() > 0;
+    *command = [=]() -> absl::Status {
+      if (builds && names_device)
+        return Misuse(
+            "a worker that builds for others has no device; expected --role build without --device");
+      if (!builds && !options->build_targets.empty())
+        return Misuse("--target names the GPUs that are built for; expected it with --role build");
+      return WorkerCommand(*options, FormatOf(*format), std::cout);
+    };
   });
 }
 

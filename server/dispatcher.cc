@@ -68,7 +68,10 @@ Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* qu
 absl::Status Dispatcher::Start() {
   MYCC_ASSIGN_OR_RETURN(std::string key, ReadServerKey(*log_));
   tickets_ = LeaseTickets(std::move(key));
-  MYCC_RETURN_IF_ERROR(builds_.Start());
+  // Everything there can be built again.
+  const absl::Status known_builds = builds_.Start();
+  if (!known_builds.ok() && options_.log)
+    options_.log(absl::StrCat("earlier builds are not used: ", known_builds.message()));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Baseline> known, baselines_.List());
   for (const Baseline& baseline : known) {
     if (baseline.kernel == kBaselineKernel)

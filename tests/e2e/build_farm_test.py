@@ -165,6 +165,13 @@ class BuildFarmTest(unittest.TestCase):
             self.farm.start_server()
             self.expect_whole(job)
 
+    def test_misuse_is_refused(self):
+        for words in (("--role", "build", "--device", "cuda:0"), ("--target", "h200"), ("--role", "compile")):
+            command = [BIN / "mycc-tune", "worker", "--server", self.farm.address, *words]
+            asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(asked.returncode, 2, asked.stderr)
+            self.assertIn("build", asked.stderr)
+
     def test_without_builders_a_measuring_worker_builds_itself(self):
         self.farm.start_device("measure")
         with self.farm.tune(self.target()) as job:

@@ -1,6 +1,6 @@
 // How fast a compile farm tunes: 574 candidates of the GPU suite on 10 build workers, in simulated time, with
 // the recorded times of a tune on an H200 (farm_simulation.h). Prints the time until the 574th result is in
-// the log, what bounds it from below, and the same for other farms. compile_farm.sh runs it.
+// the log, the work that there is, and the same for other farms. compile_farm.sh runs it.
 //
 // Usage: compile_farm [--quick] SUITE RECORDED
 //   --quick   four workloads of the suite; exits with 1 where a farm does not finish
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"

@@ -1,5 +1,6 @@
 // Build-only workers beside those that measure: who builds what, who is blamed, and what survives.
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/file.h"
@@ -323,6 +324,15 @@ TEST(BuildFarmTest, ACancelledJobsOrdersAreRevoked) {
   EXPECT_THAT(builder.held, IsEmpty());
   EXPECT_THAT(builder.Lease(4), IsEmpty());
   EXPECT_EQ(builder.Report(FakeBuilder::Built(orders[0])).kind(), v1::ReportAnswer::IGNORED);
+}
+
+TEST(BuildFarmTest, AServerStartsWithoutABuildFolderThatItCannotRead) {
+  FakeServer server;
+  ASSERT_TRUE(std::filesystem::create_directories(server.log().path() + ".artifacts/index"));
+  server.Restart();
+  FakeGpu gpu(&server, "gpu");
+  server.Submit(GpuSpec(kTrials));
+  EXPECT_THAT(gpu.Lease(4), SizeIs(4));
 }
 
 TEST(BuildFarmTest, AFullDiskOfTheServerLetsDevicesBuild) {

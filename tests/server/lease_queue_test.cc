@@ -305,5 +305,70 @@ TEST(LeaseQueueTest, RandomHistoriesFinishEveryTrialOnce) {
   }
 }
 
+QueuedWork Gpu(const std::string& name) {
+  return {.name = name, .job = "j", .target = "gpu", .what = TrialWork{"trace of " + name}};
+}
+
+TEST(BuiltTrials, AreLeasedFirstAndFewAtOnce) {
+  LeaseQueue queue(10);
+  for (const char* name : {"a", "b", "c", "d"}) queue.Add(Gpu(name));
+  EXPECT_FALSE(queue.SetBuilt("j", "gpu", "x", "builder"));
+  EXPECT_TRUE(queue.SetBuilt("j", "gpu", "c", "builder"));
+  EXPECT_TRUE(queue.SetBuilt("j", "gpu", "d", "builder"));
+  EXPECT_FALSE(queue.SetBuilt("j", "gpu", "d", "builder")) << "it is built already";
+  Asker asker{.holder = "h", .device = "d", .fits = [](const auto&, const auto&) { return true; }};
+  asker.most_built = 1;
+  std::vector<Grant> grants = queue.Lease(asker, 4);
+  ASSERT_EQ(grants.size(), 1u);
+  EXPECT_EQ(grants[0].work.name, "c");
+  EXPECT_EQ(grants[0].work.built_by, "builder");
+  asker.may_build = [](const QueuedWork& work) { return work.name != "a"; };
+  asker.most_built = 4;
+  grants = queue.Lease(asker, 4);
+  ASSERT_EQ(grants.size(), 2u);
+  EXPECT_EQ(grants[0].work.name, "d");
+  EXPECT_EQ(grants[1].work.name, "b");
+  EXPECT_EQ(queue.waiting(), 1);
+}
+
+TEST(BuiltTrials, ATrialThatReturnsIsStillBuiltUnlessItsBuildIsDoubted) {
+  LeaseQueue queue(10);
+  std::vector<std::string> unbuilt;
+  queue.Listen({[&](const QueuedWork& work) { unbuilt.push_back(work.name); },
+                [&](const QueuedWork& work) { std::erase(unbuilt, work.name); }});
+  queue.Add(Gpu("a"));
+  EXPECT_EQ(unbuilt, std::vector<std::string>{"a"});
+  ASSERT_TRUE(queue.SetBuilt("j", "gpu", "a", "builder"));
+  const Asker asker{.holder = "h", .device = "d", .fits = [](const auto&, const auto&) { return true; }};
+  Grant grant = queue.Lease(asker, 1).at(0);
+  ASSERT_TRUE(queue.Confirm("a", grant.work.attempt, 0));
+  queue.Return("a", grant.work.attempt, /*blamed=*/false);
+  grant = queue.Lease(asker, 1).at(0);
+  EXPECT_EQ(grant.work.built_by, "builder");
+  queue.Confirm("a", grant.work.attempt, 0);
+  queue.DoubtBuild("a", grant.work.attempt);
+  queue.Return("a", grant.work.attempt, /*blamed=*/false);
+  grant = queue.Lease(asker, 1).at(0);
+  EXPECT_EQ(grant.work.built_by, "");
+  EXPECT_EQ(grant.work.doubted_builder, "builder");
+}
+
+TEST(BuiltTrials, UnbuiltOnesAreLeasedByNameOrWithdrawn) {
+  LeaseQueue queue(10);
+  int gone = 0;
+  queue.Listen({nullptr, [&](const QueuedWork&) { ++gone; }});
+  for (const char* name : {"a", "b", "c"}) queue.Add(Gpu(name));
+  const Asker asker{.holder = "h", .device = ""};
+  EXPECT_EQ(queue.LeaseUnbuilt(asker, "j", "gpu", "b")->work.attempt, 1u);
+  EXPECT_TRUE(queue.IsLeased("b"));
+  EXPECT_FALSE(queue.LeaseUnbuilt(asker, "j", "gpu", "b").has_value());
+  EXPECT_TRUE(queue.Withdraw("j", "gpu", "c"));
+  EXPECT_FALSE(queue.Withdraw("j", "gpu", "c"));
+  EXPECT_EQ(gone, 0) << "both know";
+  queue.DropWaiting("j");
+  EXPECT_EQ(gone, 1);
+  EXPECT_EQ(queue.waiting(), 0);
+}
+
 }  // namespace
 }  // namespace mycc

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/temporary_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -38,8 +39,8 @@ class GpuMeasurerTest : public ::testing::Test {
     GpuMeasurerOptions options;
     options.first_call_seconds = 0.5;
     options.confinement.mode = ConfinementMode::kWherePossible;
-    auto made = GpuMeasurer::Create(*gpu_, builders_, options,
-                                    [](const std::string& line) { std::cout << line << std::endl; });
+    auto made = GpuMeasurer::Create(
+        *gpu_, builders_, options, [](const std::string& line) { std::cout << line << std::endl; }, Fetch);
     ASSERT_TRUE(made.ok()) << made.status();
     measurer_ = made->release();
     std::cout << "not confined in: " << measurer_->unconfined() << std::endl;
@@ -49,6 +50,13 @@ class GpuMeasurerTest : public ::testing::Test {
     delete builders_;
     delete gpu_;
     measurer_ = nullptr;
+  }
+
+  // Builds of another host, as a server might give them: gone, of other bytes, or no kernel.
+  static absl::StatusOr<std::string> Fetch(const std::string& digest) {
+    if (digest == Sha256Hex("no kernel")) return "no kernel";
+    if (digest == Sha256Hex("others")) return "other bytes";
+    return absl::FailedPreconditionError("gone");
   }
 
   static bool IsFake() { return gpu_->target.model == "Fake GPU"; }
@@ -128,6 +136,15 @@ GpuMeasurer* GpuMeasurerTest::measurer_ = nullptr;
 int GpuMeasurerTest::seed_ = 0;
 
 TEST_F(GpuMeasurerTest, Good) { ExpectGood(); }
+
+TEST_F(GpuMeasurerTest, ItBuildsWhatItCannotFetch) {
+  for (const std::string& digest : {std::string("gone"), Sha256Hex("others"), Sha256Hex("no kernel")}) {
+    v1::Assignment assignment = AssignmentOf("good");
+    assignment.set_artifact(digest);
+    const v1::MeasureResult result = Measure(assignment);
+    EXPECT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  }
+}
 
 TEST_F(GpuMeasurerTest, WarmSamplesAreOfSeveralCalls) {
   v1::Assignment assignment = AssignmentOf("good");
