@@ -1,5 +1,5 @@
-// Any bytes are refused in words, as a pack that no known key has signed: whoever can write a file cannot make
-// the program read a record of it.
+// Any bytes are refused in words, as a pack that no known key has signed: whoever can write a file cannot
+// make the program read a record of it.
 #include <sstream>
 #include <string>
 #include <vector>

@@ -127,8 +127,9 @@ TEST(JobPlanTest, PlanningMakesNoSpaces) {
   const double space = seconds([&] { GenerateSketches(plan->tasks[0].workload, plan->tasks[0].target); });
   EXPECT_LT(planning, space / 2);
   spec.set_strategy("annealing");
-  EXPECT_THAT(std::string(PlanJob(spec).status().message()),
-              ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
+  EXPECT_THAT(
+      std::string(PlanJob(spec).status().message()),
+      ::testing::HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
 }
 
 }  // namespace

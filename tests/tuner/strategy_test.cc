@@ -332,8 +332,7 @@ TEST(StrategyTest, RestoreRefusesWhatIsNotTheNextGeneration) {
 std::vector<Trace> ListOf(int count) {
   std::vector<Trace> traces;
   for (int i = 0; i < count; ++i)
-    traces.push_back(
-        {"elsewhere", {}, {{"split", {StepArg{"t0.a0"}, StepArg{StepArg::Ints{i % 11}}}}}});
+    traces.push_back({"elsewhere", {}, {{"split", {StepArg{"t0.a0"}, StepArg{StepArg::Ints{i % 11}}}}}});
   return traces;
 }
 
