@@ -360,7 +360,7 @@ TEST(BuiltTrials, UnbuiltOnesAreLeasedByNameOrWithdrawn) {
   for (const char* name : {"a", "b", "c"}) queue.Add(Gpu(name));
   const Asker asker{.holder = "h", .device = ""};
   EXPECT_EQ(queue.LeaseUnbuilt(asker, "j", "gpu", "b")->work.attempt, 1u);
-  EXPECT_TRUE(queue.IsLeased("b"));
+  EXPECT_TRUE(queue.is_leased("b"));
   EXPECT_FALSE(queue.LeaseUnbuilt(asker, "j", "gpu", "b").has_value());
   EXPECT_TRUE(queue.Withdraw("j", "gpu", "c"));
   EXPECT_FALSE(queue.Withdraw("j", "gpu", "c"));
