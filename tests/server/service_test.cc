@@ -193,12 +193,11 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(ServiceTest, TwoWorkersFinishTwoJobs) {
   const RunningWorker a(Link(), "a", Pretend), b(Link(), "b", Pretend);
-  v1::JobSpec fresh = MakeSpec({kTestWorkload}, 20, 2);
-  fresh.set_fresh(true);  // or the first would measure for it
-  const v1::JobProgress first = Submit(MakeSpec({kTestWorkload}, 20)), second = Submit(fresh);
-  for (const v1::JobProgress& job : {first, second}) {
+  const v1::JobProgress first = Submit(MakeSpec({kTestWorkload}, 20)),
+                        second = Submit(MakeSpec({kOtherWorkload}, 8, 2));
+  for (const auto& [job, trials] : {std::pair(first, 20u), std::pair(second, 8u)}) {
     EXPECT_EQ(WaitForEnd(job).state(), v1::JOB_STATE_DONE);
-    EXPECT_EQ(CountRecords(job.job()), 20u);
+    EXPECT_EQ(CountRecords(job.job()), trials);
   }
 }
 
