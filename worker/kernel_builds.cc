@@ -1,6 +1,5 @@
 #include "worker/kernel_builds.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "codegen/cuda/portable.h"
+#include "worker/confined_children.h"
 #include "worker/gpu_device.h"
 #include "worker/result_book.h"
 
@@ -18,15 +18,16 @@ constexpr int64_t kMostCachedBytes = int64_t{256} << 20;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<KernelBuilds>> KernelBuilds::Create(int builders, OnBuilt on_built) {
+absl::StatusOr<std::unique_ptr<KernelBuilds>> KernelBuilds::Create(int builders, const Confinement& worker,
+                                                                   OnBuilt on_built) {
   MYCC_RETURN_IF_ERROR(GpuToolchain().status());
   MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
-  std::unique_ptr<KernelBuilds> builds(new KernelBuilds(builders, std::move(on_built), std::move(scratch)));
-  std::error_code error;
-  std::filesystem::create_directory(builds->folder_, error);
-  if (error)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot make ", builds->folder_, ": ", error.message()));
+  if (worker.mode != ConfinementMode::kOff) GiveToChildren(scratch.path());
+  std::unique_ptr<KernelBuilds> builds(
+      new KernelBuilds(builders, worker, std::move(on_built), std::move(scratch)));
+  MYCC_ASSIGN_OR_RETURN(builds->unconfined_, Unconfined(ForBuilder(worker, {builds->scratch_.path()})));
+  MYCC_RETURN_IF_ERROR(MakeFolder(builds->folder_));
+  builds->pool_.LetWriteTo(builds->scratch_.path());
   return builds;
 }
 

@@ -39,7 +39,9 @@ std::string DefaultName() {
 Confinement ConfinementOf(const LocalWorkerOptions& options) {
   Confinement confinement;
   confinement.mode = options.confinement;
-  for (const std::string& file : {options.server.tls_ca_file, options.server.token_file}) {
+  const ServerAddress& server = options.server;
+  for (const std::string& file : {server.tls_ca_file, server.token_file, server.tls_cert_file,
+                                  server.tls_key_file, server.credentials}) {
     if (!file.empty()) confinement.hidden.push_back(file);
   }
   return confinement;
@@ -93,7 +95,7 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddBuilds(const LocalWorkerOptions& op
                                                                   std::string artifact) {
     link->Attach(lease, std::move(artifact));
   };
-  MYCC_ASSIGN_OR_RETURN(builds_, KernelBuilds::Create(builders, attach));
+  MYCC_ASSIGN_OR_RETURN(builds_, KernelBuilds::Create(builders, confinement_, attach));
   WorkerDevice device;
   device.offer.set_device("build");
   device.lanes = std::min(builders + 1, kMostBuildLanes);
@@ -161,6 +163,8 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
   if (options.role == v1::WORKER_ROLE_BUILD) {
     MYCC_ASSIGN_OR_RETURN(devices.emplace_back(), local->AddBuilds(options));
     MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
+    if (options.log && !local->builds_->unconfined().empty())
+      options.log(absl::StrCat("warning: builds are not confined in: ", local->builds_->unconfined()));
     local->worker_ = std::make_unique<Worker>(worker, local->build_link_.get(), std::move(devices));
     return local;
   }
