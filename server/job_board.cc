@@ -71,7 +71,7 @@ void JobBoard::QueueTrials(const JobLedger& ledger, const std::vector<Trial>& op
                       .protocol = ledger.plan().tasks[trial.task].protocol,
                       .what = TrialWork{trial.trace}};
     if (trial.state == TrialState::kLeased) {
-      twins_.OnLeased(ledger, queued);
+      twins_.Own(ledger, queued);
       queue_->Adopt(std::move(queued), absl::StrCat(kAdoptedHolder, trial.worker), time_->Seconds());
     } else {
       waiting.push_back(std::move(queued));

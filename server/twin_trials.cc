@@ -55,6 +55,13 @@ std::set<std::string> TwinTrials::JobsLike(const RunningJob& job,
 
 void TwinTrials::Queue(RunningJob* job, std::vector<QueuedWork> trials) {
   if (trials.empty()) return;
+  if (job->ledger->stored().spec().fresh()) {
+    for (QueuedWork& trial : trials) {
+      Own(*job->ledger, trial);
+      queue_->Add(std::move(trial));
+    }
+    return;
+  }
   const std::set<std::string> jobs = JobsLike(*job, trials);
   if (jobs.empty()) {
     for (QueuedWork& trial : trials) Add(std::move(trial));
@@ -135,7 +142,7 @@ void TwinTrials::Lead(const std::string& key, QueuedWork trial) {
   queue_->Add(std::move(trial));
 }
 
-void TwinTrials::OnLeased(const JobLedger& ledger, const QueuedWork& trial) {
+void TwinTrials::Own(const JobLedger& ledger, const QueuedWork& trial) {
   const std::string key = KeyOf(ledger, trial);
   if (leaders_.try_emplace(key, trial.name).second) keys_[trial.name] = key;
 }

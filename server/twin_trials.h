@@ -8,6 +8,8 @@
 //            without
 //            -> queued
 //
+// A job that was asked for afresh measures all of its candidates, for others too.
+//
 // A trial does not wait for a less urgent one: where the leader still waits for a device, the two change
 // places. Nothing of this is stored but the results: after a restart the open trials are compared anew.
 // Thread rule: thread-compatible. No call blocks.
@@ -49,8 +51,8 @@ class TwinTrials {
 
   // Queues a job's trials, but for those that others measure or have measured.
   void Queue(RunningJob* job, std::vector<QueuedWork> trials);
-  // A worker holds the trial already.
-  void OnLeased(const JobLedger& ledger, const QueuedWork& trial);
+  // The trial is measured in any case, and leads where no other one does.
+  void Own(const JobLedger& ledger, const QueuedWork& trial);
   // The result of a trial is in the log.
   void OnFinished(const std::string& trial, const v1::MeasureResult& result);
   // Frees the twins of trials that will not be measured, or not soon.
