@@ -31,7 +31,9 @@ AuthSub AddAuthSub(CLI::App* auth, Command* command, const std::string& name, co
 }
 
 void AddDays(const AuthSub& sub, const std::string& what) {
-  sub.app->add_option("--days", sub.args->days, what)->check(CLI::Range(1, kMostValidDays))->capture_default_str();
+  sub.app->add_option("--days", sub.args->days, what)
+      ->check(CLI::Range(1, kMostValidDays))
+      ->capture_default_str();
 }
 
 void AddHosts(const AuthSub& sub) {

@@ -2,14 +2,12 @@
 
 #include <chrono>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "google/protobuf/stubs/logging.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -18,15 +16,12 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/server_posix.h"
 #include "proto/grpc_log.h"
-#include "proto/server_facts.h"
-#include "proto/tuning.grpc.pb.h"
-#include "proto/worker.grpc.pb.h"
 #include "server/call_gate.h"
 #include "server/peer_listener.h"
 #include "server/reflection_guard.h"
+#include "server/services.h"
 #include "server/socket_lock.h"
 #include "server/tls_credentials.h"
 
@@ -41,224 +36,6 @@ constexpr int kHandshakeMilliseconds = 10000;
 constexpr int kLastCallsMilliseconds = 90000;
 constexpr int kServerQuietMilliseconds = 60000;  // of a line without calls
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
-
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-using CallPtr = std::shared_ptr<OpenCall>;
-
-// For `mycc-tune doctor`.
-void TellFacts(grpc::CallbackServerContext* context) {
-  context->AddInitialMetadata(kVersionMetadata, ProgramVersion());
-  context->AddInitialMetadata(kTimeMetadata, absl::StrCat(SystemUnixMicros()));
-}
-
-IsAlive AliveWhile(const CallPtr& call) {
-  return [call] { return call->IsAlive(); };
-}
-
-class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
- public:
-  WorkerServiceImpl(ServerLoop* loop, CallGate* gate) : loop_(loop), gate_(gate) {}
-
-  grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context, const v1::RegisterRequest* request,
-                                     v1::RegisterResponse* response) override {
-    return gate_->Answer<v1::RegisterResponse>(
-        "Register", context, *request, response, [&](const CallPtr& call, Reply<v1::RegisterResponse> reply) {
-          const absl::Status room = gate_->ledger().CheckRoom(call->caller().name, Now());
-          if (!room.ok()) return reply(room);
-          loop_->Register(*request, [this, call, worker = request->worker(),
-                                     reply](absl::StatusOr<v1::RegisterResponse> answer) {
-            if (answer.ok())
-              gate_->ledger().AddSession(answer->session(), worker, call->caller().name, Now());
-            reply(std::move(answer));
-          });
-        });
-  }
-  grpc::ServerUnaryReactor* Lease(grpc::CallbackServerContext* context, const v1::LeaseRequest* request,
-                                  v1::LeaseResponse* response) override {
-    return InSession("Lease", context, request, response, [&](const CallPtr& call, auto reply) {
-      loop_->Lease(*request, AliveWhile(call), reply);
-    });
-  }
-  grpc::ServerUnaryReactor* Report(grpc::CallbackServerContext* context, const v1::ReportRequest* request,
-                                   v1::ReportResponse* response) override {
-    return InSession("Report", context, request, response,
-                     [&](const CallPtr&, auto reply) { loop_->Report(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
-                                      const v1::HeartbeatRequest* request,
-                                      v1::HeartbeatResponse* response) override {
-    return InSession("Heartbeat", context, request, response,
-                     [&](const CallPtr&, auto reply) { loop_->Heartbeat(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const v1::LeaveRequest* request,
-                                  v1::LeaveResponse* response) override {
-    return InSession(
-        "Leave", context, request, response, [&](const CallPtr&, Reply<v1::LeaveResponse> reply) {
-          loop_->Leave(*request,
-                       [this, session = request->session(), reply](absl::StatusOr<v1::LeaveResponse> answer) {
-                         if (answer.ok()) gate_->ledger().RemoveSession(session);
-                         reply(std::move(answer));
-                       });
-        });
-  }
-  grpc::ServerUnaryReactor* LeaseBuilds(grpc::CallbackServerContext* context,
-                                        const v1::LeaseBuildsRequest* request,
-                                        v1::LeaseBuildsResponse* response) override {
-    return InSession("LeaseBuilds", context, request, response, [&](const CallPtr& call, auto reply) {
-      loop_->LeaseBuilds(*request, AliveWhile(call), reply);
-    });
-  }
-  grpc::ServerUnaryReactor* ReportBuilds(grpc::CallbackServerContext* context,
-                                         const v1::ReportBuildsRequest* request,
-                                         v1::ReportBuildsResponse* response) override {
-    return InSession("ReportBuilds", context, request, response,
-                     [&](const CallPtr&, auto reply) { loop_->ReportBuilds(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* FetchArtifact(grpc::CallbackServerContext* context,
-                                          const v1::FetchArtifactRequest* request,
-                                          v1::FetchArtifactResponse* response) override {
-    return InSession("FetchArtifact", context, request, response,
-                     [&](const CallPtr&, auto reply) { loop_->FetchArtifact(*request, reply); });
-  }
-
- private:
-  // A call of a worker that has registered: the session is its caller's own.
-  template <typename Request, typename Response>
-  grpc::ServerUnaryReactor* InSession(
-      const char* name, grpc::CallbackServerContext* context, const Request* request, Response* response,
-      const std::type_identity_t<std::function<void(const CallPtr&, Reply<Response>)>>& start) {
-    return gate_->Answer<Response>(
-        name, context, *request, response, [&](const CallPtr& call, Reply<Response> reply) {
-          const absl::Status own =
-              gate_->ledger().CheckSession(request->session(), call->caller().name, Now());
-          if (!own.ok()) return reply(own);
-          start(call, [this, session = request->session(), reply](absl::StatusOr<Response> answer) {
-            if (absl::IsNotFound(answer.status())) gate_->ledger().RemoveSession(session);
-            reply(std::move(answer));
-          });
-        });
-  }
-
-  ServerLoop* const loop_;
-  CallGate* const gate_;
-};
-
-class TuningServiceImpl final : public v1::TuningService::CallbackService {
- public:
-  TuningServiceImpl(ServerLoop* loop, CallGate* gate) : loop_(loop), gate_(gate) {}
-
-  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
-                                      const v1::SubmitJobRequest* request,
-                                      v1::SubmitJobResponse* response) override {
-    return gate_->Answer<v1::SubmitJobResponse>("SubmitJob", context, *request, response,
-                                                [&](const CallPtr& call, auto reply) {
-                                                  v1::SubmitJobRequest owned = *request;
-                                                  if (!call->caller().name.empty())
-                                                    owned.set_owner(call->caller().name);
-                                                  loop_->SubmitJob(std::move(owned), reply);
-                                                });
-  }
-  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
-                                     v1::ListJobsResponse* response) override {
-    return gate_->Answer<v1::ListJobsResponse>(
-        "ListJobs", context, *request, response,
-        [&](const CallPtr&, auto reply) { loop_->ListJobs(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* WatchJob(grpc::CallbackServerContext* context, const v1::WatchJobRequest* request,
-                                     v1::WatchJobResponse* response) override {
-    return gate_->Answer<v1::WatchJobResponse>(
-        "WatchJob", context, *request, response, [&](const CallPtr& call, Reply<v1::WatchJobResponse> reply) {
-          // One who waits for a job keeps it running.
-          const absl::Status may_wait = request->client().empty()
-                                            ? absl::OkStatus()
-                                            : CheckRole(call->caller(), "waiting for a job", Role::kSubmit);
-          if (!may_wait.ok()) return reply(may_wait);
-          loop_->WatchJob(*request, AliveWhile(call), reply);
-        });
-  }
-  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
-                                      const v1::CancelJobRequest* request,
-                                      v1::CancelJobResponse* response) override {
-    return gate_->Answer<v1::CancelJobResponse>(
-        "CancelJob", context, *request, response,
-        [&](const CallPtr& call, Reply<v1::CancelJobResponse> reply) {
-          v1::CancelJobRequest named = *request;
-          if (!call->caller().name.empty()) named.set_by(call->caller().name);
-          ForOwner<v1::CancelJobResponse>(call, request->job(), "cancelling", reply,
-                                          [this, named, reply] { loop_->CancelJob(named, reply); });
-        });
-  }
-  grpc::ServerUnaryReactor* LeaveJob(grpc::CallbackServerContext* context, const v1::LeaveJobRequest* request,
-                                     v1::LeaveJobResponse* response) override {
-    return gate_->Answer<v1::LeaveJobResponse>(
-        "LeaveJob", context, *request, response,
-        [&](const CallPtr&, auto reply) { loop_->LeaveJob(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
-                                      const v1::UpdateJobRequest* request,
-                                      v1::UpdateJobResponse* response) override {
-    return gate_->Answer<v1::UpdateJobResponse>(
-        "UpdateJob", context, *request, response,
-        [&](const CallPtr& call, Reply<v1::UpdateJobResponse> reply) {
-          ForOwner<v1::UpdateJobResponse>(
-              call, request->job(), "changing", reply,
-              [this, request = *request, reply] { loop_->UpdateJob(request, reply); });
-        });
-  }
-  grpc::ServerUnaryReactor* ListOwners(grpc::CallbackServerContext* context,
-                                       const v1::ListOwnersRequest* request,
-                                       v1::ListOwnersResponse* response) override {
-    return gate_->Answer<v1::ListOwnersResponse>(
-        "ListOwners", context, *request, response,
-        [&](const CallPtr&, auto reply) { loop_->ListOwners(*request, reply); });
-  }
-  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
-                                        const v1::ListDevicesRequest* request,
-                                        v1::ListDevicesResponse* response) override {
-    TellFacts(context);
-    return gate_->Answer<v1::ListDevicesResponse>(
-        "ListDevices", context, *request, response,
-        [&](const CallPtr&, Reply<v1::ListDevicesResponse> reply) {
-          loop_->ListDevices(*request, [this, reply](absl::StatusOr<v1::ListDevicesResponse> answer) {
-            if (!answer.ok()) return reply(std::move(answer));
-            for (v1::DeviceStatus& device : *answer->mutable_devices())
-              device.set_owner(gate_->ledger().OwnerOf(device.worker()));
-            reply(std::move(answer));
-          });
-        });
-  }
-  grpc::ServerUnaryReactor* Best(grpc::CallbackServerContext* context, const v1::BestRequest* request,
-                                 v1::BestResponse* response) override {
-    return gate_->Answer<v1::BestResponse>("Best", context, *request, response,
-                                           [&](const CallPtr&, auto reply) { loop_->Best(*request, reply); });
-  }
-
- private:
-  // An admin changes any job, a submitter their own.
-  template <typename Response>
-  void ForOwner(const CallPtr& call, const std::string& job, const std::string& doing,
-                const Reply<Response>& reply, const std::function<void()>& change) {
-    if (call->caller().roles.Allow(Role::kAdmin)) return change();
-    v1::WatchJobRequest look;
-    look.set_job(job);
-    loop_->WatchJob(
-        std::move(look), AliveWhile(call),
-        [call, job, doing, reply, change](absl::StatusOr<v1::WatchJobResponse> found) {
-          if (!found.ok()) return reply(found.status());
-          const std::string& owner = found->progress().owner();
-          if (!owner.empty() && owner == call->caller().name) return change();
-          const std::string whose = owner.empty() ? "nobody's" : owner + "'s";
-          reply(CheckRole(call->caller(), absl::StrCat(doing, " job ", job, ", which is ", whose, ","),
-                          Role::kAdmin));
-        });
-  }
-
-  ServerLoop* const loop_;
-  CallGate* const gate_;
-};
 
 AccessFileNames FilesOf(const ListenOptions& options) {
   return {options.access_file, options.token_file, options.tls_cert_file, options.tls_key_file,
@@ -321,14 +98,13 @@ struct GrpcServer::Impl {
         listener(std::move(own_listener)),
         gate({.open = !AsksCallers(options) && listener == nullptr, .bounds = options.bounds}, files.get(),
              listener.get()),
-        workers(loop, &gate),
-        tuning(loop, &gate) {}
+        workers(MakeWorkerService(loop, &gate)),
+        tuning(MakeTuningService(loop, &gate)) {}
 
   const std::unique_ptr<AccessFiles> files;
   const std::unique_ptr<PeerListener> listener;  // null: gRPC listens itself
   CallGate gate;
-  WorkerServiceImpl workers;
-  TuningServiceImpl tuning;
+  const std::unique_ptr<grpc::Service> workers, tuning;
   std::string address;
   std::optional<SocketLock> socket_lock;  // until the socket is removed
   std::shared_ptr<grpc::ServerCredentials> credentials;
@@ -405,8 +181,8 @@ absl::Status GrpcServer::Listen(const ListenOptions& options, Impl* impl) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kQuietMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.RegisterService(&impl->workers);
-  builder.RegisterService(&impl->tuning);
+  builder.RegisterService(impl->workers.get());
+  builder.RegisterService(impl->tuning.get());
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> guards;
   guards.push_back(ReflectionGuard(&impl->gate));
   builder.experimental().SetInterceptorCreators(std::move(guards));

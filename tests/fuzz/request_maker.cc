@@ -85,6 +85,12 @@ void RequestMaker::FillRegistration(v1::RegisterRequest* request) {
   v1::DeviceOffer& device = *request->add_devices();
   device.set_device("cpu");
   device.set_target(kTestTarget);
+  if (OneIn(4)) {
+    request->set_role(
+        static_cast<v1::WorkerRole>(bytes_->ConsumeIntegralInRange<int>(0, v1::WorkerRole_MAX)));
+    request->add_build_targets("v1 cuda sm=90a sms=132");
+    request->set_builders(2);
+  }
   const auto most = static_cast<int>(std::min<size_t>(leases.size(), kMostEntries));
   for (int i = bytes_->ConsumeIntegralInRange<int>(0, most); i > 0; --i)
     *request->add_held() = AnyLease().assignment.lease();

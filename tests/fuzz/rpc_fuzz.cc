@@ -242,6 +242,56 @@ constexpr FuzzedRpc kRpcs[] = {
            },
            nullptr);
      }},
+    {"LeaseBuilds",
+     [](World* world) {
+       world->Call<v1::LeaseBuildsRequest, v1::LeaseBuildsResponse>(
+           "LeaseBuilds",
+           [](auto& server, const auto& request, const auto& alive, const auto& reply) {
+             (void)request, (void)alive;
+             server.workers().LeaseBuilds(request, alive, reply);
+           },
+           nullptr);
+     }},
+    {"ReportBuilds",
+     [](World* world) {
+       world->Call<v1::ReportBuildsRequest, v1::ReportBuildsResponse>(
+           "ReportBuilds",
+           [](auto& server, const auto& request, const auto& alive, const auto& reply) {
+             (void)request, (void)alive;
+             server.workers().ReportBuilds(request, reply);
+           },
+           nullptr);
+     }},
+    {"FetchArtifact",
+     [](World* world) {
+       world->Call<v1::FetchArtifactRequest, v1::FetchArtifactResponse>(
+           "FetchArtifact",
+           [](auto& server, const auto& request, const auto& alive, const auto& reply) {
+             (void)request, (void)alive;
+             server.workers().FetchArtifact(request, reply);
+           },
+           nullptr);
+     }},
+    {"UpdateJob",
+     [](World* world) {
+       world->Call<v1::UpdateJobRequest, v1::UpdateJobResponse>(
+           "UpdateJob",
+           [](auto& server, const auto& request, const auto& alive, const auto& reply) {
+             (void)request, (void)alive;
+             server.Update(request, AsProgress(reply));
+           },
+           nullptr);
+     }},
+    {"ListOwners",
+     [](World* world) {
+       world->Call<v1::ListOwnersRequest, v1::ListOwnersResponse>(
+           "ListOwners",
+           [](auto& server, const auto& request, const auto& alive, const auto& reply) {
+             (void)request, (void)alive;
+             reply(server.jobs().ListOwners());
+           },
+           nullptr);
+     }},
     {"ListDevices",
      [](World* world) {
        world->Call<v1::ListDevicesRequest, v1::ListDevicesResponse>(

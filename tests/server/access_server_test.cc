@@ -55,6 +55,23 @@ TEST_F(AccessServerTest, JobsOfOthersAreCancelledByAnAdminAlone) {
   EXPECT_EQ(cancelled->message(), "cancelled by admin") << "the server's own name of the caller";
 }
 
+TEST_F(AccessServerTest, AJobIsNotEndedByAnotherWhoLeavesIt) {
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = MakeSpec({kOtherWorkload}, 4);
+  request.set_client("of ann");
+  const auto ann = *TuningClient::Connect(As("ann")), bob = *TuningClient::Connect(As("bob"));
+  const auto job = ann->Submit(request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->owner(), "ann");
+  ASSERT_TRUE(bob->Watch(job->job(), 0, 0, "of bob").ok());
+  const auto left = bob->Leave(job->job(), "of ann");
+  ASSERT_TRUE(left.ok()) << left.status();
+  EXPECT_NE(left->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_NE(bob->Leave(job->job(), "of bob")->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_NE(ann->Watch(job->job(), 0, 0)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(ann->Cancel(job->job())->message(), "cancelled by ann") << "her own";
+}
+
 TEST_F(AccessServerTest, ReadersDoNotKeepJobsRunning) {
   const auto job = SubmitAs("ann");
   ASSERT_TRUE(job.ok()) << job.status();
