@@ -129,7 +129,12 @@ class Cluster:
             self.daemons.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     def stop(self):
-        subprocess.run(["scancel", "--full", "--signal=KILL", "--user=root"], env=self.environment, capture_output=True, timeout=30, check=False)
+        # Jobs outlive Slurm's daemons, so they end first.
+        self.run("scancel", "--user=root", check=False)
+        try:
+            wait_for("the end of all jobs", lambda: not self.run("squeue", "--noheader", check=False))
+        except AssertionError:
+            self.run("scancel", "--full", "--signal=KILL", "--user=root", check=False)
         for daemon in reversed(self.daemons):
             daemon.terminate()
         for daemon in reversed(self.daemons):
