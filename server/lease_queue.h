@@ -143,7 +143,7 @@ class LeaseQueue {
 
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
-  // Of those that wait: suspects, and trials that failed somewhere.
+  // Suspects, and trials that failed somewhere, among those that wait.
   int64_t apart() const { return apart_; }
   // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }

@@ -100,7 +100,7 @@ std::vector<Grant> Leasing::Grants(WorkerTable::Session* session, const v1::Leas
                              queue_->waiting() + queue_->leased(), workers_->num_devices());
   const int allowed = device.health.Allowance(wanted, time_->Seconds());
   std::vector<Grant> grants = queue_->Lease(asker, allowed);
-  // Of trials that wait apart, others may have one.
+  // Trials that wait apart may be for others of the kind.
   if (grants.empty() && allowed > 0 && queue_->apart() == 0) idle_kinds_.insert(kind);
   return grants;
 }
