@@ -342,13 +342,10 @@ absl::StatusOr<AppendedRecord> JobStore::Finish(const FinishedTrial& report) {
     MYCC_RETURN_IF_ERROR(KeepStandingRank(database_, trial.key, trial.stored_trace, &trial.detail));
   MYCC_RETURN_IF_ERROR(CheckContent(trial.detail));
   MYCC_ASSIGN_OR_RETURN(const bool is_known, HasNameOf(database_, report.trial));
-  AppendedRecord appended;
-  if (is_known) {
-    MYCC_ASSIGN_OR_RETURN(appended, InsertNamesake(report));
-  } else {
-    MYCC_ASSIGN_OR_RETURN(appended, InsertNamed(database_, {report.trial, trial.key, trial.stored_trace},
-                                                std::move(trial.detail), log_->now()));
-  }
+  MYCC_ASSIGN_OR_RETURN(const AppendedRecord appended,
+                        is_known ? InsertNamesake(report)
+                                 : InsertNamed(database_, {report.trial, trial.key, trial.stored_trace},
+                                               std::move(trial.detail), log_->now()));
   MYCC_RETURN_IF_ERROR(
       database_->Run("UPDATE trials SET state = 3, record = ?2 WHERE id = ?1", {trial.id, appended.id}));
   return appended;

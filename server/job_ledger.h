@@ -66,7 +66,7 @@ class JobLedger {
   int64_t open_trials() const { return open_trials_; }
   // Every trial is finished that a proposal with this window depends on: the search can make it.
   bool ready_for_proposal(int64_t window) const { return window_.Visible(window) <= complete_; }
-  // The latest proposal's; 0: there is none.
+  // The window of the latest proposal; 0: there is none.
   uint32_t last_window() const { return last_window_; }
   uint32_t num_proposals() const { return static_cast<uint32_t>(proposals_.size()); }
   uint32_t num_generations(uint32_t task) const {

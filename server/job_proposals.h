@@ -49,7 +49,7 @@ class JobProposals {
   void Save(RunningJob* job);
   // Ends searches that are at rest while there are more than `most`.
   void Bound(const RunningJobs& jobs, int most);
-  // Counts those of all searches since the server's start.
+  // The crashes of all searches since the server's start.
   int64_t crashes() const { return crashes_; }
 
  private:

@@ -190,7 +190,7 @@ class LeaseQueue {
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;
   bool is_leased(const std::string& name) const { return leased_.contains(name); }
-  // The suspects among those that wait, and the trials that failed somewhere.
+  // Suspects, and trials that failed somewhere, among those that wait.
   int64_t apart() const { return apart_; }
   // In any state.
   int64_t leased() const { return static_cast<int64_t>(leased_.size()); }

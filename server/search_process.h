@@ -22,7 +22,7 @@
 namespace mycc {
 
 struct SearchProcessOptions {
-  // Address space beyond what the program takes by itself: for the job, and for each of its tasks. A
+  // The address space beyond what the program takes by itself: for the job, and for each of its tasks. A
   // task's space and its population take some megabytes, and each of its trials some kilobytes.
   int64_t memory_bytes = int64_t{2} << 30;
   int64_t task_memory_bytes = int64_t{64} << 20;

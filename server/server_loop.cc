@@ -305,14 +305,16 @@ void ServerLoop::ListDevices(v1::ListDevicesRequest, Reply<v1::ListDevicesRespon
 }
 
 void ServerLoop::Best(v1::BestRequest request, Reply<v1::BestResponse> reply) {
+  LogReaders::Loan loan;
   {
     const MutexLock lock(&mutex_);
-    if (!stopping_) {
+    if (!stopping_) loan = readers_->Borrow();
+    if (!stopping_ && loan == nullptr) {
       readers_->Add([request, reply](TuningLog* log) { reply(ReadBest(request, *log)); }, nullptr);
       return;
     }
   }
-  reply(Stopping());
+  reply(loan != nullptr ? ReadBest(request, *loan) : absl::StatusOr<v1::BestResponse>(Stopping()));
 }
 
 void ServerLoop::GetOverview(Reply<Overview> reply) {

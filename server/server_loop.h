@@ -8,10 +8,11 @@
 //                             |          '--work---> search threads -|
 //                             '--------------- done -----------------'
 //
-// A look-up of the best records needs no decision, and is answered by a log reader without the loop.
+// A look-up of the best records needs no decision. It takes less time than a thread needs to wake up, so it
+// is answered on the caller's thread, or by a log reader where many ask at once.
 //
-// Thread rule: thread-safe. A reply is called once, on the loop's thread or a log reader's; it must not
-// block.
+// Thread rule: thread-safe. A reply is called once, on the loop's thread, or for a look-up as said; it must
+// not block.
 #pragma once
 
 #include <atomic>

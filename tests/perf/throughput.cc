@@ -169,8 +169,9 @@ class Bench {
                               .batch = 4,
                               .trial_seconds = plan_.trial_seconds});
     Rate(workers, plan_.warm_up_seconds);
-    const double rate = Rate(workers, plan_.busy_seconds);
-    Print("busy_share_1000", rate * plan_.trial_seconds / plan_.many_workers);
+    const double begun = Now(), busy = workers.counts().busy_seconds;
+    Rate(workers, plan_.busy_seconds);
+    Print("busy_share_1000", (workers.counts().busy_seconds - busy) / (Now() - begun) / plan_.many_workers);
     if (records_before_ + kept_before_ >= plan_.records) BenchBest();
     CancelJobs(jobs);
     Count(workers);

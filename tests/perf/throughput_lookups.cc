@@ -1,5 +1,6 @@
 #include "tests/perf/throughput_lookups.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>

@@ -18,7 +18,7 @@ inline constexpr char kBenchTarget[] = "v1 cpu mcpu=haswell l1d=32K l2=256K thre
 
 // The text of workload number `shape`; different ones differ in their shapes.
 std::string BenchWorkload(int shape);
-// A job of `tasks` workloads from number `first_shape` on, with `trials` for each.
+// A job of `tasks` workloads from number `first_shape` on, with this number of trials for each.
 v1::JobSpec BenchJob(int first_shape, int tasks, uint32_t trials);
 
 // See StartSearch. The tasks take turns, and each proposal is a whole generation.

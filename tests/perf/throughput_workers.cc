@@ -77,6 +77,13 @@ class SimulatedWorker {
                              });
   }
 
+  // How long its device has been busy until now.
+  double BusySeconds() {
+    const MutexLock lock(&mutex_);
+    const Timers::Clock::duration to_come = std::max(device_free_ - Timers::Clock::now(), {});
+    return std::chrono::duration<double>(given_ - to_come).count();
+  }
+
   void Stop() {
     const MutexLock lock(&mutex_);
     stopping_ = true;
@@ -150,11 +157,12 @@ class SimulatedWorker {
     all_->timers_.At(DeviceEnd(lane->assignments.size()), [this, lane] { Report(lane); });
   }
 
-  // The time when the device is done with as many trials more.
+  // The time when the device is done with this number of trials more.
   Timers::Clock::time_point DeviceEnd(size_t trials) {
     const auto length = std::chrono::duration_cast<Timers::Clock::duration>(
         std::chrono::duration<double>(all_->options_.trial_seconds * static_cast<double>(trials)));
     const MutexLock lock(&mutex_);
+    given_ += length;
     return device_free_ = std::max(device_free_, Timers::Clock::now()) + length;
   }
 
@@ -230,6 +238,8 @@ class SimulatedWorker {
   int open_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);  // of calls under way
   std::map<Key, v1::LeaseId> held_ ABSL_GUARDED_BY(mutex_);
+  Timers::Clock::duration given_ {}
+  ABSL_GUARDED_BY(mutex_);  // work of the device so far
   Timers::Clock::time_point device_free_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -253,7 +263,7 @@ SimulatedWorkers::Counts SimulatedWorkers::counts() const {
   counts.not_kept = counters_.not_kept;
   counts.rounds = counters_.rounds;
   counts.leased = counters_.leased;
-  counts.busy_seconds = options_.trial_seconds * static_cast<double>(counts.kept);
+  for (const auto& worker : workers_) counts.busy_seconds += worker->BusySeconds();
   return counts;
 }
 

@@ -40,7 +40,7 @@ class SimulatedWorkers {
     int64_t not_kept = 0;     // that were answered otherwise
     int64_t rounds = 0;       // final rounds, which are not among the kept
     int64_t leased = 0;       // trials and rounds
-    double busy_seconds = 0;  // of all devices, in trials whose reports were kept
+    double busy_seconds = 0;  // of all devices
   };
   Counts counts() const;
 
