@@ -238,8 +238,7 @@ class SimulatedWorker {
   int open_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);  // of calls under way
   std::map<Key, v1::LeaseId> held_ ABSL_GUARDED_BY(mutex_);
-  Timers::Clock::duration given_ {}
-  ABSL_GUARDED_BY(mutex_);  // work of the device so far
+  Timers::Clock::duration given_ ABSL_GUARDED_BY(mutex_) = Timers::Clock::duration::zero();  // work so far
   Timers::Clock::time_point device_free_ ABSL_GUARDED_BY(mutex_);
 };
 
