@@ -391,11 +391,4 @@ void LeaseQueue::DropJob(const std::string& job) {
   share_.Forget(job, now_);
 }
 
-int64_t LeaseQueue::waiting(const std::string& job) const {
-  int64_t trials = 0;
-  for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
-    trials += line->second.size();
-  return trials;
-}
-
 }  // namespace mycc
