@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "mycc_tune/commands.h"
+#include "mycc_tune/file_limit.h"
 #include "mycc_tune/interrupt.h"
 #include "mycc_tune/thread_probe.h"
 
@@ -27,6 +28,7 @@ void FillFrom(const std::string& credentials, ListenOptions* listen) {
 }  // namespace
 
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
+  RaiseFileLimit();
   ServingOptions serving;
   serving.log = options.log;
   serving.listen = options.listen;

@@ -6,8 +6,10 @@
 #include <sstream>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/status.h"
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr char kIndex[] = "index";
 constexpr size_t kDigestDigits = 64;
 constexpr int64_t kMostIndexBytes = int64_t{256} << 20;
+constexpr size_t kSpareLines = 100;  // of the index: it is not written anew for a few
 
 bool IsHexDigest(std::string_view text) {
   return text.size() == kDigestDigits && std::all_of(text.begin(), text.end(), [](char c) {
@@ -69,22 +72,27 @@ absl::Status ArtifactStore::LoadFiles() {
   return absl::OkStatus();
 }
 
-// Lines of files that are gone, and a last line that is cut short, are dropped.
+// Lines of files that are gone, and those that are cut short, are dropped.
 absl::Status ArtifactStore::LoadIndex() {
   const absl::StatusOr<std::string> text = ReadFile(PathOf(kIndex), kMostIndexBytes);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   MYCC_RETURN_IF_ERROR(text.status());
   std::istringstream lines(*text);
-  std::string candidate, digest;
-  size_t read = 0;
-  while (lines >> candidate >> digest) {
-    ++read;
-    if (IsHexDigest(candidate) && files_.contains(digest)) Name(candidate, digest);
+  for (std::string line; std::getline(lines, line); ++lines_) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    const bool is_whole = words.size() == 2 && IsHexDigest(words[0]) && files_.contains(words[1]);
+    if (is_whole) Name(words[0], words[1]);
   }
-  if (read <= 2 * digests_.size()) return absl::OkStatus();
+  return TrimIndex();
+}
+
+absl::Status ArtifactStore::TrimIndex() {
+  if (lines_ <= 2 * digests_.size() + kSpareLines) return absl::OkStatus();
   std::string kept;
   for (const auto& [named, is] : digests_) absl::StrAppend(&kept, named, " ", is, "\n");
-  return WriteFileAtomically(PathOf(kIndex), kept);
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(PathOf(kIndex), kept));
+  lines_ = digests_.size();
+  return absl::OkStatus();
 }
 
 void ArtifactStore::Add(const std::string& digest, int64_t bytes) {
@@ -135,6 +143,7 @@ std::string ArtifactStore::Find(const std::string& candidate) const {
 absl::Status ArtifactStore::AppendToIndex(const std::string& candidate, const std::string& digest) {
   std::ofstream index(PathOf(kIndex), std::ios::app);
   index << candidate << " " << digest << "\n" << std::flush;
+  ++lines_;
   if (index) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("cannot append to ", PathOf(kIndex)));
 }
@@ -157,6 +166,7 @@ absl::StatusOr<std::string> ArtifactStore::Put(const std::string& candidate, std
     MYCC_RETURN_IF_ERROR(AppendToIndex(candidate, digest));
   }
   Trim();
+  MYCC_RETURN_IF_ERROR(TrimIndex());
   return digest;
 }
 

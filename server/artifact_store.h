@@ -60,6 +60,8 @@ class ArtifactStore {
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the index anew where most of its lines are of files that are gone.
+  absl::Status TrimIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AppendToIndex(const std::string& candidate, const std::string& digest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -70,6 +72,7 @@ class ArtifactStore {
   std::unordered_map<std::string, std::string> digests_ ABSL_GUARDED_BY(mutex_);  // by candidate
   std::list<std::string> by_use_ ABSL_GUARDED_BY(mutex_);                         // the oldest first
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t lines_ ABSL_GUARDED_BY(mutex_) = 0;  // of the index
 };
 
 }  // namespace mycc

@@ -43,7 +43,10 @@ void BuildQueue::OnWaiting(const QueuedWork& trial) {
 
 void BuildQueue::OnGone(const QueuedWork& trial) {
   given_up_.erase(trial.name);
-  orders_.Withdraw(trial.job, trial.target, OrderOf(trial.name));
+  const std::string order = OrderOf(trial.name);
+  // A builder that is at it hears at its next word that the order is revoked. Were it returned later, a trial
+  // that came back meanwhile would have two orders of one name.
+  if (!orders_.Withdraw(trial.job, trial.target, order)) orders_.Drop(order);
 }
 
 std::function<bool(const QueuedWork&)> BuildQueue::MayBuild(const WorkerTable::Session& session,

@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kHeartbeatsALease = 3;
 constexpr double kSilentLeases = 3;           // then the worker is forgotten
+constexpr size_t kMostWordsBytes = 4096;      // of a worker about its device, kept with its session
 constexpr char kBaselineKernel[] = "worker";  // the worker's own; its timer version and it change together
 
 // Each goes back to the head of its line: in this order they stand there as before.
@@ -207,14 +208,12 @@ void Dispatcher::Report(const v1::ReportRequest& request, Reply<v1::ReportRespon
 
 void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::HeartbeatResponse>& reply) {
   const absl::StatusOr<WorkerTable::Session*> session = Renew(request.session(), request.held());
-  if (!session.ok()) {
-    reply(session.status());
-    return;
-  }
+  if (!session.ok()) return reply(session.status());
   for (auto& [name, device] : (*session)->devices) device.trouble.clear();
   for (const v1::DeviceTrouble& trouble : request.troubles()) {
     const auto device = (*session)->devices.find(trouble.device());
-    if (device != (*session)->devices.end()) device->second.trouble = ToUtf8(trouble.text());
+    if (device != (*session)->devices.end())
+      device->second.trouble = ToUtf8(trouble.text().substr(0, kMostWordsBytes));
   }
   TakeReadings(request, *session);
   v1::HeartbeatResponse response;
@@ -227,7 +226,8 @@ void Dispatcher::TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::
     const auto device = session->devices.find(reading.device());
     if (device == session->devices.end()) continue;
     device->second.reading = reading;
-    device->second.reading.set_throttle(ToUtf8(reading.throttle()));
+    device->second.reading.DiscardUnknownFields();
+    device->second.reading.set_throttle(ToUtf8(reading.throttle().substr(0, kMostWordsBytes)));
   }
   for (const auto& [name, device] : session->devices) {
     history_.Add({session->worker, name}, {.unix_micros = time_->UnixMicros(),

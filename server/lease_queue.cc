@@ -378,19 +378,17 @@ void LeaseQueue::DropWaiting(const std::string& job) {
   share_.SetWaiting(job, false, now_);
 }
 
+void LeaseQueue::Drop(const std::string& name) {
+  const auto found = leased_.find(name);
+  if (found != leased_.end()) Take(name, found->second.work.attempt);
+}
+
 void LeaseQueue::DropJob(const std::string& job) {
   DropWaiting(job);
   if (const auto names = by_job_.find(job); names != by_job_.end()) {
-    for (const std::string& name : Names(names->second)) Take(name, leased_.at(name).work.attempt);
+    for (const std::string& name : Names(names->second)) Drop(name);
   }
   share_.Forget(job, now_);
-}
-
-int64_t LeaseQueue::waiting(const std::string& job) const {
-  int64_t trials = 0;
-  for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
-    trials += line->second.size();
-  return trials;
 }
 
 }  // namespace mycc

@@ -179,6 +179,8 @@ class LeaseQueue {
   // Takes a trial that waits out of the queue; nullopt when it does not wait there.
   std::optional<QueuedWork> Withdraw(const std::string& job, const std::string& target,
                                      const std::string& name);
+  // Ends a lease that nobody wants any more; late calls about it have no effect.
+  void Drop(const std::string& name);
   // Forgets the waiting trials of a job; leased ones may still finish.
   void DropWaiting(const std::string& job);
   // The same with the leases and its terms: the job has ended.
@@ -250,7 +252,7 @@ class LeaseQueue {
   FairShare share_;
   double now_ = 0;  // the latest time that was told
   UnbuiltListener listener_;
-  Lines lines_;     // without empty ones
+  Lines lines_;  // without empty ones
   uint64_t grants_ = 0;
   int64_t waiting_ = 0;
   int64_t apart_ = 0;  // of those

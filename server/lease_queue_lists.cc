@@ -44,4 +44,11 @@ std::vector<QueueLease> LeaseQueue::ListLeases(size_t limit, double now) const {
   return leases;
 }
 
+int64_t LeaseQueue::waiting(const std::string& job) const {
+  int64_t trials = 0;
+  for (auto line = lines_.lower_bound({job, ""}); line != lines_.end() && line->first.first == job; ++line)
+    trials += line->second.size();
+  return trials;
+}
+
 }  // namespace mycc

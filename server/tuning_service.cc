@@ -95,10 +95,10 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override {
-    TellFacts(context);
     return gate_->Answer<v1::ListDevicesResponse>(
         "ListDevices", context, *request, response,
         [&](const ClientCall&, Reply<v1::ListDevicesResponse> reply) {
+          TellFacts(context);
           loop_->ListDevices(*request, [this, reply](absl::StatusOr<v1::ListDevicesResponse> answer) {
             if (!answer.ok()) return reply(std::move(answer));
             for (v1::DeviceStatus& device : *answer->mutable_devices())

@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
 #include "proto/worker.grpc.pb.h"
 #include "server/services.h"
 
@@ -10,6 +12,21 @@ namespace mycc {
 namespace {
 
 using WorkerCall = std::shared_ptr<OpenCall>;
+
+// The server keeps what a worker registers for as long as it knows the worker.
+constexpr size_t kMostRegisteredBytes = 64 << 10;
+
+// The leases that a worker holds are not counted: they are looked up, and not kept.
+absl::Status CheckRegistration(const v1::RegisterRequest& request) {
+  size_t bytes = request.ByteSizeLong();
+  for (const v1::LeaseId& lease : request.held()) {
+    const size_t size = lease.ByteSizeLong();
+    bytes -= 1 + google::protobuf::io::CodedOutputStream::VarintSize32(static_cast<uint32_t>(size)) + size;
+  }
+  if (bytes <= kMostRegisteredBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("worker ", request.worker(), " registers with ", bytes,
+                                                 " bytes; expected at most ", kMostRegisteredBytes));
+}
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -24,8 +41,9 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
     return gate_->Answer<v1::RegisterResponse>(
         "Register", context, *request, response,
         [&](const WorkerCall& call, Reply<v1::RegisterResponse> reply) {
-          const absl::Status room = gate_->ledger().CheckRoom(call->caller().name, NowSeconds());
-          if (!room.ok()) return reply(room);
+          absl::Status taken = CheckRegistration(*request);
+          taken.Update(gate_->ledger().CheckRoom(call->caller().name, NowSeconds()));
+          if (!taken.ok()) return reply(taken);
           loop_->Register(*request, [this, call, worker = request->worker(),
                                      reply](absl::StatusOr<v1::RegisterResponse> answer) {
             if (answer.ok())

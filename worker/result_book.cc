@@ -16,6 +16,8 @@ namespace mycc {
 namespace {
 
 constexpr size_t kRememberedDigests = 20000, kRememberedBaselines = 64;
+// A server refuses a message with a text that is much longer, and the results beside it would be lost.
+constexpr size_t kMostErrorBytes = 64 << 10;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -161,7 +163,7 @@ double BaselineMedian::Usual() const {
 
 void Fail(v1::MeasureStatus status, const std::string& error, v1::MeasureResult* result) {
   result->set_status(status);
-  result->set_error(ToUtf8(error));
+  result->set_error(ToUtf8(error.substr(0, kMostErrorBytes)));
 }
 
 absl::Status ErrorOf(const Ending& ending) {
@@ -187,7 +189,7 @@ void FailWithout(const absl::Status& reference, v1::MeasureResult* result) {
 
 void TakeResponse(const v1::RunnerResponse& response, v1::MeasureResult* result) {
   result->set_status(response.status());
-  result->set_error(ToUtf8(response.error()));
+  result->set_error(ToUtf8(response.error().substr(0, kMostErrorBytes)));
   if (response.has_timing()) *result->mutable_timing() = response.timing();
   if (response.has_verification()) *result->mutable_verification() = response.verification();
 }

@@ -8,6 +8,8 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "proto/server_facts.h"
+#include "proto/tuning.grpc.pb.h"
 
 namespace mycc {
 namespace {
@@ -42,6 +44,41 @@ TEST_F(AccessServerTest, TheOwnerOfAWorkerIsItsCaller) {
   ASSERT_TRUE(devices.ok()) << devices.status();
   ASSERT_EQ(devices->size(), 1u);
   EXPECT_EQ((*devices)[0].owner(), "worker");
+}
+
+// It is kept with the session: ten thousand workers of a hostile caller must fit into memory.
+TEST_F(AccessServerTest, ARegistrationHasABoundedSize) {
+  const auto link = *ConnectToServer(As("worker"));
+  v1::RegisterRequest request = Registration("w");
+  for (int i = 0; i < 5000; ++i) {
+    v1::LeaseId& held = *request.add_held();
+    held.set_trial(std::string(30 + i % 200, 't'));
+  }
+  EXPECT_TRUE(link->Register(request).ok()) << "what it holds is not kept";
+  request.mutable_devices(0)->mutable_info()->set_driver(std::string(70'000, 'd'));
+  const absl::Status refused = link->Register(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("expected at most 65536"));
+  request.mutable_devices(0)->clear_info();
+  request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(1000, std::string(70'000, 'u'));
+  EXPECT_TRUE(absl::IsInvalidArgument(link->Register(request).status())) << "a field that nobody knows";
+}
+
+// The version and the clock of the server are for those who may ask.
+TEST_F(AccessServerTest, AStrangerLearnsNothingOfTheServer) {
+  const auto facts_for = [](const ServerAddress& address) {
+    const ServerChannel channel = *ServerChannel::Open(address);
+    grpc::ClientContext context;
+    channel.Prepare(&context, 10);
+    v1::ListDevicesResponse response;
+    (void)v1::TuningService::NewStub(channel.channel())
+        ->ListDevices(&context, v1::ListDevicesRequest(), &response);
+    return context.GetServerInitialMetadata().count(kVersionMetadata) +
+           context.GetServerInitialMetadata().count(kTimeMetadata);
+  };
+  EXPECT_EQ(facts_for(As("admin")), 2u);
+  EXPECT_EQ(facts_for({.address = server_->address(), .tls_ca_file = Path("ca.pem")}), 0u);
+  EXPECT_EQ(facts_for(As("worker")), 0u);
 }
 
 TEST_F(AccessServerTest, JobsOfOthersAreCancelledByAnAdminAlone) {

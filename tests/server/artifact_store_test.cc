@@ -104,6 +104,32 @@ TEST_F(ArtifactStoreTest, WhatWasUsedLongestAgoGoesFirst) {
   EXPECT_NE(smaller.Find(Candidate("d")), "") << "it was used last";
 }
 
+// A server that runs for months builds millions of candidates, and has a few thousand of them.
+TEST_F(ArtifactStoreTest, TheIndexIsBoundedByWhatIsKept) {
+  ArtifactStore store(folder(), 40);
+  for (int i = 0; i < 300; ++i)
+    ASSERT_TRUE(store.Put(Candidate(std::to_string(i)), std::to_string(1000 + i)).ok());
+  EXPECT_LT(std::filesystem::file_size(Path("index")), 300'000u) << "5000 lines are 650,000 bytes";
+  ArtifactStore next(folder(), kPlenty);
+  ASSERT_TRUE(next.Open().ok());
+  for (int i = 291; i < 300; ++i) EXPECT_NE(next.Find(Candidate(std::to_string(i))), "") << i;
+}
+
+// A full disk cuts a line short, and the next one is appended to it.
+TEST_F(ArtifactStoreTest, ATornLineOfTheIndexCostsNoOthers) {
+  std::string digest;
+  {
+    ArtifactStore store(folder(), kPlenty);
+    ASSERT_TRUE(store.Put(Candidate("a"), "a").ok());
+    std::ofstream(Path("index"), std::ios::app) << Candidate("torn") << " 0123";
+    ASSERT_TRUE(store.Put(Candidate("b"), "b").ok());
+    digest = store.Put(Candidate("c"), "c").value();
+  }
+  ArtifactStore next(folder(), kPlenty);
+  ASSERT_TRUE(next.Open().ok());
+  EXPECT_EQ(next.Find(Candidate("c")), digest);
+}
+
 TEST_F(ArtifactStoreTest, AFolderThatCannotBeMadeIsAnErrorOfPut) {
   ASSERT_TRUE(WriteFileAtomically(folder(), "a file").ok());
   ArtifactStore store(folder(), kPlenty);

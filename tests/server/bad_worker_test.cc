@@ -224,6 +224,15 @@ TEST(BadWorkerTest, DeviceThatStandsStillSaysWhy) {
             "nothing is measured: cpu of worker w: waits for its lock, which pid 7 (sleep 9) holds");
   FakeWorker other(&server, "other");
   EXPECT_EQ(server.Progress(job).message(), "");
+  beat.mutable_troubles(0)->set_text(std::string(1 << 20, 'x'));
+  v1::DeviceReading& reading = *beat.add_readings();
+  reading.set_device("cpu");
+  reading.set_throttle(std::string(1 << 20, 'x'));
+  reading.GetReflection()->MutableUnknownFields(&reading)->AddLengthDelimited(1000,
+                                                                              std::string(1 << 20, 'u'));
+  EXPECT_TRUE(send().ok());
+  EXPECT_EQ(DeviceOf(&server, "w").trouble().size(), 4096u) << "a server keeps it for each of its workers";
+  EXPECT_LT(DeviceOf(&server, "w").reading().ByteSizeLong(), 5000u);
   beat.clear_troubles();
   EXPECT_TRUE(send().ok());
   EXPECT_EQ(DeviceOf(&server, "w").trouble(), "");
