@@ -69,16 +69,18 @@ absl::Status ArtifactStore::LoadFiles() {
   return absl::OkStatus();
 }
 
-// Lines of files that are gone, and a last line that is cut short, are dropped.
+// Lines of files that are gone are dropped, and a line that a full disk cut short, with what was appended to
+// it.
 absl::Status ArtifactStore::LoadIndex() {
   const absl::StatusOr<std::string> text = ReadFile(PathOf(kIndex), kMostIndexBytes);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   MYCC_RETURN_IF_ERROR(text.status());
   std::istringstream lines(*text);
-  std::string candidate, digest;
   size_t read = 0;
-  while (lines >> candidate >> digest) {
-    ++read;
+  for (std::string line; std::getline(lines, line); ++read) {
+    std::istringstream words(line);
+    std::string candidate, digest;
+    words >> candidate >> digest;
     if (IsHexDigest(candidate) && files_.contains(digest)) Name(candidate, digest);
   }
   if (read <= 2 * digests_.size()) return absl::OkStatus();
