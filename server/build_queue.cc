@@ -1,6 +1,7 @@
 #include "server/build_queue.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,7 +23,8 @@ constexpr uint32_t kMostBuildAttempts = 3;
 BuildQueue::BuildQueue(double lease_seconds, LeaseQueue* trials, WorkerTable* workers)
     : trials_(trials), workers_(workers), orders_(lease_seconds) {
   trials_->Listen({[this](const QueuedWork& trial) { OnWaiting(trial); },
-                   [this](const QueuedWork& trial) { OnGone(trial); }});
+                   [this](const QueuedWork& trial) { OnGone(trial); },
+                   [this](const std::string& job, const JobTerms& terms) { orders_.SetTerms(job, terms); }});
 }
 
 std::string BuildQueue::OrderOf(const std::string& trial) { return kOrderPrefix + trial; }
@@ -72,7 +74,8 @@ bool BuildQueue::MayTry(const std::string& worker, const QueuedWork& order, doub
 
 std::vector<Grant> BuildQueue::Lease(const WorkerTable::Session& session, int count,
                                      const std::function<bool(const std::string&)>& is_leasable, double now) {
-  Asker asker{.holder = session.id, .device = ""};
+  // A builder of any number of orders is free again after one build's time.
+  Asker asker{.holder = session.id, .device = "", .now = now, .most_idle = std::numeric_limits<int>::max()};
   asker.fits = [&](const std::string& job, const std::string& target) {
     return is_leasable(job) && session.BuildsFor(target);
   };

@@ -1,6 +1,7 @@
 // The queue of builds for other hosts: GPU candidates of trials that wait to be measured are offered to
 // build-only workers. An order is leased as a trial is (lease_queue.h), under a name and attempts of its own,
-// but the log knows nothing of it: after a restart it is offered again.
+// but the log knows nothing of it: after a restart it is offered again. Jobs share the builders as they share
+// the devices.
 //
 //   trial waits --> order waits --Lease--> being built --Built--> the trial is leased with what was built
 //                       |                      |   `--a failure--> the trial ends without a device

@@ -27,6 +27,7 @@ void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& st
     proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
   open_trials_ += proposal.open;
+  tasks_[task].open += proposal.open;
   window_.Add(proposal.open, state.window());
   last_window_ = state.window();
 }
@@ -38,6 +39,7 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   const bool is_default = proposal.is_default[index];
   --proposal.open;
   --open_trials_;
+  --state.open;
   while (complete_ < static_cast<int>(proposals_.size()) &&
          proposals_[static_cast<size_t>(complete_)].open == 0)
     ++complete_;
@@ -45,6 +47,7 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
   ++state.trials;
+  state.measured += IsInfrastructureFailure(result.status()) ? 0 : 1;
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
   if (ok && (state.best_seconds == 0 || seconds < state.best_seconds)) {

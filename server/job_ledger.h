@@ -64,6 +64,9 @@ class JobLedger {
   void Retell(TaskOutcomes outcomes);
 
   int64_t open_trials() const { return open_trials_; }
+  int64_t open_trials(uint32_t task) const { return tasks_[task].open; }
+  // The task's trials that had a verdict on their candidate.
+  int64_t num_measured(uint32_t task) const { return tasks_[task].measured; }
   // Every trial is finished that a proposal with this window depends on: the search can make it.
   bool ready_for_proposal(int64_t window) const { return window_.Visible(window) <= complete_; }
   // The window of the latest proposal; 0: there is none.
@@ -113,7 +116,7 @@ class JobLedger {
   };
   struct TaskState {
     std::vector<size_t> proposals;  // of its generations, as indices of the job's
-    int64_t trials = 0;
+    int64_t trials = 0, measured = 0, open = 0;
     double best_seconds = 0;    // the fastest that was timed by itself
     double best_width = 0;      // of its interval
     std::string best_trial;     // its trial

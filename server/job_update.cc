@@ -60,6 +60,9 @@ void JobAdmission::Update(const v1::UpdateJobRequest& request, const JobReply& r
       job, [store = store_, request] { return ChangeTerms(request, store); },
       [this, request, reply](const absl::Status& status) {
         if (!status.ok()) return reply(status);
+        // It may have been read before the change, and written again as it was read.
+        if (turns_.IsBeingTakenUp(request.job()))
+          return turns_.AfterTakingUp(request.job(), [this, request, reply] { Update(request, reply); });
         if (const JobTerms* const before = KnownTerms(request.job()); before != nullptr) {
           JobTerms terms = *before;
           if (request.has_priority()) terms.priority = request.priority();

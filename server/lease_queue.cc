@@ -13,8 +13,6 @@ constexpr double kFindAgainSeconds = 5;
 // A worker that is well reports a batch of trials long before; one that hangs still names what it holds.
 constexpr double kLongestSeconds = 1800;
 constexpr double kElsewhereSeconds = 60;  // after this any worker may take it
-// A device keeps the next one at hand, and is free for others after these.
-constexpr int kMostIdleWork = 2;
 
 // Work that another worker may build before it is measured.
 bool IsBuildable(const QueuedWork& work) { return !work.is_round() && work.doubted_builder.empty(); }
@@ -191,7 +189,7 @@ std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
   SeeTime(asker.now);
   std::vector<Grant> grants = LeaseOf(asker, FairShare::Which::kOrdinary, count);
   if (!grants.empty() || waiting_ == 0) return grants;
-  return LeaseOf(asker, FairShare::Which::kIdleOnly, std::min(count, kMostIdleWork - HeldOn(asker)));
+  return LeaseOf(asker, FairShare::Which::kIdleOnly, std::min(count, asker.most_idle - HeldOn(asker)));
 }
 
 std::vector<Grant> LeaseQueue::LeaseOf(const Asker& asker, FairShare::Which which, int count) {

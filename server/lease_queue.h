@@ -111,12 +111,15 @@ struct Asker {
   std::function<bool(const QueuedWork&)> may_build;
   // Trials that others have built, of one call: they are measured at once, and are shared among the devices.
   int most_built = std::numeric_limits<int>::max();
+  // Work of jobs that run only when the farm is idle, in all: so the device is soon free for others.
+  int most_idle = 2;
 };
 
 // Hears of trials that begin and cease to wait to be built. Suspects, trials that failed somewhere, and final
-// rounds are not among them: who measures them builds them.
+// rounds are not among them: who measures them builds them. And of the terms of jobs.
 struct UnbuiltListener {
   std::function<void(const QueuedWork&)> on_waiting, on_gone;
+  std::function<void(const std::string& job, const JobTerms& terms)> on_terms;
 };
 
 class LeaseQueue {
@@ -187,7 +190,10 @@ class LeaseQueue {
   void DropJob(const std::string& job);
 
   // The terms of a job, before its trials are added and whenever they change.
-  void SetTerms(const std::string& job, const JobTerms& terms) { share_.SetTerms(job, terms, now_); }
+  void SetTerms(const std::string& job, const JobTerms& terms) {
+    share_.SetTerms(job, terms, now_);
+    if (listener_.on_terms) listener_.on_terms(job, terms);
+  }
 
   int64_t waiting() const { return waiting_; }
   int64_t waiting(const std::string& job) const;

@@ -66,6 +66,8 @@ struct RunningJob {
   int all_crashes = 0;                     // likewise, since the server began with the job
   std::string last_crash;                  // in words
   double search_used = 0;                  // when the search answered last
+  // Tasks that another job measures, and since when that one has no trial of them.
+  std::map<uint32_t, double> still_since;
   bool models_saved = false;
   std::optional<v1::Proposal> unsaved;  // proposed, and not yet in the log
   std::optional<JobEnding> ending;

@@ -4,18 +4,38 @@
 
 #include "base/status.h"
 #include "server/history.h"
+#include "server/listed_job.h"
+#include "server/urgency.h"
 
 namespace mycc {
 namespace {
 
 constexpr double kRetrySeconds = 1;
+constexpr double kTakenUpSeconds = 30;  // after a restart, jobs are taken up within these
+constexpr double kStillSeconds = 120;   // so long a task may stand still that another job measures
 
-// Whether the other job measures as much of each task as this one asks for.
-bool AsksForAsMuch(const v1::JobSpec& other, const v1::JobSpec& job) {
+// Whether the other job measures as much of each task as this one asks for. Limits of a whole job are shared
+// by its tasks.
+bool AsksForAsMuch(const JobLedger& others, const JobLedger& ledger) {
+  const v1::JobSpec &other = others.stored().spec(), &job = ledger.stored().spec();
   const bool has_same_limits = other.trials() == job.trials() && other.total_trials() == job.total_trials() &&
                                other.budget_seconds() == job.budget_seconds() &&
                                other.min_gain() == job.min_gain();
-  return has_same_limits || (job.trials() > 0 && other.trials() >= job.trials());
+  if (other.total_trials() == 0 && other.budget_seconds() == 0 && other.min_gain() == 0)
+    return has_same_limits || (job.trials() > 0 && other.trials() >= job.trials());
+  return has_same_limits && others.plan().tasks.size() <= ledger.plan().tasks.size();
+}
+
+// Whether the other job's deadline leaves it the time that this one has.
+bool HasAsLong(const JobTerms& other, const JobTerms& job) {
+  return other.deadline_unix_micros == 0 ||
+         (job.deadline_unix_micros > 0 && other.deadline_unix_micros >= job.deadline_unix_micros);
+}
+
+// Whether the other job has measured what this one asks for, and goes on.
+bool HasEnough(const RunningJob& other, uint32_t task, const v1::JobSpec& job) {
+  return other.wants_proposals() && job.trials() > 0 && other.ledger->best_seconds(task) > 0 &&
+         other.ledger->num_measured(task) >= job.trials();
 }
 
 }  // namespace
@@ -33,18 +53,29 @@ int SharedTasks::SameTask(const JobLedger& other, const PlannedTask& task) {
 bool SharedTasks::MayMeasureFor(const RunningJob& other, const JobLedger& ledger,
                                 const JobTerms& terms) const {
   const v1::JobSpec& spec = ledger.stored().spec();
-  const v1::JobSpec& others = other.ledger->stored().spec();
-  const bool is_urgent = other.terms.priority >= terms.priority &&
-                         (!other.terms.only_when_idle || terms.only_when_idle) &&
-                         owners_->HeldBack(other.terms.owner).empty();
+  const bool is_urgent = UrgencyOf(other.terms, *owners_) >= UrgencyOf(terms, *owners_);
   const bool is_over = other.ending && other.ending->state != JobState::kDone;
-  return is_urgent && !is_over && others.strategy() == spec.strategy() && AsksForAsMuch(others, spec);
+  return is_urgent && !is_over && other.ledger->stored().spec().strategy() == spec.strategy() &&
+         AsksForAsMuch(*other.ledger, ledger) && HasAsLong(other.terms, terms);
+}
+
+// Trials that wait for a device are no reason: this job's would wait as well.
+bool SharedTasks::StandsStill(const RunningJob& other, uint32_t task, RunningJob* job, uint32_t own) const {
+  const double now = time_->Seconds();
+  const bool is_larger = other.ledger->plan().tasks.size() > job->ledger->plan().tasks.size();
+  const bool is_silent = other.asked_at && now - *other.asked_at >= kStillSeconds;
+  if (other.ending || other.ledger->open_trials(task) > 0) {
+    job->still_since.erase(own);
+    return false;
+  }
+  const double since = job->still_since.try_emplace(own, now).first->second;
+  return is_silent || (is_larger && now - since >= kStillSeconds);
 }
 
 TaskSpecs SharedTasks::Share(JobLedger* ledger) const {
   const v1::JobSpec& spec = ledger->stored().spec();
   TaskSpecs changed;
-  if (ledger->num_proposals() > 0 || spec.fresh() || spec.strategy() == "listed") return changed;
+  if (ledger->num_proposals() > 0 || spec.fresh() || IsListed(spec)) return changed;
   const JobTerms terms = TermsOf(ledger->stored());
   for (const auto& [id, other] : *running_) {
     if (id == ledger->id() || !MayMeasureFor(*other, *ledger, terms)) continue;
@@ -66,15 +97,19 @@ void SharedTasks::Watch(RunningJob* job) {
     const std::string& leader = job->ledger->stored_tasks()[task].measured_by();
     const auto found = running_->find(leader);
     if (found == running_->end()) {
-      if (!is_on_its_way_(leader)) over.push_back(task);
+      const bool waits_long = time_->Seconds() - job->started >= kTakenUpSeconds;
+      if (waits_long || !is_on_its_way_(leader)) over.push_back(task);
       continue;
     }
     const JobLedger& others = *found->second->ledger;
     const int same = SameTask(others, job->ledger->plan().tasks[task]);
-    if (same < 0 || !MayMeasureFor(*found->second, *job->ledger, job->terms)) {
+    const auto of_other = static_cast<uint32_t>(same);
+    if (same < 0 || !MayMeasureFor(*found->second, *job->ledger, job->terms) ||
+        HasEnough(*found->second, of_other, job->ledger->stored().spec()) ||
+        StandsStill(*found->second, of_other, job, task)) {
       over.push_back(task);
     } else {
-      job->ledger->SetKnownBest(task, others.best_seconds(static_cast<uint32_t>(same)));
+      job->ledger->SetKnownBest(task, others.best_seconds(of_other));
     }
   }
   if (over.empty()) return;

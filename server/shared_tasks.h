@@ -1,10 +1,14 @@
 // Tasks that running jobs have in common are measured once. A job that begins leaves a task to a job that
 // measures the same one already: the same workload, target and protocol, by the same strategy, whatever the
-// seed, with as many trials or the very same limits. It must not wait for less urgent work: the other job has
-// at least its priority, and is not held back by a quota. The results of such a task are the other job's.
+// seed, with as many trials or the very same limits, and no earlier deadline. It must not wait for less
+// urgent work (urgency.h), nor for a job that waits for its turn. The results of such a task are the other
+// job's.
 //
-//   begins --Share--> measured by job J --(J is done)------------------------> its results
-//                            '--(J ended before, or is less urgent now)--> searched by the job itself
+//   begins --Share--> measured by job J --(J has as many trials, or is done)--> its results
+//                            '--(J ended before, is less urgent now, or stands still)--> searched by the job
+//
+// A task stands still when J has had no trial of it for two minutes, and measures other tasks meanwhile that
+// this job does not have, or when J's search has not answered for so long.
 //
 // The log keeps which job measures a task, so this holds over restarts. A job that was asked for afresh, and
 // one of the strategy `listed`, whose candidates are its own, measure all of their tasks. Thread rule:
@@ -60,6 +64,8 @@ class SharedTasks {
   using AllSettled = std::vector<Settled>;
 
   bool MayMeasureFor(const RunningJob& other, const JobLedger& ledger, const JobTerms& terms) const;
+  // Whether the other job's task stands still, which is this job's task `own`.
+  bool StandsStill(const RunningJob& other, uint32_t task, RunningJob* job, uint32_t own) const;
   // The number of the other job's task that is the same, and that it measures itself; -1: none.
   static int SameTask(const JobLedger& other, const PlannedTask& task);
   static absl::StatusOr<AllSettled> Settle(const JobLedger& ledger, const std::vector<uint32_t>& tasks,

@@ -8,6 +8,8 @@
 #include "base/sha256.h"
 #include "base/status.h"
 #include "db/shared_record.h"
+#include "server/listed_job.h"
+#include "server/urgency.h"
 
 namespace mycc {
 namespace {
@@ -15,6 +17,11 @@ namespace {
 std::string JobOf(const std::string& trial) { return trial.substr(0, trial.find('/')); }
 
 const std::string& TraceOf(const QueuedWork& trial) { return std::get<TrialWork>(trial.what).trace; }
+
+bool MeasuresAll(const RunningJob& job) {
+  const v1::JobSpec& spec = job.ledger->stored().spec();
+  return spec.fresh() || IsListed(spec);
+}
 
 }  // namespace
 
@@ -33,8 +40,7 @@ bool TwinTrials::MayLead(const std::string& leader, const JobTerms& terms) const
   const RunningJob* const job = Alive(JobOf(leader));
   if (job == nullptr) return false;
   if (queue_->is_leased(leader)) return true;  // it is over soon
-  return job->terms.priority >= terms.priority && (!job->terms.only_when_idle || terms.only_when_idle) &&
-         owners_->HeldBack(job->terms.owner).empty();
+  return UrgencyOf(job->terms, *owners_) >= UrgencyOf(terms, *owners_);
 }
 
 std::set<std::string> TwinTrials::JobsLike(const RunningJob& job,
@@ -55,7 +61,7 @@ std::set<std::string> TwinTrials::JobsLike(const RunningJob& job,
 
 void TwinTrials::Queue(RunningJob* job, std::vector<QueuedWork> trials) {
   if (trials.empty()) return;
-  if (job->ledger->stored().spec().fresh()) {
+  if (MeasuresAll(*job)) {
     for (QueuedWork& trial : trials) {
       Own(*job->ledger, trial);
       queue_->Add(std::move(trial));
@@ -125,8 +131,11 @@ void TwinTrials::Add(QueuedWork trial) {
     twins_[leader].push_back(std::move(trial));
     return;
   }
-  // They change places, where the other one is still in the queue.
-  std::optional<QueuedWork> other = queue_->Withdraw(JobOf(leader), trial.target, leader);
+  // They change places, where the other one is still in the queue and need not be measured in any case.
+  std::optional<QueuedWork> other;
+  const RunningJob* const of_other = Alive(JobOf(leader));
+  if (of_other == nullptr || !MeasuresAll(*of_other))
+    other = queue_->Withdraw(JobOf(leader), trial.target, leader);
   std::vector<QueuedWork> twins;
   if (auto known = twins_.extract(leader)) twins = std::move(known.mapped());
   keys_.erase(leader);

@@ -8,10 +8,11 @@
 //            without
 //            -> queued
 //
-// A job that was asked for afresh measures all of its candidates, for others too.
+// A job that was asked for afresh, and one of the strategy `listed`, measures all of its candidates, for
+// others too.
 //
-// A trial does not wait for a less urgent one: where the leader still waits for a device, the two change
-// places. Nothing of this is stored but the results: after a restart the open trials are compared anew.
+// A trial does not wait for a less urgent one (urgency.h): where the leader still waits for a device, the two
+// change places. Nothing of this is stored but the results: after a restart the open trials are compared anew.
 // Thread rule: thread-compatible. No call blocks.
 #pragma once
 

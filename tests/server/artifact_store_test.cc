@@ -77,6 +77,18 @@ TEST_F(ArtifactStoreTest, SurvivesARestartAndALineThatIsCutShort) {
   EXPECT_EQ(store.bytes(), 11);
 }
 
+TEST_F(ArtifactStoreTest, ALineThatIsCutShortCostsNoLaterOnes) {
+  ArtifactStore store(folder(), kPlenty);
+  ASSERT_TRUE(store.Put(Candidate("a"), "first").ok());
+  std::ofstream(Path("index"), std::ios::app) << Candidate("b") << " 0123";
+  for (const char* trace : {"c", "d", "e"}) ASSERT_TRUE(store.Put(Candidate(trace), trace).ok());
+  ArtifactStore next(folder(), kPlenty);
+  ASSERT_TRUE(next.Open().ok());
+  EXPECT_EQ(next.Find(Candidate("a")), Sha256Hex("first"));
+  EXPECT_EQ(next.Find(Candidate("d")), Sha256Hex("d"));
+  EXPECT_EQ(next.Find(Candidate("e")), Sha256Hex("e"));
+}
+
 TEST_F(ArtifactStoreTest, ADamagedFileIsNotReturnedAndGoes) {
   ArtifactStore store(folder(), kPlenty);
   const std::string digest = store.Put(Candidate("a"), "bytes").value();

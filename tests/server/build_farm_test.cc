@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -99,6 +100,30 @@ TEST(BuildFarmTest, WhatWasBuiltIsLeasedWithItsDigest) {
   EXPECT_EQ(status.builds(), kTrials);
   EXPECT_EQ(status.target(), "sm_90a");
   EXPECT_EQ(status.role(), v1::WORKER_ROLE_BUILD);
+}
+
+// Builders share their work among jobs as devices do.
+TEST(BuildFarmTest, TheMostUrgentJobIsBuiltForFirst) {
+  FakeServer server;
+  FakeBuilder builder(&server, "builder");
+  const auto submit = [&](uint64_t seed, int priority, bool only_when_idle) {
+    v1::SubmitJobRequest request;
+    *request.mutable_spec() = GpuSpec(kTrials);
+    request.mutable_spec()->set_seed(seed);
+    request.mutable_spec()->set_fresh(true);
+    request.mutable_spec()->set_only_when_idle(only_when_idle);
+    request.set_priority(priority);
+    return server.TrySubmit(request)->job();
+  };
+  const auto count = [](const std::vector<v1::BuildOrder>& orders, const std::string& job) {
+    return std::count_if(orders.begin(), orders.end(), [&](const v1::BuildOrder& order) {
+      return absl::StrContains(order.lease().trial(), job);
+    });
+  };
+  const std::string idle = submit(1, 0, true), low = submit(2, 0, false), high = submit(3, 5, false);
+  EXPECT_EQ(count(builder.Lease(kTrials), high), kTrials);
+  EXPECT_EQ(count(builder.Lease(kTrials), low), kTrials);
+  EXPECT_EQ(count(builder.Lease(kTrials), idle), kTrials) << "a builder is soon free again";
 }
 
 TEST(BuildFarmTest, ADeviceThatBuildsTakesWhatNobodyIsAt) {
