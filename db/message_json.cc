@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
 #include "proto/utf8.h"
@@ -209,12 +210,19 @@ absl::Status AddElements(const json& array, const std::string& key, const FieldD
   return absl::OkStatus();
 }
 
+std::string KeysOf(const google::protobuf::Descriptor& type) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < type.field_count(); ++i) keys.emplace_back(type.field(i)->name());
+  return absl::StrJoin(keys, ", ");
+}
+
 absl::Status FillMessage(const json& object, const std::string& prefix, Message* message) {
   for (const auto& [name, value] : object.items()) {
     const std::string key = prefix + name;
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(name);
     if (field == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown key \"", ToUtf8(key), "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown key \"", ToUtf8(key), "\"; expected ", KeysOf(*message->GetDescriptor())));
     }
     MYCC_RETURN_IF_ERROR(field->is_repeated() ? AddElements(value, key, field, message)
                                               : SetField(value, key, field, message));

@@ -107,8 +107,8 @@ Findings CheckServer(const Installation& installation) {
               "is it running there, does a firewall let the port through, and is this its token?"));
     return findings;
   }
-  findings.push_back(Ok(absl::StrFormat("%s answers in %.1f ms, with %d devices", address, took.count(),
-                                        response.devices_size())));
+  findings.push_back(Ok(absl::StrFormat("%s answers in %.1f ms, with %d device%s", address, took.count(),
+                                        response.devices_size(), response.devices_size() == 1 ? "" : "s")));
   CompareVersions(MetadataOf(context, kVersionMetadata), &findings);
   CompareClocks(MetadataOf(context, kTimeMetadata), installation.system.unix_seconds(), &findings);
   return findings;

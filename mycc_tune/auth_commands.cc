@@ -18,7 +18,7 @@ namespace {
 constexpr char kServer[] = "server", kAuthority[] = "ca";
 constexpr int64_t kSecondsOfHour = 3600, kSecondsInDay = 86400;
 // A server sees a change within this time, and a second for what is on its way.
-constexpr char kWhenSeen[] = "a server that has it as --access follows within two seconds, without a restart";
+constexpr char kWhenSeen[] = "a running server follows within two seconds";
 
 absl::StatusOr<std::vector<Role>> ReadRoles(const std::vector<std::string>& words) {
   std::vector<Role> roles;
@@ -42,7 +42,7 @@ std::string ExpiryWords(int64_t expires, int64_t now) {
   if (expires <= now) return "expired";
   const int64_t hours = (expires - now) / kSecondsOfHour;
   return hours < 48 ? absl::StrCat("in ", hours, " h")
-                    : absl::StrCat("in ", (expires - now) / kSecondsInDay, " days");
+                    : absl::StrCat("in ", (expires - now + kSecondsInDay / 2) / kSecondsInDay, " days");
 }
 
 // The expiry of a caller's newest secret.
@@ -64,6 +64,17 @@ std::string WaysOf(const Principal& principal) {
   for (const std::string& name : principal.common_names) ways.push_back(absl::StrCat("CN ", name));
   for (const uid_t uid : principal.uids) ways.push_back(absl::StrCat("uid ", uid));
   return absl::StrJoin(ways, ", ");
+}
+
+std::string CallerLine(const std::string& name, const std::string& roles, const std::string& known_by,
+                       int64_t expires, bool revoked) {
+  return nlohmann::json{{"name", name},
+                        {"roles", roles},
+                        {"known_by", known_by},
+                        {"expires_unix_seconds", expires},
+                        {"revoked", revoked}}
+             .dump() +
+         "\n";
 }
 
 }  // namespace
@@ -150,10 +161,13 @@ absl::Status AuthRotate(const AuthArgs& args, std::ostream& out) {
   }
   MYCC_RETURN_IF_ERROR(
       folder.Rotate(args.name, static_cast<int64_t>(args.overlap_hours * kSecondsOfHour), args.days));
-  out << args.name << " has a new credential in " << folder.FolderOf(args.name) << "; the earlier one "
-      << (args.overlap_hours > 0 ? absl::StrCat("counts for ", args.overlap_hours, " hours more")
-                                 : "counts no more")
-      << "\n";
+  out << args.name << " has a new credential in " << folder.FolderOf(args.name) << "; ";
+  if (args.overlap_hours > 0) {
+    out << "the earlier one counts for " << args.overlap_hours << " h more\n";
+  } else {
+    out << "the earlier one counts no more, and a worker that has it is refused until it is restarted or "
+           "connects anew, which takes up to ten minutes; --overlap-hours 1 avoids that\n";
+  }
   return absl::OkStatus();
 }
 
@@ -162,16 +176,11 @@ absl::Status AuthList(const AuthArgs& args, std::ostream& out) {
   const int64_t now = NowUnixSeconds();
   std::vector<std::vector<std::string>> rows = {{"name", "roles", "known by", "expires", ""}};
   rows.push_back({kServer, "", "certificate", ExpiryWords(folder.ServerExpiry(), now), ""});
+  if (args.json) out << CallerLine(kServer, "", "certificate", folder.ServerExpiry(), false);
   for (const Principal& principal : folder.callers().principals()) {
-    if (args.json) {
-      out << nlohmann::json{{"name", principal.name},
-                            {"roles", principal.roles.Words()},
-                            {"known_by", WaysOf(principal)},
-                            {"expires_unix_seconds", NewestExpiry(principal)},
-                            {"revoked", principal.revoked}}
-                 .dump()
-          << "\n";
-    }
+    if (args.json)
+      out << CallerLine(principal.name, principal.roles.Words(), WaysOf(principal), NewestExpiry(principal),
+                        principal.revoked);
     const bool has_secret = !principal.tokens.empty() || !principal.certificates.empty();
     rows.push_back({principal.name, principal.roles.Words(), WaysOf(principal),
                     has_secret ? ExpiryWords(NewestExpiry(principal), now) : "",

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "mycc_tune/doctor_command.h"
+#include "worker/gpu_device.h"
 
 namespace mycc {
 
@@ -16,7 +17,10 @@ void AddDoctor(CLI::App* app, std::function<absl::Status()>* command,
   Installation* const examined = &options->installation;
   CLI::App* sub = app->add_subcommand("doctor", "say what is wrong with an installation, and how to mend it");
   sub->add_option("--device", examined->devices,
-                  "a device to measure on: cpu, cuda:0; repeatable; all that there are if not given");
+                  "a device to measure on: cpu, cuda:0; repeatable; all that there are if not given")
+      ->check([](const std::string& word) {
+        return word == "cpu" ? std::string() : std::string(ParseGpuName(word).status().message());
+      });
   const std::shared_ptr<ServerAddress> server = add_server(sub);
   sub->add_option("--log", examined->log, "the tuning log of a server on this host")->type_name("FILE");
   sub->add_option("--listen", examined->listen, "the address of a server that is to be started here")

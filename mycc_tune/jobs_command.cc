@@ -18,9 +18,8 @@
 namespace mycc {
 namespace {
 
-// A server that knows its callers names owners without their hosts.
-bool IsWanted(const JobOptions& options, const std::string& owner) {
-  if (options.mine) return owner == UserAtHost() || owner == UserName();
+bool IsWanted(const JobOptions& options, const std::string& caller, const std::string& owner) {
+  if (options.mine) return IsOwn(owner, caller);
   return options.owner.empty() || owner == options.owner;
 }
 
@@ -28,7 +27,8 @@ bool IsWanted(const JobOptions& options, const std::string& owner) {
 absl::StatusOr<std::vector<v1::JobProgress>> WantedJobs(TuningClient* client, const JobOptions& options) {
   const bool is_all = options.owner.empty() && !options.mine;
   MYCC_ASSIGN_OR_RETURN(std::vector<v1::JobProgress> jobs, client->ListJobs(is_all ? options.limit : 0));
-  std::erase_if(jobs, [&](const v1::JobProgress& job) { return !IsWanted(options, job.owner()); });
+  std::erase_if(
+      jobs, [&](const v1::JobProgress& job) { return !IsWanted(options, client->caller(), job.owner()); });
   if (options.limit > 0 && jobs.size() > options.limit) jobs.resize(options.limit);
   return jobs;
 }

@@ -1,4 +1,6 @@
 // `mycc-tune serve` and `worker`: run until SIGINT or SIGTERM.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <future>
 #include <ostream>
@@ -14,8 +16,15 @@ namespace mycc {
 
 namespace {
 
-void FillFrom(const std::string& credentials, ListenOptions* listen) {
-  if (credentials.empty()) return;
+// A folder of one caller, or a path that is mistyped, is noticed here: the files' own errors do not say what
+// kind of folder was expected.
+absl::Status FillFrom(const std::string& credentials, ListenOptions* listen) {
+  if (credentials.empty()) return absl::OkStatus();
+  if (access(absl::StrCat(credentials, "/access.json").c_str(), F_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat("--credentials: `", credentials,
+                                            "` has no access.json; expected a folder that `mycc-tune auth "
+                                            "init` made"));
+  }
   const auto fill = [&credentials](std::string* file, const char* name) {
     if (file->empty()) *file = absl::StrCat(credentials, "/", name);
   };
@@ -23,6 +32,7 @@ void FillFrom(const std::string& credentials, ListenOptions* listen) {
   fill(&listen->tls_key_file, "server/key.pem");
   fill(&listen->tls_client_ca_file, "ca.pem");
   fill(&listen->access_file, "access.json");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -32,7 +42,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
   ServingOptions serving;
   serving.log = options.log;
   serving.listen = options.listen;
-  FillFrom(options.credentials, &serving.listen);
+  MYCC_RETURN_IF_ERROR(FillFrom(options.credentials, &serving.listen));
   serving.http = options.http;
   serving.coordinator.dispatch.lease_seconds = options.lease_seconds;
   serving.coordinator.jobs.most_searches = options.most_searches;

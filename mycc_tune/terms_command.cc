@@ -60,7 +60,7 @@ absl::Status QuotaCommand(const JobOptions& options, std::ostream& out) {
   std::vector<std::vector<std::string>> rows = {
       {"owner", "running", "waiting", "highest priority", "device seconds (24 h)", "trials (24 h)", ""}};
   for (const v1::OwnerStatus& owner : owners) {
-    const bool is_mine = owner.owner() == UserAtHost() || owner.owner() == UserName();
+    const bool is_mine = IsOwn(owner.owner(), client->caller());
     if (options.mine ? !is_mine : !options.owner.empty() && owner.owner() != options.owner) continue;
     if (options.json) out << MessageToJson(owner).dump() << "\n";
     const v1::Quota& quota = owner.quota();
@@ -75,8 +75,14 @@ absl::Status QuotaCommand(const JobOptions& options, std::ostream& out) {
          owner.held()});
   }
   if (options.json) return absl::OkStatus();
-  out << (rows.size() == 1 ? "no owner has jobs, or used the farm in the last 24 hours\n"
-                           : FormatTable(rows, {1, 2, 3, 4, 5}));
+  if (rows.size() > 1) {
+    out << FormatTable(rows, {1, 2, 3, 4, 5});
+  } else if (options.mine || !options.owner.empty()) {
+    out << (options.mine ? "you have" : options.owner + " has")
+        << " no jobs, and used nothing in the last 24 hours\n";
+  } else {
+    out << "no owner has jobs, or used the farm in the last 24 hours\n";
+  }
   return absl::OkStatus();
 }
 

@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "mycc_tune/thread_probe.h"
+#include "proto/server_facts.h"
 #include "proto/tuning.grpc.pb.h"
 
 namespace mycc {
@@ -28,14 +30,25 @@ struct TuningClient::Impl {
     channel.Prepare(&context, wait_seconds + kCallSeconds);
     Response response;
     const absl::Status status = channel.StatusOf(((*stub).*method)(&context, request, &response));
+    KeepCaller(context);
     if (status.ok()) return response;
     if (!absl::IsUnavailable(status)) return status;
     return absl::UnavailableError(
         absl::StrCat("no server answers at ", channel.address(), ": ", status.message()));
   }
 
+  void KeepCaller(const grpc::ClientContext& context) {
+    const auto& facts = context.GetServerInitialMetadata();
+    const auto named = facts.find(kCallerMetadata);
+    if (named == facts.end()) return;
+    const MutexLock lock(&mutex);
+    caller.assign(named->second.data(), named->second.size());
+  }
+
   const ServerChannel channel;
   const std::unique_ptr<v1::TuningService::Stub> stub;
+  Mutex mutex;
+  std::string caller ABSL_GUARDED_BY(mutex);
 };
 
 TuningClient::TuningClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -107,6 +120,11 @@ absl::StatusOr<std::vector<v1::DeviceStatus>> TuningClient::ListDevices() {
   MYCC_ASSIGN_OR_RETURN(const v1::ListDevicesResponse response,
                         impl_->Call(&v1::TuningService::Stub::ListDevices, v1::ListDevicesRequest()));
   return std::vector<v1::DeviceStatus>(response.devices().begin(), response.devices().end());
+}
+
+std::string TuningClient::caller() const {
+  const MutexLock lock(&impl_->mutex);
+  return impl_->caller;
 }
 
 absl::StatusOr<v1::BestResponse> TuningClient::Best(const v1::BestRequest& request) {

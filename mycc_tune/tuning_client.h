@@ -28,6 +28,9 @@ class TuningClient {
   absl::StatusOr<v1::JobProgress> Update(const v1::UpdateJobRequest& request);
   absl::StatusOr<std::vector<v1::OwnerStatus>> ListOwners();
   absl::StatusOr<std::vector<v1::DeviceStatus>> ListDevices();
+  // The name by which the server knew the caller of the latest ListJobs or ListOwners; empty where it knows
+  // none.
+  std::string caller() const;
   absl::StatusOr<v1::BestResponse> Best(const v1::BestRequest& request);
 
  private:

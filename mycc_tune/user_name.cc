@@ -28,4 +28,8 @@ std::string UserAtHost() {
   return absl::StrCat(UserName(), "@", host);
 }
 
+bool IsOwn(const std::string& owner, const std::string& caller) {
+  return caller.empty() ? owner == UserAtHost() || owner == UserName() : owner == caller;
+}
+
 }  // namespace mycc

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "absl/synchronization/mutex.h"
 #include "base/mutex.h"
 
 namespace mycc {
@@ -20,6 +21,8 @@ void KeepFirst(gpr_log_func_args* args) {
 }  // namespace
 
 void KeepGrpcErrors() {
+  // Debian's libraries look for deadlocks of gRPC's own mutexes, under a lock that all of its threads share.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function(KeepFirst);
   const MutexLock lock(&mutex);
   first_error.clear();

@@ -57,14 +57,16 @@ absl::Status CheckProtection(const ListenOptions& options) {
   if (IsLocal(options.address)) {
     if (!HasTls(options) || AsksCallers(options)) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
-        options.address, " with TLS would serve every user of this host; expected --access or --token-file"));
+        options.address,
+        " with TLS would serve every user of this host; expected --credentials, --access or --token-file"));
   }
   const bool is_protected = HasTls(options) && AsksCallers(options);
   if (is_protected || options.insecure_allow_remote) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       options.address,
-      " can be reached from other hosts, which could run code on the workers; expected --tls-cert, "
-      "--tls-key, and --access or --token-file, or --insecure-allow-remote"));
+      " can be reached from other hosts, which could run code on the workers; expected --credentials with a "
+      "folder of `mycc-tune auth init`, or --tls-cert, --tls-key, and --access or --token-file, or "
+      "--insecure-allow-remote"));
 }
 
 // "Address already in use": the system's words in an error of gRPC, or all of it where there are none.

@@ -55,6 +55,12 @@ class CallerHttpAccess final : public HttpAccess {
     if (is_own && !files_->asks()) return absl::OkStatus();
     const absl::StatusOr<Caller> caller = files_->CallerOf(shown, time(nullptr));
     if (caller.ok()) return CheckRole(*caller, "the web page", Role::kRead);
+    if (absl::IsUnauthenticated(caller.status()) && (files_->asks() || !shown.uid)) {
+      return absl::UnauthenticatedError(absl::StrCat(
+          shown.token_sha256.empty() ? "no token was shown" : "the token is not one that the server knows",
+          "; expected `Authorization: Bearer TOKEN` with that of a caller with the role read (mycc-tune auth "
+          "add NAME --role read --token), or the one in --token-file"));
+    }
     if (files_->asks() || !shown.uid) return caller.status();
     return absl::PermissionDeniedError(
         absl::StrCat("user ", *shown.uid, " of this host may not look at the server of user ", geteuid(),

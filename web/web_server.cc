@@ -26,8 +26,8 @@ absl::Status WebServer::Check(const std::string& address, const ListenOptions& l
   if (IsLocal(address) || is_protected || listen.insecure_allow_remote) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "the web page on ", address,
-      " can be reached from other hosts; expected --tls-cert, --tls-key, and --access or --token-file, "
-      "or --insecure-allow-remote"));
+      " can be reached from other hosts; expected --credentials with a folder of `mycc-tune auth init`, or "
+      "--tls-cert, --tls-key, and --access or --token-file, or --insecure-allow-remote"));
 }
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address,

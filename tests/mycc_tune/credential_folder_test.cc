@@ -151,10 +151,8 @@ TEST_F(CredentialFolderTest, CommandsSayWhatToDo) {
   args.roles = {"submit"};
   std::ostringstream out;
   ASSERT_TRUE(AuthAdd(args, out).ok());
-  EXPECT_EQ(
-      out.str(),
-      "added ann; a server that has it as --access follows within two seconds, without a restart\ngive " +
-          path_ + "/ann to ann, for --credentials\n");
+  EXPECT_EQ(out.str(), "added ann; a running server follows within two seconds\ngive " + path_ +
+                           "/ann to ann, for --credentials\n");
   args.roles = {"root"};
   EXPECT_THAT(std::string(AuthGrant(args, out).message()), HasSubstr("\"root\" is no role"));
   args.roles.clear();
@@ -162,6 +160,10 @@ TEST_F(CredentialFolderTest, CommandsSayWhatToDo) {
   std::ostringstream list;
   ASSERT_TRUE(AuthList(args, list).ok());
   EXPECT_THAT(list.str(), HasSubstr("ann     submit  certificate  in 365 days  revoked"));
+  args.json = true;
+  std::ostringstream lines;
+  ASSERT_TRUE(AuthList(args, lines).ok());
+  EXPECT_THAT(lines.str(), HasSubstr("\"known_by\":\"certificate\",\"name\":\"server\""));
   args.no_secret = true;
   args.name = "bob";
   args.roles = {"read"};

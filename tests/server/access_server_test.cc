@@ -81,12 +81,21 @@ TEST_F(AccessServerTest, AStrangerLearnsNothingOfTheServer) {
   EXPECT_EQ(facts_for(As("worker")), 0u);
 }
 
+TEST_F(AccessServerTest, AClientKnowsItsNameAtTheServer) {
+  const auto ann = *TuningClient::Connect(As("ann")), reader = *TuningClient::Connect(As("reader"));
+  EXPECT_EQ(ann->caller(), "") << "before a call";
+  ASSERT_TRUE(ann->ListJobs(1).ok());
+  EXPECT_EQ(ann->caller(), "ann");
+  ASSERT_TRUE(reader->ListOwners().ok());
+  EXPECT_EQ(reader->caller(), "reader") << "by a token, which has no name of its own";
+}
+
 TEST_F(AccessServerTest, JobsOfOthersAreCancelledByAnAdminAlone) {
   const auto job = SubmitAs("ann");
   ASSERT_TRUE(job.ok()) << job.status();
   const absl::Status others = (*TuningClient::Connect(As("bob")))->Cancel(job->job()).status();
   EXPECT_TRUE(absl::IsPermissionDenied(others)) << others;
-  EXPECT_THAT(std::string(others.message()), HasSubstr("needs the role admin, and bob has submit"));
+  EXPECT_THAT(std::string(others.message()), HasSubstr(" is for ann or an admin; bob has submit"));
   const auto cancelled = (*TuningClient::Connect(As("admin")))->Cancel(job->job(), "eve");
   ASSERT_TRUE(cancelled.ok()) << cancelled.status();
   EXPECT_EQ(cancelled->message(), "cancelled by admin") << "the server's own name of the caller";

@@ -318,13 +318,13 @@ TEST_F(QuotaTest, AreReadAgainWhenTheyChange) {
 }
 
 TEST_F(QuotaTest, AWrongFileNamesTheKey) {
-  for (const auto& [text, words] :
-       std::map<std::string, std::string>{{R"({"defaults": {}})", "unknown key; expected default or owners"},
-                                          {R"({"default": {"jobs": 3}})", "jobs"},
-                                          {R"({"owners": {"ann": {"running_jobs": "two"}}})", "owners.ann"},
-                                          {R"({"default": {"trials_per_day": 0}})", "not above 0"},
-                                          {R"({"default": {"highest_priority": 40}})", "expected -10 to 10"},
-                                          {"[]", "no JSON object"}}) {
+  for (const auto& [text, words] : std::map<std::string, std::string>{
+           {R"({"defaults": {}})", "unknown key; expected default or owners"},
+           {R"({"default": {"jobs": 3}})", "\"jobs\"; expected running_jobs, waiting_jobs"},
+           {R"({"owners": {"ann": {"running_jobs": "two"}}})", "owners.ann"},
+           {R"({"default": {"trials_per_day": 0}})", "not above 0"},
+           {R"({"default": {"highest_priority": 40}})", "expected -10 to 10"},
+           {"[]", "no JSON object"}}) {
     EXPECT_THAT(std::string(Quotas::Parse(text).status().message()), HasSubstr(words)) << text;
   }
 }

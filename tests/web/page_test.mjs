@@ -255,7 +255,7 @@ test("a server with a token asks for it", async () => {
     await tab.shoot("login");
     await tab.page.type("input[name=token]", "wrong");
     await tab.page.click("button[type=submit]");
-    await tab.shows("the token is missing or wrong");
+    await tab.shows("the token is not one that the server knows");
     await tab.page.$eval("input[name=token]", (input) => input.select());
     await tab.page.type("input[name=token]", token);
     await tab.page.click("button[type=submit]");
