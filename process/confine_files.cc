@@ -152,7 +152,10 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
   };
   std::vector<DetachedMount> folders, devices;
   std::vector<std::string> writable;
-  for (const std::string& path : confinement.writable) {
+  std::vector<std::string> asked = confinement.writable;
+  // A driver names its threads there, and does not start where it cannot.
+  if (confinement.has_device) asked.emplace_back("/proc/self/task");
+  for (const std::string& path : asked) {
     writable.push_back(Resolved(path));
     if (writable.back().empty()) return Refused(absl::StrCat("finding the folder ", path));
     folders.emplace_back(writable.back());

@@ -23,7 +23,8 @@
 namespace {
 
 namespace kernels = mycc::host_kernels;
-constexpr CuResult kInvalidValue = 1, kNotReady = 600, kIllegalAddress = 700, kUncorrectable = 214;
+constexpr CuResult kInvalidValue = 1, kNotReady = 600, kIllegalAddress = 700, kUncorrectable = 214,
+                   kOperatingSystem = 304;
 constexpr int64_t kElements = 64000;  // of the candidates' tensors
 constexpr double kKernelSeconds = 10e-6, kBaselineSeconds = 140e-6, kBytesASecond = 3e12;
 
@@ -149,7 +150,14 @@ CuResult cuGetErrorString(CuResult result, const char** text) {
                                      : "unknown error";
   return kCudaSuccess;
 }
-CuResult cuInit(unsigned) { return kCudaSuccess; }
+// A real one gives names to its threads, and does not start where it cannot.
+CuResult cuInit(unsigned) {
+  const std::string file = "/proc/self/task/" + std::to_string(gettid()) + "/comm";
+  FILE* const name = std::fopen(file.c_str(), "w");
+  const bool is_named = name != nullptr && std::fputs("fake_gpu", name) >= 0;
+  const bool is_kept = name != nullptr && std::fclose(name) == 0;
+  return is_named && is_kept ? kCudaSuccess : kOperatingSystem;
+}
 CuResult cuDriverGetVersion(int* version) { return *version = 13000, kCudaSuccess; }
 CuResult cuDeviceGetCount(int* count) { return *count = 1, kCudaSuccess; }
 CuResult cuDeviceGet(int* device, int ordinal) {
