@@ -90,7 +90,8 @@ absl::Status JobAdmission::Start() {
   if (!options_.resume_all) return absl::OkStatus();
   constexpr JobState kUnfinished[] = {JobState::kRunning};
   MYCC_ASSIGN_OR_RETURN(const std::vector<Job> unfinished, store_->ListJobs(kUnfinished));
-  for (const Job& job : unfinished) turns_.Enqueue(job.id, TermsOfSpec(job));
+  for (const Job& job : unfinished) turns_.Append(job.id, TermsOfSpec(job));
+  turns_.StartWaiting();
   if (!unfinished.empty()) all_heard_at_ = time_->Seconds() + options_.hear_again_seconds;
   return absl::OkStatus();
 }

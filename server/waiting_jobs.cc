@@ -47,9 +47,12 @@ const JobTrouble* WaitingJobs::TroubleOf(const std::string& job) const {
 }
 
 void WaitingJobs::Enqueue(const std::string& job, const JobTerms& terms) {
-  if (Contains(job) || TroubleOf(job) != nullptr) return;
-  waiting_.push_back({job, terms});
+  Append(job, terms);
   StartWaiting();
+}
+
+void WaitingJobs::Append(const std::string& job, const JobTerms& terms) {
+  if (!Contains(job) && TroubleOf(job) == nullptr) waiting_.push_back({job, terms});
 }
 
 void WaitingJobs::Forget(const std::string& job) {

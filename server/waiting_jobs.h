@@ -67,6 +67,8 @@ class WaitingJobs {
 
   // A job that neither runs nor waits yet; its turn comes.
   void Enqueue(const std::string& job, const JobTerms& terms);
+  // The same, but its turn does not come before StartWaiting: so the most urgent of many is the first.
+  void Append(const std::string& job, const JobTerms& terms);
   // They have changed.
   void SetTerms(const std::string& job, const JobTerms& terms);
   // The terms of a job that waits; null: it does not.

@@ -156,6 +156,31 @@ struct QuotasFolder {
   const TestFolder folder;
 };
 
+class FullFarmTest : public JobsTogetherTest {
+ protected:
+  FullFarmTest() : JobsTogetherTest(Options()) {}
+
+ private:
+  static CoordinatorOptions Options() {
+    CoordinatorOptions options = FakeServer::DefaultOptions();
+    options.jobs.admission.max_running = 1;
+    return options;
+  }
+};
+
+TEST_F(FullFarmTest, ARestartTakesUpTheMostUrgentJobsFirst) {
+  const std::string first = Submit(MakeSpec({kTestWorkload}, 16)),
+                    low = Submit(MakeSpec({kOtherWorkload}, 16), {.priority = -5}),
+                    high = Submit(MakeSpec({kTestWorkload}, 16, 2), {.priority = 5});
+  ASSERT_TRUE(server_.Cancel(first).ok());
+  server_.Wait(0.1);
+  ASSERT_EQ(server_.Progress(high).state(), v1::JOB_STATE_RUNNING);
+  server_.Restart();
+  server_.Wait(0.1);
+  EXPECT_EQ(server_.Progress(high).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(server_.Progress(low).state(), v1::JOB_STATE_WAITING);
+}
+
 // A model's job may leave a task alone for hours.
 TEST_F(JobsTogetherTest, ATaskThatStandsStillIsTakenBack) {
   v1::JobSpec model = MakeSpec({kTestWorkload, kOtherWorkload}, 64);
