@@ -35,8 +35,8 @@ struct JobPlan {
   std::vector<PlannedTask> tasks;
 };
 
-// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline. REQUIRES: a
-// foreign job was listed (ListForeign).
+// InvalidArgument names the fault and what was expected. A job without any limit needs a deadline. REQUIRES:
+// a foreign job was listed (ListForeign).
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, bool has_deadline = false);
 
 // How the workloads of a job are used.

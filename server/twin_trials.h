@@ -12,8 +12,8 @@
 // others too.
 //
 // A trial does not wait for a less urgent one (urgency.h): where the leader still waits for a device, the two
-// change places. Nothing of this is stored but the results: after a restart the open trials are compared anew.
-// Thread rule: thread-compatible. No call blocks.
+// change places. Nothing of this is stored but the results: after a restart the open trials are compared
+// anew. Thread rule: thread-compatible. No call blocks.
 #pragma once
 
 #include <functional>

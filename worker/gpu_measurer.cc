@@ -44,9 +44,8 @@ absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(const Gpu& gpu,
   MYCC_ASSIGN_OR_RETURN(const v1::Toolchain toolchain, GpuToolchain());
   MYCC_ASSIGN_OR_RETURN(ScratchFolder scratch, ScratchFolder::Create());
   if (options.confinement.mode != ConfinementMode::kOff) GiveToChildren(scratch.path());
-  std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(gpu, toolchain, builders, std::move(options),
-                                                        std::move(scratch), std::move(log),
-                                                        std::move(fetch)));
+  std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(
+      gpu, toolchain, builders, std::move(options), std::move(scratch), std::move(log), std::move(fetch)));
   MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
   MYCC_RETURN_IF_ERROR(measurer->Start());
   return measurer;

@@ -303,7 +303,8 @@ TEST_F(GuardedPagesTest, TheTokenOpensEverythingThatShowsSomething) {
   for (const char* path : {"/metrics", "/api/v1/status", "/api/v1/jobs", "/api/v1/records/1"}) {
     const HttpResponse refused = Get(path);
     EXPECT_EQ(refused.status, 401) << path;
-    EXPECT_THAT(refused.body, HasSubstr("no token was shown; expected `Authorization: Bearer TOKEN`")) << path;
+    EXPECT_THAT(refused.body, HasSubstr("no token was shown; expected `Authorization: Bearer TOKEN`"))
+        << path;
     EXPECT_EQ(HeaderOf(refused, "WWW-Authenticate"), "Bearer realm=\"mycc-tune\"");
     EXPECT_EQ(Ask({.path = path, .headers = {{"authorization", "Bearer wrong!"}}}).status, 401) << path;
     EXPECT_EQ(Ask({.path = path, .headers = {{"authorization", "Bearer secret"}}}).status, 200) << path;
