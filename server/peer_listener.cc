@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -37,6 +38,10 @@ constexpr int kPauseMilliseconds = 100;  // while there is no descriptor for ano
 
 absl::Status WhyNotListening(const char* doing) {
   return absl::UnavailableError(absl::StrCat(doing, std::strerror(errno)));
+}
+
+double SteadySecondsNow() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 int DescriptorLimit() {
@@ -90,8 +95,9 @@ int ListenAt(const addrinfo& address) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Listen(const std::string& address) {
-  std::unique_ptr<PeerListener> listener(new PeerListener());
+absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Listen(const std::string& address,
+                                                                   double rest_seconds) {
+  std::unique_ptr<PeerListener> listener(new PeerListener(rest_seconds));
   listener->address_ = address;
   listener->stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (listener->stop_ < 0) return WhyNotListening("");
@@ -261,6 +267,14 @@ bool PeerListener::HasTooMany(uid_t user) const {
   return open >= kMostConnectionsOfUser;
 }
 
+// The rest begins when the end is noticed, which is when somebody else's connection gets the number.
+bool PeerListener::MayHave(uid_t user, Connection* ended) const {
+  if (ended->user == user) return true;
+  const double now = SteadySecondsNow();
+  if (!ended->seen_ended) ended->seen_ended = now;
+  return now - *ended->seen_ended >= rest_seconds_;
+}
+
 int PeerListener::Number(int descriptor, uid_t user) {
   struct stat info;
   const MutexLock lock(&mutex_);
@@ -270,7 +284,7 @@ int PeerListener::Number(int descriptor, uid_t user) {
   std::vector<int> tried;
   while (number >= 0) {
     const auto found = connections_.find(number);
-    if (found == connections_.end() || found->second.user == user) break;
+    if (found == connections_.end() || MayHave(user, &found->second)) break;
     tried.push_back(number);
     number = fcntl(descriptor, F_DUPFD_CLOEXEC, number + 1);
   }

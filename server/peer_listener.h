@@ -27,7 +27,11 @@ class PeerListener {
  public:
   // `address` is "unix:/path" or a loopback "host:port" (proto/channel.h). Unavailable says why not; also
   // where the kernel does not tell whose connections are.
-  static absl::StatusOr<std::unique_ptr<PeerListener>> Listen(const std::string& address);
+  // A number of a connection that ended so long ago may become another user's: no call of it is looked at
+  // any more.
+  static constexpr double kRestSeconds = 300;
+  static absl::StatusOr<std::unique_ptr<PeerListener>> Listen(const std::string& address,
+                                                              double rest_seconds = kRestSeconds);
   ~PeerListener();
   PeerListener(const PeerListener&) = delete;
   PeerListener& operator=(const PeerListener&) = delete;
@@ -49,9 +53,10 @@ class PeerListener {
   struct Connection {
     uid_t user;
     ino_t inode;  // of its latest socket
+    std::optional<double> seen_ended = {};
   };
 
-  PeerListener() = default;
+  explicit PeerListener(double rest_seconds) : rest_seconds_(rest_seconds) {}
   absl::Status ListenUnix(const std::string& path);
   absl::Status ListenLoopback(const std::string& host, const std::string& port);
   absl::Status ProbeLoopback() const;
@@ -59,8 +64,11 @@ class PeerListener {
   void Accept(int listening);
   // A number for the connection that is its user's alone; -1 when there is none, or the user has too many.
   int Number(int descriptor, uid_t user);
+  // Whether this user may have the number of a connection that has ended.
+  bool MayHave(uid_t user, Connection* ended) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasTooMany(uid_t user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const double rest_seconds_;
   std::string address_, path_;
   dev_t path_device_ = 0;
   ino_t path_inode_ = 0;

@@ -22,7 +22,10 @@ absl::Status CheckLocalName(const HttpRequest& request) {
   const std::string host = request.Header("host");
   // An address without a port is of port 80.
   const bool has_port = host.rfind(':') != std::string::npos && !absl::EndsWith(host, "]");
-  if (host.empty() || IsLocal(has_port ? host : absl::StrCat(host, ":80"))) return absl::OkStatus();
+  const std::string address = has_port ? host : absl::StrCat(host, ":80");
+  // "unix:80" is a host of that name here, and no socket's path.
+  const bool is_local = IsLocal(address) && !absl::StartsWith(address, "unix:");
+  if (host.empty() || is_local) return absl::OkStatus();
   return absl::PermissionDeniedError(
       absl::StrCat("without a token this server answers on its own host alone, and was asked as ", host,
                    "; expected localhost or a loopback address"));

@@ -4,12 +4,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -114,10 +116,10 @@ class PeerListenerTest : public ::testing::TestWithParam<const char*> {
  protected:
   PeerListenerTest() : folder_(TemporaryFolder::Create().value()) {}
 
-  void Listen() {
+  void Listen(double rest_seconds = PeerListener::kRestSeconds) {
     std::string address = GetParam();
     if (address == "unix") address = "unix:" + folder_.path() + "/socket";
-    auto listener = PeerListener::Listen(address);
+    auto listener = PeerListener::Listen(address, rest_seconds);
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     listener_->OpenToOthers(true);
@@ -201,6 +203,42 @@ TEST_P(PeerListenerTest, AnotherUserHasABoundedNumberOfConnections) {
   EXPECT_EQ(handed.size(), 257u);
   close(own);
   for (const int descriptor : handed) close(descriptor);
+}
+
+// A user who once had all the numbers would keep everybody else out for as long as the server runs.
+TEST_P(PeerListenerTest, NumbersThatHaveRestedAreFreeForOthers) {
+  if (geteuid() != 0) GTEST_SKIP() << "a process of another user takes root";
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  const int lowest = dup(STDERR_FILENO);
+  close(lowest);
+  few.rlim_cur = static_cast<rlim_t>(lowest) + 64 + 50;  // 64 are not for connections
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  Listen(/*rest_seconds=*/0);
+  std::vector<int> ended;
+  {
+    const OtherUsersProcess many(listener_->address(), 100);
+    while (ended.size() < Handed(20).size()) {  // until no more are handed on
+      ended = Handed(20);
+      usleep(200000);
+    }
+  }
+  const std::vector<int> lower = MakeLowestFree(ended[0]);
+  for (size_t i = 1; i < ended.size(); ++i) close(ended[i]);
+  const int own = ConnectTo(listener_->address());
+  ASSERT_GE(own, 0);
+  const auto has_own = [this] {
+    const std::vector<int> all = Handed(1);
+    return std::any_of(all.begin(), all.end(), [this](int number) { return UserOf(number) == geteuid(); });
+  };
+  for (int i = 0; i < 500 && !has_own(); ++i) usleep(10000);
+  EXPECT_TRUE(has_own());
+  close(own);
+  const std::vector<int> all = Handed(ended.size() + 1);
+  for (size_t i = ended.size(); i < all.size(); ++i) close(all[i]);
+  for (const int descriptor : lower) close(descriptor);
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Addresses, PeerListenerTest, ::testing::Values("127.0.0.1:0", "[::1]:0", "unix"),

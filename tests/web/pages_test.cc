@@ -262,7 +262,7 @@ TEST_F(PagesTest, APageOfAnotherSiteIsRefusedOnLoopback) {
   for (const char* host :
        {"localhost:50918", "127.0.0.1:50918", "127.0.0.1", "[::1]:50918", "[::1]", "localhost"})
     EXPECT_EQ(Ask({.path = "/api/v1/jobs", .headers = {{"host", host}}}).status, 200) << host;
-  for (const char* host : {"evil.example", "evil.example:50918", "127.0.0.1.evil.example:80"})
+  for (const char* host : {"evil.example", "evil.example:50918", "127.0.0.1.evil.example:80", "unix:50918"})
     EXPECT_EQ(Ask({.path = "/api/v1/jobs", .headers = {{"host", host}}}).status, 403) << host;
 }
 
