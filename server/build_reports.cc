@@ -25,6 +25,12 @@ namespace {
 
 constexpr char kBuildDevice[] = "build";  // in place of a device, in the record of a failed build
 constexpr size_t kMostErrorBytes = 64 << 10;
+constexpr double kMostBuildSeconds = 86400;
+
+// As a builder says, where that can be; a NaN is 0.
+double BuildSecondsOf(const v1::BuildReport& report) {
+  return std::min(std::max(0.0, report.build_seconds()), kMostBuildSeconds);
+}
 
 // A status with which a build can end.
 bool IsBuildFailure(v1::MeasureStatus status) {
@@ -212,7 +218,7 @@ v1::MeasureResult BuildReports::ResultOf(const Pending& pending) const {
   result.set_status(report.status());
   result.set_error(ToUtf8(report.error().substr(0, kMostErrorBytes)));
   result.mutable_timing()->set_protocol(pending.assignment.protocol());
-  result.mutable_timing()->set_build_seconds(report.build_seconds());
+  result.mutable_timing()->set_build_seconds(BuildSecondsOf(report));
   result.set_code_digest(report.code_digest());
   if (report.has_resources()) *result.mutable_resources() = report.resources();
   result.mutable_device()->set_worker(ToUtf8(pending.call->worker));
@@ -222,7 +228,7 @@ v1::MeasureResult BuildReports::ResultOf(const Pending& pending) const {
   result.set_reproduction(ReproductionOf(pending.assignment));
   result.set_finished_unix_micros(parts_.time->UnixMicros());
   result.set_started_unix_micros(result.finished_unix_micros() -
-                                 static_cast<int64_t>(1e6 * std::max(0.0, report.build_seconds())));
+                                 static_cast<int64_t>(1e6 * BuildSecondsOf(report)));
   return result;
 }
 

@@ -1,6 +1,8 @@
 // Build-only workers beside those that measure: who builds what, who is blamed, and what survives.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -167,6 +169,26 @@ TEST(BuildFarmTest, AFailedBuildEndsItsTrialWithoutADevice) {
   EXPECT_EQ(records[0].record.result().device().worker(), "builder");
   EXPECT_THAT(records[0].record.result().reproduction(), HasSubstr("mycc-tune measure"));
   EXPECT_EQ(server.Progress(job).trials(), 1u);
+}
+
+TEST(BuildFarmTest, ATimeThatCannotBeIsNotKept) {
+  FakeServer server;
+  FakeBuilder builder(&server, "builder");
+  const std::string job = server.Submit(GpuSpec(kTrials));
+  for (const double seconds : {std::numeric_limits<double>::infinity(), 1e300, -1.0, std::nan("")}) {
+    Prove(&builder);  // so that its failures are believed
+    v1::BuildReport report = FakeBuilder::Failed(builder.Lease(1).at(0));
+    report.set_build_seconds(seconds);
+    EXPECT_EQ(builder.Report(report).kind(), v1::ReportAnswer::KEPT);
+  }
+  const std::vector<StoredRecord> records = server.RecordsOf(job);
+  ASSERT_THAT(records, SizeIs(4));
+  for (const StoredRecord& stored : records) {
+    const v1::MeasureResult& result = stored.record.result();
+    EXPECT_GE(result.timing().build_seconds(), 0);
+    EXPECT_LE(result.timing().build_seconds(), 86400);
+    EXPECT_LE(result.started_unix_micros(), result.finished_unix_micros());
+  }
 }
 
 TEST(BuildFarmTest, TheFailureOfABuilderWithoutProofIsTriedElsewhere) {
