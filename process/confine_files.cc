@@ -150,7 +150,7 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
     return std::any_of(hidden.begin(), hidden.end(),
                        [&path](const std::string& folder) { return LiesIn(path, folder); });
   };
-  // What is writable comes last: it may lie in a folder that stays visible. A folder that is hidden itself
+  // Writable folders come last: they may lie in a folder that stays visible. A folder that is hidden itself
   // does not stay, whoever asks for it: with a program in /tmp that would be all of /tmp.
   std::vector<DetachedMount> folders, devices;
   std::vector<std::string> writable;
