@@ -339,6 +339,16 @@ absl::Status TuningLog::ClearOverride(int64_t record_id, OverrideKind kind) {
   return mycc::ClearOverride(database(), record_id, kind);
 }
 
+absl::Status TuningLog::TryWrite() {
+  MYCC_RETURN_IF_ERROR(CheckWritable(*database()));
+  MutexLock lock(database()->mutex());
+  MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database()));
+  // SQLite leaves out a row that is the same as before, and writes this number always.
+  MYCC_ASSIGN_OR_RETURN(const int64_t version, database()->ReadInt("PRAGMA user_version"));
+  MYCC_RETURN_IF_ERROR(database()->Execute(absl::StrCat("PRAGMA user_version = ", version)));
+  return transaction.Commit();
+}
+
 absl::Status TuningLog::WriteTrouble() const {
   MutexLock lock(database()->mutex());
   return database()->write_trouble();

@@ -106,6 +106,10 @@ class TuningLog {
   // replaced, and writes to it would be lost.
   absl::Status CheckInPlace() const { return file_.CheckInPlace(); }
 
+  // Writes a page as a change does, durably, and changes nothing: for a writer that could not write, and has
+  // nothing else to write.
+  absl::Status TryWrite();
+
   // Why nothing can be written now, where there is no space for it.
   absl::Status WriteTrouble() const;
 

@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> MissingConfinement() {
 
 absl::StatusOr<int64_t> FreeBytes(const std::string& folder) {
   struct statvfs space;
-  if (statvfs(folder.c_str(), &space) != 0) return OsError("cannot look at", folder);
+  if (statvfs(folder.c_str(), &space) != 0) return OsError("look at", folder);
   return static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
 }
 
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<double>> SyncSeconds(const std::string& folder) {
   constexpr int kWrites = 15;
   std::string path = folder + "/.mycc-doctor-XXXXXX";
   const int file = mkstemp(path.data());
-  if (file < 0) return OsError("cannot write in", folder);
+  if (file < 0) return OsError("write in", folder);
   const absl::Cleanup remove = [file, path] {
     close(file);
     unlink(path.c_str());
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<double>> SyncSeconds(const std::string& folder) {
   for (int i = 0; i < kWrites; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     if (write(file, page.data(), page.size()) != static_cast<ssize_t>(page.size()) || fdatasync(file) != 0)
-      return OsError("cannot write in", folder);
+      return OsError("write in", folder);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     seconds.push_back(took.count());
   }

@@ -129,8 +129,7 @@ void Measuring::SayWhatBegins(const std::string& job, const std::string& what) {
   const std::string idle = options_.only_when_idle ? ", on devices that have nothing else to do" : "";
   const std::string line = absl::StrCat("job ", job, " measures ", what, idle, "; results go to ", place);
   if (!options_.detach) return view_.Say(line);
-  view_.Tell(
-      absl::StrCat(line, "; mycc-tune watch ", job, " --server ", options_.server->address, " follows it"));
+  view_.Tell(absl::StrCat(line, "; mycc-tune watch ", job, ServerWords(*options_.server), " follows it"));
 }
 
 absl::Status Measuring::Leave(const std::string& job) {

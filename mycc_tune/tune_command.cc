@@ -205,7 +205,7 @@ class Tuning {
   absl::Status Leave(const v1::JobProgress& seen);
   // How the job continues that was given up here.
   std::string HowToContinue(const v1::JobProgress& progress) const;
-  std::string At() const { return absl::StrCat(" --server ", address_.address); }
+  std::string At() const { return ServerWords(address_); }
 
   const TuneOptions& options_;
   const v1::JobSpec& spec_;

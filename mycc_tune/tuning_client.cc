@@ -18,6 +18,19 @@ constexpr double kCallSeconds = 30;
 
 }  // namespace
 
+std::string ServerWords(const ServerAddress& address) {
+  std::string words = absl::StrCat(" --server ", address.address);
+  const auto add = [&words](const char* option, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&words, " ", option, " ", value);
+  };
+  add("--credentials", address.credentials);
+  add("--tls-ca", address.tls_ca_file);
+  add("--token-file", address.token_file);
+  add("--tls-cert", address.tls_cert_file);
+  add("--tls-key", address.tls_key_file);
+  return words;
+}
+
 struct TuningClient::Impl {
   explicit Impl(ServerChannel opened)
       : channel(std::move(opened)), stub(v1::TuningService::NewStub(channel.channel())) {}

@@ -11,6 +11,10 @@
 
 namespace mycc {
 
+// The options that name the server, for a command that is shown to be pasted: " --server HOST:PORT
+// --credentials DIR".
+std::string ServerWords(const ServerAddress& address);
+
 class TuningClient {
  public:
   static absl::StatusOr<std::unique_ptr<TuningClient>> Connect(const ServerAddress& address);

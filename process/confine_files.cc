@@ -150,8 +150,15 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
     return std::any_of(hidden.begin(), hidden.end(),
                        [&path](const std::string& folder) { return LiesIn(path, folder); });
   };
+  // Writable folders come last: they may lie in a folder that stays visible. A folder that is hidden itself
+  // does not stay, whoever asks for it: with a program in /tmp that would be all of /tmp.
   std::vector<DetachedMount> folders, devices;
   std::vector<std::string> writable;
+  for (const std::string& path : confinement.readable) {
+    const std::string resolved = Resolved(path);
+    const bool is_itself = std::find(hidden.begin(), hidden.end(), resolved) != hidden.end();
+    if (is_hidden(resolved) && !is_itself) folders.emplace_back(resolved);
+  }
   std::vector<std::string> asked = confinement.writable;
   // A driver names its threads there, and does not start where it cannot.
   if (confinement.has_device) asked.emplace_back("/proc/self/task");
@@ -159,9 +166,6 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
     writable.push_back(Resolved(path));
     if (writable.back().empty()) return Refused(absl::StrCat("finding the folder ", path));
     folders.emplace_back(writable.back());
-  }
-  for (const std::string& path : confinement.readable) {
-    if (const std::string resolved = Resolved(path); is_hidden(resolved)) folders.emplace_back(resolved);
   }
   for (const std::string& file : confinement.hidden) MYCC_RETURN_IF_ERROR(HideFile(file));
   for (const std::string& folder : hidden) MYCC_RETURN_IF_ERROR(HideFolder(folder));

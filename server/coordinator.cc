@@ -14,6 +14,7 @@ namespace mycc {
 namespace {
 
 constexpr uint32_t kMostBest = 1000;
+constexpr double kTrySeconds = 5;    // between attempts to write a log that could not be written
 constexpr size_t kMostListed = 500;  // lines and leases of an overview
 
 std::set<std::string> TargetsOf(const v1::JobProgress& progress) {
@@ -52,6 +53,8 @@ Coordinator::Coordinator(CoordinatorOptions options, TuningLog* log, const TimeS
     : read_(executors.read),
       log_(options.dispatch.log),
       time_(time),
+      tried_log_(log),
+      write_(Watched(executors).write),
       queue_(options.dispatch.lease_seconds),
       board_(std::move(options.jobs), log, &queue_, time, Watched(executors),
              {[this](const std::string& job) {
@@ -73,10 +76,28 @@ Executors Coordinator::Watched(Executors executors) {
 }
 
 void Coordinator::OnWritten(const absl::Status& status) {
-  if (status.ok()) trouble_.clear();
-  if (IsPassing(status)) trouble_ = std::string(status.message());
+  if (status.ok()) TellTrouble("");
+  if (IsPassing(status)) TellTrouble(std::string(status.message()));
   if (status.ok()) board_.OnLogThere();
   if (IsLogGone(status)) board_.OnLogGone(status);
+}
+
+void Coordinator::TellTrouble(const std::string& trouble) {
+  if (trouble_.empty() != trouble.empty()) {
+    next_try_ = time_->Seconds() + kTrySeconds;
+    Event told(trouble.empty() ? "log.writable" : "log.unwritable",
+               trouble.empty() ? "the log can be written again" : "the log cannot be written: " + trouble);
+    told.is_warning = !trouble.empty();
+    if (log_) log_(told);
+  }
+  trouble_ = trouble;
+}
+
+void Coordinator::TryLog() {
+  if (trouble_.empty() || is_trying_ || time_->Seconds() < next_try_) return;
+  is_trying_ = true;
+  next_try_ = time_->Seconds() + kTrySeconds;
+  write_([log = tried_log_] { return log->TryWrite(); }, [this](const absl::Status&) { is_trying_ = false; });
 }
 
 absl::Status Coordinator::Start() {
@@ -87,6 +108,7 @@ absl::Status Coordinator::Start() {
 void Coordinator::Tick() {
   dispatcher_.Tick();
   board_.Tick();
+  TryLog();
   dispatcher_.Serve();
 }
 

@@ -60,6 +60,10 @@ class Coordinator {
   // The same executors, wrapped so that the result of every write is known here.
   Executors Watched(Executors executors);
   void OnWritten(const absl::Status& status);
+  // Where the log could not be written: tries it again now and then, since perhaps no job has anything to
+  // write. Else a server that was not ready would stay so: those who would give it work are kept from it.
+  void TryLog();
+  void TellTrouble(const std::string& trouble);
   JobReply Explaining(const JobReply& reply) const;
   v1::JobProgress Explained(v1::JobProgress progress) const;
 
@@ -69,7 +73,11 @@ class Coordinator {
   const ReadExecutor read_;
   const EventLog log_;
   const TimeSource* const time_;
+  TuningLog* const tried_log_;
+  WriteExecutor write_;
   std::string trouble_;  // why the log cannot be written now; empty: it can be written
+  double next_try_ = 0;  // of a log that cannot be written
+  bool is_trying_ = false;
   LeaseQueue queue_;
   JobBoard board_;
   Dispatcher dispatcher_;

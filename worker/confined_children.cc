@@ -15,11 +15,15 @@ void AddFromEnvironment(const char* name, std::vector<std::string>* paths) {
   if (value != nullptr && *value != '\0') paths->emplace_back(value);
 }
 
-// The folder that has this program's bin/ and lib/.
-std::string Installation() {
+// The folders of this program and of the libraries beside it. The folder around them is not shown: for
+// ~/bin/mycc-tune it is the user's home.
+void AddInstallation(std::vector<std::string>* paths) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "" : program.parent_path().parent_path().string();
+  if (error) return;
+  paths->push_back(program.parent_path().string());
+  const std::filesystem::path libraries = program.parent_path().parent_path() / "lib";
+  if (std::filesystem::is_directory(libraries, error)) paths->push_back(libraries.string());
 }
 
 }  // namespace
@@ -28,7 +32,7 @@ Confinement ForBuilder(const Confinement& worker, const std::vector<std::string>
   Confinement builder = worker;
   builder.writable = folders;
   builder.hides_current_folder = true;
-  builder.readable.push_back(Installation());
+  AddInstallation(&builder.readable);
   for (const char* name : {"CUDA_HOME", "VIRTUAL_ENV"}) AddFromEnvironment(name, &builder.readable);
   return builder;
 }

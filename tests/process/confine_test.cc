@@ -237,6 +237,19 @@ TEST_F(ConfineTest, SecretsAreHidden) {
   EXPECT_EQ(Answer("read /etc/hostname"), "");
 }
 
+// A program in ~/bin or in /tmp asks for folders there.
+TEST_F(ConfineTest, AFolderThatIsHiddenDoesNotStayAndOneInItDoes) {
+  std::filesystem::create_directory(home_.path() + "/bin");
+  std::ofstream(home_.path() + "/bin/tool") << "a tool";
+  confinement_.readable = {home_.path(), "/tmp", home_.path() + "/bin"};
+  fork_server_ = std::make_unique<ForkServer>("internal-test", std::vector<std::string>(), confinement_);
+  EXPECT_EQ(Answer("read " + home_.path() + "/token"), "cannot be read");
+  EXPECT_EQ(Answer("read " + home_.path() + "/bin/tool"), "a tool");
+  EXPECT_EQ(Answer("write " + home_.path() + "/bin/tool"), "EROFS");
+  EXPECT_EQ(Answer("write " + scratch_.path() + "/output"), "done");
+  ExpectSound();
+}
+
 TEST_F(ConfineTest, ProcessesAreNotMade) {
   EXPECT_EQ(Answer("fork"), "EPERM");
   EXPECT_EQ(Answer("exec"), "EPERM");

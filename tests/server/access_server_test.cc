@@ -81,6 +81,12 @@ TEST_F(AccessServerTest, AStrangerLearnsNothingOfTheServer) {
   EXPECT_EQ(facts_for(As("worker")), 0u);
 }
 
+TEST(ServerWordsTest, ACommandThatIsShownWorksWhenItIsPasted) {
+  EXPECT_EQ(ServerWords({.address = "farm:1", .credentials = "ann"}), " --server farm:1 --credentials ann");
+  EXPECT_EQ(ServerWords({.address = "farm:1", .tls_ca_file = "ca.pem", .token_file = "token"}),
+            " --server farm:1 --tls-ca ca.pem --token-file token");
+}
+
 TEST_F(AccessServerTest, AClientKnowsItsNameAtTheServer) {
   const auto ann = *TuningClient::Connect(As("ann")), reader = *TuningClient::Connect(As("reader"));
   EXPECT_EQ(ann->caller(), "") << "before a call";

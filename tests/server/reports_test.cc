@@ -61,6 +61,26 @@ TEST(ReportsTest, WhatCannotBeWrittenIsNotAnswered) {
   }
 }
 
+TEST(ReportsTest, ALogThatCanBeWrittenAgainIsNoticedWithoutAJob) {
+  std::vector<std::string> told;
+  CoordinatorOptions options = FakeServer::DefaultOptions();
+  options.dispatch.log = [&told](const Event& event) { told.push_back(event.name); };
+  FakeServer server(options);
+  server.FailWrites(absl::ResourceExhaustedError("full"));
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = MakeSpec({kTestWorkload}, 2);
+  EXPECT_FALSE(server.TrySubmit(request).ok());
+  EXPECT_EQ(server->Overview().trouble, "full");
+  server.Wait(6);
+  EXPECT_EQ(server->Overview().trouble, "full");
+  server.FailWrites(absl::OkStatus());
+  server.Wait(1);
+  EXPECT_EQ(server->Overview().trouble, "full") << "it is tried every five seconds";
+  server.Wait(6);
+  EXPECT_EQ(server->Overview().trouble, "");
+  EXPECT_THAT(told, testing::ElementsAre("log.unwritable", "log.writable"));
+}
+
 TEST(ReportsTest, ResultsOutliveALogThatIsGone) {
   FakeServer server;
   FakeWorker worker(&server, "w");
