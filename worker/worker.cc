@@ -200,7 +200,6 @@ absl::Status Worker::Register() {
   request.set_role(options_.role);
   *request.mutable_toolchain() = options_.toolchain;
   request.set_version(options_.toolchain.mycc());
-  request.set_role(v1::WORKER_ROLE_BOTH);
   request.mutable_host()->set_boot(BootName());
   request.mutable_host()->set_memory_kills(MemoryKills());
   for (const WorkerDevice& device : devices_) *request.add_devices() = device.offer;

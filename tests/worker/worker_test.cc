@@ -29,6 +29,7 @@ class WorkerTest : public ::testing::Test {
     options.name = "tester";
     options.instance = "this process";
     options.replaces = "the one before";
+    options.role = v1::WORKER_ROLE_MEASURE;
     options.first_retry_seconds = 0.001;
     options.last_retry_seconds = last_retry_seconds_;
     options.now = [this] { return Deadline(std::chrono::duration_cast<Deadline::duration>(now_.load())); };
@@ -93,6 +94,7 @@ TEST_F(WorkerTest, MeasuresReportsAndLeaves) {
   EXPECT_EQ(server_.registrations_[0].worker(), "tester");
   EXPECT_EQ(server_.registrations_[0].instance(), "this process");
   EXPECT_EQ(server_.registrations_[0].replaces(), "the one before");
+  EXPECT_EQ(server_.registrations_[0].role(), v1::WORKER_ROLE_MEASURE);
   EXPECT_TRUE(server_.registrations_[0].names_what_it_holds());
 }
 
