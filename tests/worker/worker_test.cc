@@ -94,6 +94,7 @@ TEST_F(WorkerTest, MeasuresReportsAndLeaves) {
   EXPECT_EQ(server_.registrations_[0].worker(), "tester");
   EXPECT_EQ(server_.registrations_[0].instance(), "this process");
   EXPECT_EQ(server_.registrations_[0].replaces(), "the one before");
+  EXPECT_EQ(server_.registrations_[0].role(), v1::WORKER_ROLE_MEASURE);
   EXPECT_TRUE(server_.registrations_[0].names_what_it_holds());
   EXPECT_EQ(server_.registrations_[0].role(), v1::WORKER_ROLE_MEASURE);
 }
