@@ -17,8 +17,8 @@ constexpr char kOfTrace[] =
     "SELECT id FROM records WHERE key = ?1 AND trace_hash = ?2 AND protocol = ?3 AND rank_seconds IS NULL "
     "ORDER BY recorded DESC, id DESC";
 
-absl::StatusOr<std::vector<int64_t>> IdsOf(const TuningLog& log, const LogKey& key,
-                                           v1::TimingProtocol protocol, const std::string& trace) {
+absl::StatusOr<std::vector<int64_t>> IdsOfTrace(const TuningLog& log, const LogKey& key,
+                                                v1::TimingProtocol protocol, const std::string& trace) {
   MutexLock lock(log.database()->mutex());
   const absl::StatusOr<int64_t> row = FindKey(log.database(), key.workload_hash, key.target);
   if (absl::IsNotFound(row.status())) return std::vector<int64_t>();
@@ -39,7 +39,7 @@ absl::StatusOr<std::optional<StoredRecord>> RecordOfJobs(const TuningLog& log, c
                                                          v1::TimingProtocol protocol,
                                                          const std::string& trace,
                                                          const std::set<std::string>& jobs) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, IdsOf(log, key, protocol, trace));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, IdsOfTrace(log, key, protocol, trace));
   for (const int64_t id : ids) {
     absl::StatusOr<StoredRecord> stored = log.Get(id);
     if (!stored.ok()) continue;  // damaged

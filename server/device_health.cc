@@ -14,14 +14,14 @@ namespace {
 constexpr int kLostInARow = 3;
 constexpr int kRefutedInARow = 2;
 constexpr int kCredit = 3;
-constexpr double kRetrySeconds = 30;
+constexpr double kDrainedTrySeconds = 30;
 
 }  // namespace
 
 void DeviceHealth::Drain(std::string reason, double now) {
   drain_ = std::move(reason);
   is_probed_ = false;
-  retry_at_ = now + kRetrySeconds;
+  retry_at_ = now + kDrainedTrySeconds;
 }
 
 void DeviceHealth::OnResult(const v1::MeasureResult& result, bool has_rival, double now) {
@@ -68,7 +68,7 @@ void DeviceHealth::OnOutlier(const std::string& evidence, double now) {
 int DeviceHealth::Allowance(int wanted, double now) {
   if (drain_.empty()) return wanted;
   if (now < retry_at_) return 0;
-  retry_at_ = now + kRetrySeconds;
+  retry_at_ = now + kDrainedTrySeconds;
   is_probed_ = true;
   return std::min(wanted, 1);
 }

@@ -23,7 +23,7 @@ absl::Status CheckClient(const std::string& client) {
 }
 
 // Printed as it is on the terminals of others.
-std::string Printable(std::string name) {
+std::string NameForPeople(std::string name) {
   if (name.size() > kMostNameBytes) name.resize(kMostNameBytes);
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
@@ -102,7 +102,7 @@ void JobAdmission::Submit(const v1::SubmitJobRequest& request, const JobReply& r
   submission->request = {.spec = request.spec(),
                          .submission = request.submission(),
                          .detached = request.client().empty(),
-                         .owner = Printable(request.owner()),
+                         .owner = NameForPeople(request.owner()),
                          .priority = request.priority(),
                          .deadline_unix_micros = request.deadline_unix_micros()};
   absl::Status allowed = owners_->CheckPriority(submission->request.owner, request.priority());
@@ -253,9 +253,9 @@ absl::Status JobAdmission::Renew(const std::string& job, const std::string& clie
 }
 
 void JobAdmission::Cancel(const v1::CancelJobRequest& request, const JobReply& reply) {
-  EndCancelled(request.job(),
-               request.by().empty() ? "cancelled" : absl::StrCat("cancelled by ", Printable(request.by())),
-               reply);
+  EndCancelled(
+      request.job(),
+      request.by().empty() ? "cancelled" : absl::StrCat("cancelled by ", NameForPeople(request.by())), reply);
 }
 
 void JobAdmission::EndCancelled(const std::string& job, const std::string& why, const JobReply& reply) {

@@ -15,7 +15,7 @@ namespace {
 // The models that are kept of each kind: the next jobs start from the newest one, people may look at the
 // others.
 constexpr int kModelsKept = 3;
-constexpr double kRetrySeconds = 1;
+constexpr double kEndRetrySeconds = 1;
 
 std::string WordsOf(StopReason reason, const v1::JobSpec& spec) {
   switch (reason) {
@@ -211,7 +211,7 @@ void JobEndings::OnFinalized(RunningJob* job, const absl::Status& status) {
     job->ending->in_log = true;  // cancelled before that
     return advance_(job);
   }
-  job->retry_at = time_->Seconds() + kRetrySeconds;
+  job->retry_at = time_->Seconds() + kEndRetrySeconds;
 }
 
 }  // namespace mycc

@@ -16,7 +16,7 @@ namespace mycc {
 namespace {
 
 constexpr int kMostCrashes = 1;  // between two proposals
-constexpr double kRetrySeconds = 1;
+constexpr double kSaveRetrySeconds = 1;
 // A search that was not asked for so long is one that waits: for workers, or for its turn.
 constexpr double kLongRestSeconds = 60;
 
@@ -222,7 +222,7 @@ void JobProposals::BeginAnew(RunningJob* job) {
         if (tasks.ok()) {
           WriteAnew(job, *std::move(tasks));
         } else {
-          job->retry_at = time_->Seconds() + kRetrySeconds;
+          job->retry_at = time_->Seconds() + kSaveRetrySeconds;
         }
         advance_(job);
       });
@@ -240,7 +240,7 @@ void JobProposals::WriteAnew(RunningJob* job, std::vector<v1::StoredTask> tasks)
                    [this, job, why, tasks = std::move(tasks)](const absl::Status& status) {
                      --job->under_way;
                      if (!status.ok()) {
-                       job->retry_at = time_->Seconds() + kRetrySeconds;
+                       job->retry_at = time_->Seconds() + kSaveRetrySeconds;
                      } else if (!job->ending) {
                        for (uint32_t task = 0; task < tasks.size(); ++task)
                          job->ledger->SetStoredTask(task, tasks[task]);
@@ -312,7 +312,7 @@ void JobProposals::Save(RunningJob* job) {
 void JobProposals::OnSaved(RunningJob* job, const absl::Status& status) {
   if (job->ending) return;  // meanwhile
   if (IsPassing(status)) {
-    job->retry_at = time_->Seconds() + kRetrySeconds;
+    job->retry_at = time_->Seconds() + kSaveRetrySeconds;
     return;
   }
   if (!status.ok()) return endings_->End(job, JobState::kFailed, std::string(status.message()));

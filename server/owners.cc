@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMicrosAnHour = int64_t{3600} * 1000000;
 constexpr int64_t kHoursOfUse = 24;
-constexpr double kLookAgainSeconds = 1, kSaveSeconds = 10;
+constexpr double kReadAgainSeconds = 1, kSaveSeconds = 10;
 
 // "2026-11-24 18:00 UTC"
 std::string AtHour(int64_t hour) {
@@ -61,7 +61,7 @@ void Owners::Tick() {
   clock_.Tick();
   const double now = time_->Seconds();
   if (now < look_at_) return;
-  look_at_ = now + kLookAgainSeconds;
+  look_at_ = now + kReadAgainSeconds;
   if (const absl::Status read = quotas_.Refresh(); !read.ok() && options_.log)
     options_.log(absl::StrCat("the quotas stay as they were: ", read.message()));
   held_back_.clear();

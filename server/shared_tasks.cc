@@ -10,7 +10,7 @@
 namespace mycc {
 namespace {
 
-constexpr double kRetrySeconds = 1;
+constexpr double kShareRetrySeconds = 1;
 constexpr double kTakenUpSeconds = 30;  // after a restart, jobs are taken up within these
 constexpr double kStillSeconds = 120;   // so long a task may stand still that another job measures
 
@@ -122,7 +122,7 @@ void SharedTasks::Watch(RunningJob* job) {
         if (settled.ok()) {
           Write(job, std::make_shared<const AllSettled>(*std::move(settled)));
         } else {
-          job->retry_at = time_->Seconds() + kRetrySeconds;
+          job->retry_at = time_->Seconds() + kShareRetrySeconds;
         }
         advance_(job);
       });
@@ -161,7 +161,7 @@ void SharedTasks::Write(RunningJob* job, const std::shared_ptr<const AllSettled>
                    [this, job, settled](const absl::Status& status) {
                      --job->under_way;
                      if (status.ok() && !job->ending) Apply(job, *settled);
-                     if (!status.ok()) job->retry_at = time_->Seconds() + kRetrySeconds;
+                     if (!status.ok()) job->retry_at = time_->Seconds() + kShareRetrySeconds;
                      advance_(job);
                    });
 }

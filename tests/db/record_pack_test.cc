@@ -18,12 +18,12 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr int64_t kNow = 1800000000000000;
+constexpr int64_t kPacked = 1800000000000000;
 
 class RecordPackTest : public testing::Test {
  protected:
   static std::unique_ptr<TuningLog> Open(const std::string& path) {
-    return TuningLog::Open(path, OpenMode::kCreate, [] { return kNow; }).value();
+    return TuningLog::Open(path, OpenMode::kCreate, [] { return kPacked; }).value();
   }
   std::string Pack(const TuningLog& log, const PrivateKey& key, const RecordFilter& filter = {}) {
     std::ostringstream out;
@@ -61,7 +61,7 @@ TEST_F(RecordPackTest, RecordsComeInAsForeignOnes) {
   EXPECT_EQ(counts->manifest.records, 3);
   EXPECT_EQ(counts->manifest.signer.key_id, ann_.id());
   EXPECT_EQ(counts->manifest.signer.name, "ann@host");
-  EXPECT_EQ(counts->manifest.signed_unix_micros, kNow);
+  EXPECT_EQ(counts->manifest.signed_unix_micros, kPacked);
 
   // They serve nothing, and nothing of the log's own changes.
   EXPECT_TRUE(own_->List({})->empty());
