@@ -22,7 +22,8 @@ namespace mycc {
 namespace {
 
 constexpr unsigned kThreads = 2;
-constexpr unsigned kSilentSeconds = 30;  // of a connection between two requests
+constexpr unsigned kSilentSeconds = 30;                 // of a connection between two requests
+constexpr auto kLastAnswers = std::chrono::seconds(1);  // for answers on their way when the server ends
 constexpr auto kWatchPause = std::chrono::milliseconds(500);
 
 double Now() {
@@ -99,6 +100,7 @@ struct HttpServer::Impl {
   CondVar changed;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::set<std::shared_ptr<Exchange>> aside ABSL_GUARDED_BY(mutex);
+  std::set<const Exchange*> last ABSL_GUARDED_BY(mutex);  // that are told of the end, and not yet over
 };
 
 MHD_Result HttpServer::Impl::OnRequest(void* cls, MHD_Connection* connection, const char* path,
@@ -152,7 +154,12 @@ void HttpServer::Impl::OnCompleted(void* cls, MHD_Connection* connection, void**
                                    MHD_RequestTerminationCode) {
   auto* const impl = static_cast<Impl*>(cls);
   impl->watch.OnReceiving(SocketOf(connection), Now());
-  delete static_cast<std::shared_ptr<Exchange>*>(*state);
+  auto* const exchange = static_cast<std::shared_ptr<Exchange>*>(*state);
+  if (exchange != nullptr) {
+    const MutexLock lock(&impl->mutex);
+    if (impl->last.erase(exchange->get()) > 0) impl->changed.NotifyAll();
+  }
+  delete exchange;
   *state = nullptr;
 }
 
@@ -184,9 +191,13 @@ void HttpServer::Impl::Stop() {
     changed.NotifyAll();
     for (const std::shared_ptr<Exchange>& exchange : aside) {
       exchange->response = {.status = 503, .body = "the server is stopping\n"};
+      last.insert(exchange.get());
       MHD_resume_connection(exchange->connection);
     }
     aside.clear();
+    // The library ends connections whatever is left to be sent on them.
+    const auto by = std::chrono::steady_clock::now() + kLastAnswers;
+    while (!last.empty() && std::chrono::steady_clock::now() < by) changed.WaitUntil(&mutex, by);
   }
   watcher.join();
   MHD_stop_daemon(daemon);

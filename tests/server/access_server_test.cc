@@ -233,7 +233,7 @@ TEST_F(AccessServerTest, OptionsThatDoNotBelongTogetherAreRefused) {
   EXPECT_THAT(why([](ListenOptions* o) { o->token_file = o->access_file; }),
               HasSubstr("expected one of the two"));
   EXPECT_THAT(why([](ListenOptions* o) { o->access_file.clear(); }),
-              HasSubstr("expected --access or --token-file"));
+              HasSubstr("expected --credentials, --access or --token-file"));
   EXPECT_THAT(why([](ListenOptions* o) { o->tls_key_file.clear(); }),
               HasSubstr("--tls-cert and --tls-key belong together"));
   EXPECT_THAT(
