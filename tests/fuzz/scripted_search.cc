@@ -20,7 +20,7 @@ class ScriptedSearch final : public JobSearch {
     for (const v1::Proposal& proposal : start.proposals) ++generations_[proposal.task()];
   }
 
-  absl::StatusOr<SearchStep> Next(const TaskOutcomes&, double elapsed_seconds) override {
+  absl::StatusOr<SearchStep> Next(const TaskOutcomes&, double elapsed_seconds, uint32_t window) override {
     SearchStep step;
     for (uint32_t task = 0; task < generations_.size(); ++task) {
       const uint32_t first = generations_[task] * generation_size_;
@@ -29,6 +29,7 @@ class ScriptedSearch final : public JobSearch {
       proposal.set_task(task);
       proposal.set_generation(generations_[task]++);
       proposal.set_elapsed_seconds(elapsed_seconds);
+      proposal.mutable_state()->set_window(window);
       for (uint32_t i = first; i < std::min(trials_, first + generation_size_); ++i) {
         proposal.add_traces(absl::StrCat("candidate ", i));
         proposal.mutable_state()->add_candidates()->set_origin(2);
