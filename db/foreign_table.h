@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> EnsureSigner(Database* database, const Signer& signer);
 absl::StatusOr<bool> InsertForeign(Database* database, const v1::Record& record, int64_t signer,
                                    int64_t taken_unix_micros);
 
-// Those of a key that wait, the fastest first, one of each trace; k at most.
+// The waiting records of a key, the fastest first: one for each trace, and k at most.
 absl::StatusOr<std::vector<ForeignRecord>> WaitingForeign(const TuningLog& log, const LogKey& key,
                                                           v1::TimingProtocol protocol, int k);
 // The number of traces of a key that wait, under any protocol.

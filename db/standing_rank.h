@@ -15,8 +15,8 @@ namespace mycc {
 // Whether a job of listed candidates proposed the record's.
 bool IsListedAgain(const v1::Record& record);
 
-// Where a final round's result stands for the record's trace, a time of now does not compare with it. With
-// the same code the record ranks as that one did; other code is what counts from now on, and ranks by its own
+// A new time does not compare with one that a final round gave the same trace earlier. So a record of the
+// same code takes over the rank of the final round. A record of other code replaces it, and ranks by its own
 // time. A record that is not a verified time stays as it is.
 absl::Status KeepStandingRank(Database* database, v1::Record* record);
 // The same for a record whose key and trace are known otherwise.

@@ -85,7 +85,7 @@ absl::Status Bind(const std::string& host, const std::string& port) {
   const int file = socket(places->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return absl::UnavailableError(std::strerror(errno));
   const absl::Cleanup shut = [file] { close(file); };
-  // As the server: ports of connections that have just ended are free.
+  // The server binds in the same way: a port whose connections have just ended is free.
   const int on = 1;
   setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(file, places->ai_addr, places->ai_addrlen) != 0 || listen(file, 1) != 0)

@@ -3,7 +3,7 @@
 
 namespace mycc {
 
-// Raises the limit, as far as the system lets a user, to what a server of thousands of connections needs: a
+// Raises the limit to what a server of thousands of connections needs, or as far as the system permits. A
 // shell begins with 1024. A limit that is higher already stays.
 void RaiseFileLimit();
 

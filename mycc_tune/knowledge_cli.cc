@@ -39,8 +39,8 @@ void AddReverify(CLI::App* app, Command* command, const AddServerOptions& add_se
   auto options = std::make_shared<ReverifyOptions>();
   CLI::App* sub = app->add_subcommand("reverify", "measure schedules of others, or of other builds, again");
   const auto server = AddMeasuring(sub, &options->measuring, add_server);
-  auto* stale = sub->add_flag("--stale", options->stale,
-                              "the best records of --log of which this build makes other code");
+  auto* stale =
+      sub->add_flag("--stale", options->stale, "the best records of --log whose code this build changes");
   const std::string foreign = "the records of others that wait, as without an option";
   sub->add_flag("--foreign", foreign)->excludes(stale);
   sub->add_option("--workload", options->workloads, "only workloads with this name; repeatable");
@@ -69,8 +69,7 @@ void AddUpgradeCheck(CLI::App* app, Command* command, const AddServerOptions& ad
   auto measuring = std::make_shared<MeasuringOptions>();
   auto words = std::make_shared<Words>();
   CLI::App* sub = app->add_subcommand(
-      "upgrade-check",
-      "count the best records of which this build makes other code, and measure these again");
+      "upgrade-check", "count the best records whose code this build changes, and measure these again");
   const auto server = AddMeasuring(sub, measuring.get(), add_server);
   sub->add_flag("--reverify", words->reverify, "measure the records again whose code changed");
   sub->add_option("--workload", args->filter.workload_name, "only workloads with this name");

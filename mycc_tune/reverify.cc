@@ -191,7 +191,7 @@ std::set<std::string> TargetsOfJobs(const std::vector<v1::JobSpec>& jobs) {
   return targets;
 }
 
-// Those that this host can run; how many it cannot is told.
+// Keeps the jobs that this host can run, and counts the others.
 std::vector<v1::JobSpec> ForThisHost(std::vector<v1::JobSpec> jobs, size_t* elsewhere) {
   std::map<std::string, bool> runs;
   for (v1::JobSpec& job : jobs) {

@@ -27,7 +27,7 @@ constexpr char kBuildDevice[] = "build";  // in place of a device, in the record
 constexpr size_t kMostErrorBytes = 64 << 10;
 constexpr double kMostBuildSeconds = 86400;
 
-// As a builder says, where that can be; a NaN is 0.
+// The builder's figure, brought into the range of possible ones; a NaN is 0.
 double BuildSecondsOf(const v1::BuildReport& report) {
   return std::min(std::max(0.0, report.build_seconds()), kMostBuildSeconds);
 }

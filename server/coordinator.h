@@ -60,8 +60,8 @@ class Coordinator {
   // The same executors, wrapped so that the result of every write is known here.
   Executors Watched(Executors executors);
   void OnWritten(const absl::Status& status);
-  // Where the log could not be written: tries it again now and then, since perhaps no job has anything to
-  // write. Else a server that was not ready would stay so: those who would give it work are kept from it.
+  // Writes to a log that could not be written, now and then. No job may have anything to write, and a server
+  // that is not ready gets no new jobs: without this it would never be ready again.
   void TryLog();
   void TellTrouble(const std::string& trouble);
   JobReply Explaining(const JobReply& reply) const;

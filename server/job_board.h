@@ -65,7 +65,7 @@ class JobBoard {
 
   // The job whose trials, or final rounds, may be leased; null otherwise.
   const JobLedger* Leasable(const std::string& job) const;
-  // Whether its trials may be leased now, as far as its owner's quotas go. The final rounds always may.
+  // Whether the quotas of the job's owner let its trials be leased now. They do not hold back final rounds.
   bool MayLease(const std::string& job) const;
   bool IsRunning(const std::string& job) const { return running_.contains(job); }
   size_t num_running() const { return running_.size(); }

@@ -45,7 +45,7 @@ class Owners {
   const std::string& HeldBack(const std::string& owner) const;
   // Without the numbers of its jobs.
   v1::OwnerStatus StatusOf(const std::string& owner) const;
-  // Those that used something.
+  // The owners that have used device time or trials.
   std::set<std::string> Known() const;
 
  private:

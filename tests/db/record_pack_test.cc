@@ -148,7 +148,7 @@ TEST_F(RecordPackTest, RefusalsSayWhatIsWrong) {
   EXPECT_THAT(Refusal(plain.str()), HasSubstr("is an export without a signature"));
 }
 
-// The signer may be honest, and its log of another build: what is signed is still checked.
+// A signature does not make records valid: the log of an honest signer may come from another build.
 TEST_F(RecordPackTest, SignedNonsenseIsRefused) {
   std::istringstream in(Pack(*theirs_, key_));
   const auto refused = ImportPack(in, "pack.jsonl", {ann_}, own_.get(), [](const std::string&) {

@@ -147,7 +147,7 @@ JobReply AsProgress(const Reply<Response>& reply) {
   };
 }
 
-// As ServerLoop has them.
+// The calls of ServerLoop.
 constexpr FuzzedRpc kRpcs[] = {
     {"Register",
      [](World* world) {

@@ -17,7 +17,7 @@ namespace mycc {
 namespace {
 
 constexpr double kTickSeconds = 0.1, kPollSeconds = 20, kBeatSeconds = 5, kAgainSeconds = 0.1;
-// As worker/local_worker.cc has them.
+// The same numbers as in worker/local_worker.cc.
 constexpr int kLanesOfDevice = 2, kMostLanesOfBuilder = 32;
 constexpr double kRoundSeconds = 0.5;  // a final round's
 

@@ -1,7 +1,7 @@
-// The scripted search of the benchmark of the service (throughput.sh): it stands for the real one through the
-// seam StartSearch (server/executors.h), so that what is timed is the service. Its space is synthetic: each
-// candidate is a trace of usual length that differs from all others, at the cost of printing it. Thread rule:
-// as JobSearch.
+// The scripted search of the benchmark of the service (throughput.sh). It replaces the real search through
+// the seam StartSearch (server/executors.h), so the benchmark times the service alone. Its space is
+// synthetic: each candidate is a trace of usual length that differs from all others, at the cost of printing
+// it. Thread rule: as JobSearch.
 #pragma once
 
 #include <memory>

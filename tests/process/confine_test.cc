@@ -83,7 +83,7 @@ std::string ForkBomb() {
   return absl::StrCat(made, " made");
 }
 
-// As raw as it gets: no C library that is asked first.
+// The system call itself: the C library could refuse before the kernel does.
 std::string ThreadBomb() {
   int made = 0;
   static volatile bool end = false;

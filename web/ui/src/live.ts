@@ -7,7 +7,7 @@ export interface Live<T> {
   error: string | null;
 }
 
-// Those who want to know that a token is asked for.
+// Called when the server asks for a token.
 let onUnauthorized: () => void = () => undefined;
 export function listenForLogin(listener: () => void) {
   onUnauthorized = listener;
