@@ -45,10 +45,17 @@ absl::StatusOr<ScratchFolder> ScratchFolder::Create() {
   const char* tmpdir = std::getenv("TMPDIR");
   const std::string parent = tmpdir != nullptr && *tmpdir != '\0' ? tmpdir : "/tmp";
   RemoveAbandoned(parent);
-  std::string path = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
-  if (mkdtemp(path.data()) == nullptr)
-    return absl::ErrnoToStatus(errno, absl::StrCat("making a folder in ", parent));
-  return ScratchFolder(path, TryLock(path, O_CREAT));
+  // Another worker may take a folder for abandoned between the making of its lock file and the lock.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string path = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
+    if (mkdtemp(path.data()) == nullptr)
+      return absl::ErrnoToStatus(errno, absl::StrCat("making a folder in ", parent));
+    const int lock = TryLock(path, O_CREAT);
+    struct stat file;
+    if (lock >= 0 && fstat(lock, &file) == 0 && file.st_nlink > 0) return ScratchFolder(path, lock);
+    ScratchFolder{path, lock};  // removes what is left
+  }
+  return absl::UnavailableError(absl::StrCat("cannot lock a new folder in ", parent));
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
