@@ -1,5 +1,5 @@
-// The worker's scratch folders: a worker keeps its own while others start, and the next one removes what a killed
-// worker left.
+// The worker's scratch folders: a worker keeps its own while others start, and the next one removes what a
+// killed worker left.
 #include "worker/scratch.h"
 
 #include <gtest/gtest.h>
