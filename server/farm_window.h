@@ -3,9 +3,10 @@
 //
 // A narrow farm needs no more than what a search proposes anyway: two generations. There the window is 0, and
 // the candidates of a job do not depend on how many workers there are. In a wider farm each device has a
-// trial that is measured, one that is on its way, and one that waits. A window is a power of two, grows at
-// once, and shrinks only when a quarter of it would do: so it seldom changes, although workers come and go.
-// It is recorded with each proposal.
+// trial that is measured, one that is on its way, and one that waits; and two more, since trials take
+// different times: a search goes on when the slowest of its oldest generation is known. A window is a power
+// of two, grows at once, and shrinks only when a quarter of it would do: so it seldom changes, although
+// workers come and go. It is recorded with each proposal.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ inline constexpr int64_t kNarrowFarm = 32;
 // The window of the next proposal of a job that has `devices` devices for itself, after one with the window
 // `before`. Without devices, which is so just after a restart, it stays.
 inline uint32_t WindowFor(int64_t devices, uint32_t before) {
-  constexpr int64_t kTrialsOfDevice = 3, kMost = int64_t{1} << 20;
+  constexpr int64_t kTrialsOfDevice = 5, kMost = int64_t{1} << 20;
   if (devices <= 0) return before;
   const auto trials = static_cast<uint32_t>(std::min(kTrialsOfDevice * devices, kMost));
   const uint32_t needed = devices <= kNarrowFarm ? 0 : std::bit_ceil(trials);

@@ -19,8 +19,13 @@ constexpr char kDevice[] = "cpu";
 constexpr double kWaitSeconds = 5, kCallSeconds = 60;
 constexpr double kRetrySeconds = 0.02;
 
+// Between 0 and 1, and the same for equal traces.
+double ShareOf(const std::string& trace) {
+  return static_cast<double>(std::hash<std::string>()(trace) % 65536) / 65536;
+}
+
 v1::MeasureResult ResultOf(const std::string& trace, v1::TimingProtocol protocol, double trial_seconds) {
-  const double share = static_cast<double>(std::hash<std::string>()(trace) % 65536) / 65536;
+  const double share = ShareOf(trace);
   v1::MeasureResult result;
   result.set_status(v1::MEASURE_STATUS_OK);
   v1::Timing& timing = *result.mutable_timing();
@@ -154,13 +159,19 @@ class SimulatedWorker {
         held_[{assignment.lease().trial(), assignment.lease().attempt()}] = assignment.lease();
     }
     if (all_->options_.trial_seconds <= 0) return Report(lane);
-    all_->timers_.At(DeviceEnd(lane->assignments.size()), [this, lane] { Report(lane); });
+    all_->timers_.At(DeviceEnd(*lane), [this, lane] { Report(lane); });
   }
 
-  // The time when the device is done with this number of trials more.
-  Timers::Clock::time_point DeviceEnd(size_t trials) {
-    const auto length = std::chrono::duration_cast<Timers::Clock::duration>(
-        std::chrono::duration<double>(all_->options_.trial_seconds * static_cast<double>(trials)));
+  double TrialSeconds(const std::string& trace) const {
+    return all_->options_.trial_seconds * (0.5 + ShareOf(trace));
+  }
+
+  // The time when the device is done with the lane's trials, too.
+  Timers::Clock::time_point DeviceEnd(const Lane& lane) {
+    double seconds = 0;
+    for (const v1::Assignment& assignment : lane.assignments) seconds += TrialSeconds(assignment.trace());
+    const auto length =
+        std::chrono::duration_cast<Timers::Clock::duration>(std::chrono::duration<double>(seconds));
     const MutexLock lock(&mutex_);
     given_ += length;
     return device_free_ = std::max(device_free_, Timers::Clock::now()) + length;
@@ -173,9 +184,9 @@ class SimulatedWorker {
       v1::Report& report = *call->request.add_reports();
       *report.mutable_lease() = assignment.lease();
       *report.mutable_result() =
-          ResultOf(assignment.trace(), assignment.protocol(), all_->options_.trial_seconds);
+          ResultOf(assignment.trace(), assignment.protocol(), TrialSeconds(assignment.trace()));
       for (const std::string& rival : assignment.rivals())
-        *report.add_rivals() = ResultOf(rival, assignment.protocol(), all_->options_.trial_seconds);
+        *report.add_rivals() = ResultOf(rival, assignment.protocol(), TrialSeconds(rival));
     }
     if (!Begin(call.get())) return;
     stub_->async()->Report(&call->context, &call->request, &call->response,

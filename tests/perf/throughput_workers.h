@@ -1,11 +1,12 @@
 // Simulated workers for the benchmark of the service (throughput.sh): many of them by few threads, each with
 // a connection of its own, over the protocol of real workers. This is the seam at which measuring is
-// simulated: a trial takes a given time, in which nothing is computed, and its result is a function of its
-// trace.
+// simulated: a trial takes a time in which nothing is computed. The time and the result are functions of the
+// trial's trace; the time is 0.5 to 1.5 times the given one, and equal to it in the mean.
 //
 // A worker has one device and some lanes, as a worker with a GPU has: one lane leases and reports while the
-// device is at the trials of another. Workers begin one after the other, spread over the time of a trial, so
-// that they do not go in step, which real ones do not either. Thread rule: thread-safe.
+// device is at the trials of another. Workers begin one after the other, spread over the time of a trial.
+// They would still go in step if their trials took equal times: all wait for a job's first trials, and from
+// then on each second's load would come in its first 0.3 s. Thread rule: thread-safe.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ struct WorkersOptions {
   int workers = 100;
   int lanes = 2;
   int batch = 8;             // trials that a lane leases at once
-  double trial_seconds = 0;  // that the device is busy for a trial
+  double trial_seconds = 0;  // that the device is busy for a trial, in the mean
 };
 
 class SimulatedWorker;

@@ -17,16 +17,16 @@ TEST(FarmWindowTest, NoneInANarrowFarm) {
   for (const int64_t devices : {0, 1, 8, 32}) EXPECT_EQ(WindowFor(devices, 0), 0u);
 }
 
-TEST(FarmWindowTest, APowerOfTwoThatHoldsThreeTrialsOfEachDevice) {
-  EXPECT_EQ(WindowFor(33, 0), 128u);
-  EXPECT_EQ(WindowFor(64, 0), 256u);
+TEST(FarmWindowTest, APowerOfTwoThatHoldsFiveTrialsOfEachDevice) {
+  EXPECT_EQ(WindowFor(33, 0), 256u);
+  EXPECT_EQ(WindowFor(64, 0), 512u);
   EXPECT_EQ(WindowFor(86, 256), 512u);
-  EXPECT_EQ(WindowFor(1000, 256), 4096u);
+  EXPECT_EQ(WindowFor(1000, 256), 8192u);
 }
 
 TEST(FarmWindowTest, ShrinksWhenAQuarterWouldDo) {
   EXPECT_EQ(WindowFor(200, 2048), 2048u);
-  EXPECT_EQ(WindowFor(150, 2048), 1024u);
+  EXPECT_EQ(WindowFor(100, 2048), 1024u);
   EXPECT_EQ(WindowFor(0, 2048), 2048u) << "just after a restart";
   uint32_t window = 2048;
   for (int i = 0; i < 20; ++i) window = WindowFor(4, window);
