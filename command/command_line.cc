@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
+#include "base/version.h"
 #include "codegen/target/presets.h"
 #include "command/choices.h"
 #include "command/colour.h"
@@ -190,7 +191,8 @@ int Report(const std::string& program, const absl::Status& status) {
 
 int RunCommandLine(CLI::App* app, int argc, char** argv, const std::function<absl::Status()>& run) {
   const std::string program = app->get_name();
-  app->set_version_flag("--version", absl::StrCat(program, " ", MYCC_VERSION), "print the version and exit");
+  app->set_version_flag("--version", absl::StrCat(program, " ", ProgramVersion()),
+                        "print the version and exit");
   std::string colour = "auto", shell;
   CLI::App* const completion = app->add_subcommand(
       "completion", "print a script with which a shell completes this program's commands");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/version.h"
 #include "doctor/address.h"
 #include "doctor/certificate.h"
 #include "doctor/installation.h"

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/version.h"
 #include "proto/server_facts.h"
 #include "proto/tuning.grpc.pb.h"
 #include "server/services.h"

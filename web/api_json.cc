@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/version.h"
 #include "codegen/schedule/trace.h"
 #include "db/message_json.h"
 #include "proto/names.h"
-#include "proto/server_facts.h"
 
 namespace mycc {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 #include <system_error>
 
+#include "base/version.h"
 #include "proto/names.h"
-#include "proto/server_facts.h"
 #include "web/prometheus_text.h"
 
 namespace mycc {

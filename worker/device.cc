@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/numbers.h"
+#include "base/version.h"
 #include "codegen/llvm/emit.h"
 
 namespace mycc {
@@ -51,7 +52,7 @@ double CpuClockMhz() {
 
 v1::Toolchain CpuToolchain() {
   v1::Toolchain toolchain;
-  toolchain.set_mycc(MYCC_VERSION);
+  toolchain.set_mycc(ProgramVersion());
   toolchain.set_llvm(LlvmToolchain());
   return toolchain;
 }

@@ -1,4 +1,4 @@
-#include "proto/server_facts.h"
+#include "base/version.h"
 
 namespace mycc {
 
