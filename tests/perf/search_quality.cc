@@ -12,7 +12,7 @@
 //   measuring predicted_of_best    the kernel that this model chooses without a measurement, against the best
 //   after 64
 //
-// Of 1,000 trials there is one search for each workload, and `the best` is the best of all that was measured.
+// Each workload has one search of 1,000 trials, and `the best` is the best of all that was measured.
 // Which of the leaders is the best, and by how much, is timed in turn in one process, since the fastest of
 // many single timings is partly the luckiest.
 #include <algorithm>
