@@ -8,9 +8,9 @@
 //   pairwise_accuracy    pairs of 256 uniformly drawn points, more than 3 % apart, that a model of the other
 //                        workloads orders rightly
 //   top5_of_best         the best of the five that this model likes best, against the best of the 256
-//   candidates_scored_per_second  different ones, on one core, in the whole loop of a search without
-//   measuring predicted_of_best    the kernel that this model chooses without a measurement, against the best
-//   after 64
+//   candidates_scored_per_second
+//                        different ones, on one core, in a search whose times are known already
+//   predicted_of_best    the kernel that this model chooses without a measurement, against the best after 64
 //
 // Each workload has one search of 1,000 trials, and `the best` is the best of all that was measured.
 // Which of the leaders is the best, and by how much, is timed in turn in one process, since the fastest of
