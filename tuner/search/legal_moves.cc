@@ -50,11 +50,12 @@ Choice LegalMoves::ChoiceAt(int sketch, int64_t place) const {
 }
 
 Point LegalMoves::Random(Rng* rng) const {
-  constexpr int kDraws = 256;
+  constexpr int kDraws = 64, kDrawsOfLarge = 2048;
   Point point{rng->Below(static_cast<int>(sketches_.size())), {}};
   const std::vector<Decision>& decisions = SpaceOf(point).decisions;
   point.choice.resize(decisions.size());
-  for (int draw = 0; draw < kDraws; ++draw) {
+  const int draws = SpaceOf(point).size() > kMostPlaces ? kDrawsOfLarge : kDraws;
+  for (int draw = 0; draw < draws; ++draw) {
     for (size_t d = 0; d < decisions.size(); ++d)
       point.choice[d] = rng->Below(static_cast<int>(decisions[d].choices.size()));
     if (SpaceOf(point).Legal(point.choice)) return point;

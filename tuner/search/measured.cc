@@ -56,8 +56,10 @@ Origin MeasuredSearch::OriginOfStart(int number) const {
 }
 
 int MeasuredSearch::StartsMade(const Turn& turn) const {
+  // There are no more of them than candidates, and in small spaces random points come again.
+  const int most = static_cast<int>(ledger().num_candidates()) + kGap;
   int made = 0;
-  for (int number = 0; number < made + kGap; ++number) {
+  for (int number = 0; number < std::min(most, made + kGap); ++number) {
     if (turn.seen.Proposed(Start(number))) made = number + 1;
   }
   return made;
