@@ -22,6 +22,7 @@
 #include "mycc_tune/program.h"
 #include "process/confine.h"
 #include "server/job_terms.h"
+#include "tuner/search/strategy.h"
 
 namespace mycc {
 namespace {
@@ -228,8 +229,9 @@ void AddTune(CLI::App* app, Command* command) {
                   "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
                   "model on a CPU, else warm")
       ->check(OneOf({"warm", "cold", "model"}));
-  sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
-      ->check(OneOf({"evolutionary", "random", "grid"}))
+  sub->add_option("--strategy", options->strategy, "of the search")
+      ->check(OneOf(StrategyNames()))
+      ->type_name("NAME")
       ->capture_default_str();
   auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print only the result, without progress");
   sub->add_flag("--fresh", options->fresh, "search again although the log has the result already");

@@ -87,10 +87,10 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     entry.info.family = planned.key.shape_erased_hash;
     entry.info.earlier_trials = stored[task].earlier_trials();
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
-                   scorer = search->scorers_.back().get()] {
+                   scorer = search->scorers_.back().get(), forest = &search->forest_] {
       std::vector<Sketch> sketches;
       if (config.strategy != kListedStrategy) sketches = GenerateSketches(planned.workload, planned.target);
-      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer);
+      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer, forest);
     };
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->first_generation_[task] = stored[task].first_generation();

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/tuner/search_farm.h"
 #include "tests/tuner/synthetic_space.h"
 #include "tuner/search/trust.h"
 
@@ -33,29 +33,9 @@ SearchConfig Config(const std::string& strategy, uint64_t seed, int generation_s
   return config;
 }
 
-// A farm: `workers` candidates are under way at a time and end in an order drawn from `seed`; generations are
-// asked for as soon as they can be.
 std::vector<std::vector<Candidate>> RunFarm(SearchStrategy* search, int generations, int workers,
                                             uint64_t seed) {
-  Rng rng(seed);
-  std::vector<std::vector<Candidate>> asked;
-  std::deque<Candidate> queue;
-  std::vector<Candidate> running;
-  while (static_cast<int>(asked.size()) < generations || !queue.empty() || !running.empty()) {
-    while (static_cast<int>(asked.size()) < generations && search->Ready() &&
-           static_cast<int>(queue.size()) < workers) {
-      asked.push_back(*search->Ask());
-      queue.insert(queue.end(), asked.back().begin(), asked.back().end());
-    }
-    while (!queue.empty() && static_cast<int>(running.size()) < workers) {
-      running.push_back(queue.front());
-      queue.pop_front();
-    }
-    const int ended = rng.Below(static_cast<int>(running.size()));
-    EXPECT_TRUE(search->Tell({MeasureSurface(running[ended])}).ok());
-    running.erase(running.begin() + ended);
-  }
-  return asked;
+  return RunFarm(search, generations, workers, seed, MeasureSurface);
 }
 
 TEST(StrategyTest, CandidatesDoNotDependOnWorkersOrArrivalOrder) {
@@ -363,9 +343,10 @@ TEST(ListedSearchTest, GoesOnAfterARestart) {
 }
 
 TEST(StrategyTest, SenselessConfigurationsAreRefused) {
-  SearchConfig config = Config("annealing", 1);
+  SearchConfig config = Config("magic", 1);
   EXPECT_THAT(std::string(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).status().message()),
-              HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
+              HasSubstr("unknown strategy \"magic\"; expected evolutionary, descent, annealing, bayesian, "
+                        "differential, random, grid or listed"));
   config = Config("random", 1, 0);
   EXPECT_FALSE(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).ok());
   EXPECT_FALSE(MakeSearchStrategy(Config("random", 1), {}, {}, nullptr).ok());

@@ -23,6 +23,7 @@ class Picks {
   // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
 
+  const std::vector<ProposedPoint>& proposals() const { return proposals_; }
   std::vector<ProposedPoint> Release() { return std::move(proposals_); }
 
  private:

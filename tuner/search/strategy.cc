@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "tuner/search/annealing.h"
+#include "tuner/search/bayesian.h"
+#include "tuner/search/descent.h"
+#include "tuner/search/differential.h"
 #include "tuner/search/evolutionary.h"
 #include "tuner/search/grid.h"
 #include "tuner/search/listed.h"
@@ -13,7 +18,8 @@
 namespace mycc {
 namespace {
 
-constexpr char kEvolutionary[] = "evolutionary", kRandom[] = "random", kGrid[] = "grid";
+constexpr char kEvolutionary[] = "evolutionary", kDescent[] = "descent", kAnnealing[] = "annealing",
+               kDifferential[] = "differential", kRandom[] = "random", kGrid[] = "grid";
 
 int DefaultLag(int generation) { return std::max(0, generation - 1); }
 
@@ -136,17 +142,22 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
   refusals_.emplace_back(reason, 1);
 }
 
+std::vector<std::string> StrategyNames() {
+  return {kEvolutionary, kDescent, kAnnealing, kBayesianStrategy, kDifferential, kRandom, kGrid};
+}
+
 absl::Status CheckStrategy(const std::string& name) {
-  if (name == kEvolutionary || name == kRandom || name == kGrid || name == kListedStrategy)
+  const std::vector<std::string> names = StrategyNames();
+  if (name == kListedStrategy || std::find(names.begin(), names.end(), name) != names.end())
     return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random, grid or listed"));
+  return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", name, "\"; expected ",
+                                                 absl::StrJoin(names, ", "), " or ", kListedStrategy));
 }
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
-                                                                   Scorer* scorer) {
+                                                                   Scorer* scorer, Classifier* classifier) {
   const bool is_listed = config.strategy == kListedStrategy;
   if (sketches.empty() && !is_listed)
     return absl::InvalidArgumentError("search: no sketches; expected at least one");
@@ -158,12 +169,23 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
                                                    "; expected at least 1, 2, 0, and a share of 0 to 1"));
   }
   MYCC_RETURN_IF_ERROR(CheckStrategy(config.strategy));
+  const std::string& name = config.strategy;
   std::unique_ptr<SearchStrategy> strategy;
-  if (config.strategy == kEvolutionary) {
+  if (name == kEvolutionary) {
     strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
+  } else if (name == kDescent) {
+    strategy = std::make_unique<CoordinateDescent>(config, std::move(sketches), history, scorer);
+  } else if (name == kAnnealing) {
+    strategy = std::make_unique<SimulatedAnnealing>(config, std::move(sketches), history, scorer);
+  } else if (name == kBayesianStrategy) {
+    if (classifier == nullptr)
+      return absl::InvalidArgumentError("search: the strategy bayesian needs a classifier");
+    strategy = std::make_unique<BayesianSearch>(config, std::move(sketches), history, scorer, classifier);
+  } else if (name == kDifferential) {
+    strategy = std::make_unique<DifferentialEvolution>(config, std::move(sketches), history, scorer);
   } else if (is_listed) {
     strategy = std::make_unique<ListedSearch>(config, history);
-  } else if (config.strategy == kRandom) {
+  } else if (name == kRandom) {
     strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
   } else {
     strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/schedule/trace.h"
+#include "tuner/search/classifier.h"
 #include "tuner/search/pool.h"
 #include "tuner/search/scorer.h"
 #include "tuner/search/search_ledger.h"
@@ -30,7 +31,7 @@
 namespace mycc {
 
 struct SearchConfig {
-  std::string strategy = "evolutionary";  // or "random", "grid", "listed"
+  std::string strategy = "evolutionary";  // or another of StrategyNames()
   uint64_t seed = 0;
   int generation_size = 16;
   // Evolutionary alone: members of a population, steps of mutation and crossover in one generation, and the
@@ -105,19 +106,25 @@ class SearchStrategy {
   std::vector<std::pair<std::string, int>> refusals_;
 };
 
-// InvalidArgument for an unknown name, with the known ones.
-absl::Status CheckStrategy(const std::string& name);
+// The strategies that search the space of sketches, the default one first.
+std::vector<std::string> StrategyNames();
 
 // The strategy that measures given traces alone (listed.h).
 inline constexpr char kListedStrategy[] = "listed";
+// The strategy that needs a classifier (bayesian.h).
+inline constexpr char kBayesianStrategy[] = "bayesian";
+
+// InvalidArgument for a name that is neither of StrategyNames() nor `listed`, with the known ones.
+absl::Status CheckStrategy(const std::string& name);
 
 // `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are
 // re-fitted to these sketches. For `listed` they are the candidates, and sketches are not needed. `scorer`
-// outlives the strategy; null means no predictions. InvalidArgument for an unknown strategy or a senseless
-// size.
+// outlives the strategy; null means no predictions. `classifier` outlives it too; only `bayesian` needs one.
+// InvalidArgument for an unknown strategy, a senseless size, and `bayesian` without a classifier.
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
-                                                                   Scorer* scorer);
+                                                                   Scorer* scorer,
+                                                                   Classifier* classifier = nullptr);
 
 }  // namespace mycc
