@@ -35,7 +35,10 @@ std::string Missing(const SearchLedger& ledger, int visible) {
 }  // namespace
 
 SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer)
-    : config_(std::move(config)), sketches_(std::move(sketches)), scorer_(scorer) {}
+    : config_(std::move(config)),
+      sketches_(std::move(sketches)),
+      scorer_(scorer),
+      wanted_(config_.generation_size) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
 
@@ -54,14 +57,14 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   }
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
+  wanted_ = std::min(limit, config_.generation_size);
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  const bool is_cut = static_cast<int>(proposals.size()) > limit;
-  exhausted_ = !is_cut && static_cast<int>(proposals.size()) < config_.generation_size;
-  if (is_cut) proposals.resize(limit);
+  exhausted_ = static_cast<int>(proposals.size()) < wanted_;
+  if (!exhausted_) proposals.resize(wanted_);
   if (proposals.empty()) return std::vector<Candidate>();
 
   std::vector<Candidate> candidates;
