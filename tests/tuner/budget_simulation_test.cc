@@ -99,7 +99,7 @@ double Gain(const char* what, const Scheme& scheme, const Scheme& other, const M
   return std::exp(log_gain);
 }
 
-constexpr int kSeeds = 40;
+constexpr int kSeeds = 24;
 
 TEST(BudgetSimulationTest, SixteenTrialsGainAsFourFourAndEight) {
   const Scheme adapted{.trials = 16, .adapts = true}, at_once{.trials = 16};
@@ -115,6 +115,24 @@ TEST(BudgetSimulationTest, ThirtyTwoToo) {
   EXPECT_GE(Gain("32 trials, vague", adapted, at_once, Vague, kSeeds), 1.0);
   EXPECT_GE(Gain("32 trials, learning", adapted, at_once, Learning, kSeeds), 1.0);
   EXPECT_GE(Gain("32 trials, no model", adapted, at_once, NoModel, kSeeds), 1.0);
+}
+
+TEST(BudgetSimulationTest, SixtyFourToo) {
+  const Scheme adapted{.trials = 64, .adapts = true}, at_once{.trials = 64};
+  EXPECT_GE(Gain("64 trials, half informed", adapted, at_once, HalfInformed, kSeeds), 1.0);
+  EXPECT_GE(Gain("64 trials, vague", adapted, at_once, Vague, kSeeds), 1.0);
+  EXPECT_GE(Gain("64 trials, learning", adapted, at_once, Learning, kSeeds), 1.0);
+  EXPECT_GE(Gain("64 trials, no model", adapted, at_once, NoModel, kSeeds), 1.0);
+}
+
+// Hundreds of devices have thousands of trials in flight. What is lost are the turns: the first 4096 of these
+// trials are proposed before anything is seen.
+TEST(BudgetSimulationTest, AWindowOfThousandsLosesLittle) {
+  const Scheme narrow{.trials = 3072, .tasks = 4, .population = 32};
+  Scheme wide = narrow;
+  wide.window = 4096;
+  EXPECT_GE(Gain("4 tasks of 3072 trials, a window of 4096, half informed", wide, narrow, HalfInformed, 1),
+            0.98);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 // Of a few trials, each counts: what one generation shows should guide the next. So a small budget begins
 // with four candidates, and each generation is as large as all before it, up to a whole one:
 //
-//   16 trials: 4 4 8      40 trials: 4 4 8 16 8      64 and more, with whole generations of 16: 16 16 16 16
-//   ...
+//   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
 //
 // And nothing is in flight unseen: a job with one task waits for its results (kNoneUnseen). A job with
 // several tasks turns to another task meanwhile, while its window holds the trials of one whole generation.
@@ -21,7 +20,7 @@ namespace mycc {
 
 inline constexpr int64_t kLeastGeneration = 4;
 // A task with fewer whole generations has a small budget.
-inline constexpr int64_t kGenerationsOfSmallBudget = 4;
+inline constexpr int64_t kGenerationsOfSmallBudget = 5;
 
 // The trials that a task has, where they are divided evenly.
 inline int64_t EvenShare(const SchedulerConfig& config, int64_t tasks) {

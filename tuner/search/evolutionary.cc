@@ -71,7 +71,10 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
   }
   // Small generations take their random point in turns.
   const double exact = random * n;
-  const int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  // All else in the first generation is what one model believes in.
+  constexpr int kOneRandomIn = 8;
+  if (generation == 0) whole = std::max(whole, n / kOneRandomIn);
   return {whole, static_cast<int>(std::lround(descent * n))};
 }
 
@@ -84,11 +87,11 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
   const Shares shares = SharesOf(generation, visible, believe);
-  Picks picks(wanted());
+  Picks picks(wanted(), context);
   if (generation == 0) TakeStart(context, &picks);
 
   Pool pool(context);
-  if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &rng, &pool);
+  if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &pool);
   Evolve(visible, context, &rng, &pool);
   if (generation == 0 && pool.analytic_best() != nullptr) picks.Take(*pool.analytic_best());
   TakeDescent(shares.descent, visible, context, &picks);
@@ -127,9 +130,10 @@ std::vector<std::pair<Point, Origin>> EvolutionarySearch::Defaults() const {
 }
 
 // From the defaults, the points of the log, and the best of some random ones.
-void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Rng* rng, Pool* pool) const {
+void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Pool* pool) const {
   constexpr int kPredictions = 320, kRandom = 48;
   constexpr size_t kStartsOfAKind = 3;
+  constexpr uint64_t kStream = uint64_t{1} << 32;  // no generation's
   const Sampler sampler(sketches_);
   std::vector<Point> starts;
   const auto add_best = [&](const Points& points) {
@@ -141,7 +145,8 @@ void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Rng* rng, Po
   add_best(Defaults());
   for (size_t i = 0; i < std::min(kStartsOfAKind, history_.size()); ++i) starts.push_back(history_[i]);
   Points random;
-  for (int i = 0; i < kRandom; ++i) random.emplace_back(sampler.Random(rng), Origin::kRandom);
+  Rng rng(config_.seed, kStream);
+  for (int i = 0; i < kRandom; ++i) random.emplace_back(sampler.Random(&rng), Origin::kRandom);
   add_best(random);
   Points ends;
   for (const Point& end : DescendPrior(starts, kPredictions, sketches_, context))

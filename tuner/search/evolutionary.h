@@ -32,7 +32,7 @@ class EvolutionarySearch : public SearchStrategy {
 
   std::vector<std::pair<Point, Origin>> Defaults() const;
   // The best points before anything is measured.
-  void AddPriorBest(const Pool::Context& context, Rng* rng, Pool* pool) const;
+  void AddPriorBest(const Pool::Context& context, Pool* pool) const;
   void TakeStart(const Pool::Context& context, Picks* picks) const;
   void TakeDescent(int count, int visible, const Pool::Context& context, Picks* picks) const;
   void TakePredicted(int count, const Pool& pool, Picks* picks) const;

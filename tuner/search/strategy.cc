@@ -38,6 +38,7 @@ SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches
     : config_(std::move(config)),
       sketches_(std::move(sketches)),
       scorer_(scorer),
+      codes_(scorer),
       wanted_(config_.generation_size) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
@@ -58,6 +59,7 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
   wanted_ = std::min(limit, config_.generation_size);
+  codes_.CatchUp(ledger_);
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
@@ -126,7 +128,9 @@ Pool::Context SearchStrategy::UnrankedContext() {
           scorer_,
           [](const Point&) { return 0.0; },
           [this](const std::string& reason) { CountRefusal(reason); },
-          &dead_};
+          &dead_,
+          /*believe=*/true,
+          &codes_};
 }
 
 void SearchStrategy::CountRefusal(const std::string& reason) {

@@ -102,6 +102,7 @@ class SearchStrategy {
   void CountRefusal(const std::string& reason);
 
   SearchLedger ledger_;
+  KnownCodes codes_;
   absl::flat_hash_set<Point> dead_;  // points that are never candidates
   bool exhausted_ = false;
   int wanted_;
