@@ -53,6 +53,10 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
   return predictions;
 }
 
+absl::StatusOr<std::string> ScheduleScorer::CodeOf(const Trace& trace) {
+  return CodeDigest(workload_, target_, trace);
+}
+
 std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<SearchLedger::Entry>& generation) {
   std::vector<Sample> samples;
   for (const SearchLedger::Entry& entry : generation) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tuner/search/prior_descent.h"
 #include "tuner/search/trust.h"
 
 namespace mycc {
@@ -59,7 +60,7 @@ EvolutionarySearch::EvolutionarySearch(const SearchConfig& config, std::vector<S
 EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visible, bool believe) const {
   constexpr double kStillImproving = 0.98;  // new best / old best
   const Entries measured = ledger().Fastest(visible);
-  const int n = config_.generation_size;
+  const int n = wanted();
   double random = config_.epsilon, descent = 0;
   if (!measured.empty()) {
     const Entries before = ledger().Fastest(visible - 2);
@@ -70,7 +71,10 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
   }
   // Small generations take their random point in turns.
   const double exact = random * n;
-  const int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  // All else in the first generation is what one model believes in.
+  constexpr int kOneRandomIn = 8;
+  if (generation == 0) whole = std::max(whole, n / kOneRandomIn);
   return {whole, static_cast<int>(std::lround(descent * n))};
 }
 
@@ -83,32 +87,71 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
   const Shares shares = SharesOf(generation, visible, believe);
-  Picks picks(config_.generation_size);
+  Picks picks(wanted(), context);
   if (generation == 0) TakeStart(context, &picks);
 
   Pool pool(context);
+  if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &pool);
   Evolve(visible, context, &rng, &pool);
   if (generation == 0 && pool.analytic_best() != nullptr) picks.Take(*pool.analytic_best());
   TakeDescent(shares.descent, visible, context, &picks);
-  TakePredicted(config_.generation_size - picks.size() - shares.random, pool, &picks);
-  TakeRandom(config_.generation_size - picks.size(), sampler, context, &rng, &picks);
+  TakePredicted(wanted() - picks.size() - shares.random, pool, &picks);
+  TakeRandom(wanted() - picks.size(), sampler, context, &rng, &picks);
   TakeByEnumeration(0, sampler, context, &picks);
   return picks.Release();
 }
 
-// Defaults come first whatever is predicted, history takes up to half of what they leave.
+// Defaults come first whatever is predicted, history takes up to half of what they leave. A small generation
+// has room for the best predicted default alone.
 void EvolutionarySearch::TakeStart(const Pool::Context& context, Picks* picks) const {
   const auto take = [&](const Point& point, Origin origin) {
     Pool pool(context);
     pool.Add({{point, origin}});
     for (const Member& member : pool.members()) picks->Take(member);
   };
-  for (size_t s = 0; s < sketches_.size(); ++s)
-    take({static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
-  const int limit = picks->size() + (config_.generation_size - picks->size()) / 2;
+  if (wanted() < config_.generation_size) {
+    Pool defaults(context);
+    defaults.Add(Defaults());
+    if (!defaults.members().empty()) picks->Take(defaults.members()[0]);
+  } else {
+    for (const auto& [point, origin] : Defaults()) take(point, origin);
+  }
+  const int limit = picks->size() + (wanted() - picks->size()) / 2;
   for (const Point& point : history_) {
     if (picks->size() < limit) take(point, Origin::kHistory);
   }
+}
+
+std::vector<std::pair<Point, Origin>> EvolutionarySearch::Defaults() const {
+  Points defaults;
+  for (size_t s = 0; s < sketches_.size(); ++s)
+    defaults.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  return defaults;
+}
+
+// From the defaults, the points of the log, and the best of some random ones.
+void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Pool* pool) const {
+  constexpr int kPredictions = 320, kRandom = 48;
+  constexpr size_t kStartsOfAKind = 3;
+  constexpr uint64_t kStream = uint64_t{1} << 32;  // no generation's
+  const Sampler sampler(sketches_);
+  std::vector<Point> starts;
+  const auto add_best = [&](const Points& points) {
+    Pool ranked(context);
+    ranked.Add(points);
+    for (size_t i = 0; i < std::min(kStartsOfAKind, ranked.members().size()); ++i)
+      starts.push_back(ranked.members()[i].point);
+  };
+  add_best(Defaults());
+  for (size_t i = 0; i < std::min(kStartsOfAKind, history_.size()); ++i) starts.push_back(history_[i]);
+  Points random;
+  Rng rng(config_.seed, kStream);
+  for (int i = 0; i < kRandom; ++i) random.emplace_back(sampler.Random(&rng), Origin::kRandom);
+  add_best(random);
+  Points ends;
+  for (const Point& end : DescendPrior(starts, kPredictions, sketches_, context))
+    ends.emplace_back(end, Origin::kDescent);
+  pool->Add(ends);
 }
 
 // Coordinate descent: the neighbours of the best measured points, the best predicted ones first; the very
@@ -156,9 +199,7 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
   for (size_t i = 0; i < parents; ++i)
     pool->AddMeasured(measured[i]->candidate, *measured[i]->outcome->seconds * scale);
 
-  Points start;
-  for (size_t s = 0; s < sketches_.size(); ++s)
-    start.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  Points start = Defaults();
   for (const Point& point : history_) start.emplace_back(point, Origin::kHistory);
   while (static_cast<int>(start.size() + parents) < config_.population)
     start.emplace_back(sampler.Random(rng), Origin::kRandom);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ class Scorer {
   // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
   // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
   virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
+  // A digest of the code that the trace is lowered to: equal ones are equal code. Empty: it is not known. An
+  // error where the trace cannot be lowered. A function of the trace alone.
+  virtual absl::StatusOr<std::string> CodeOf(const Trace& /*trace*/) { return std::string(); }
 };
 
 }  // namespace mycc

@@ -41,7 +41,11 @@ std::string Missing(const SearchLedger& ledger, int visible) {
 }  // namespace
 
 SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer)
-    : config_(std::move(config)), sketches_(std::move(sketches)), scorer_(scorer) {}
+    : config_(std::move(config)),
+      sketches_(std::move(sketches)),
+      scorer_(scorer),
+      codes_(scorer),
+      wanted_(config_.generation_size) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
 
@@ -60,14 +64,15 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   }
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
+  wanted_ = std::min(limit, config_.generation_size);
+  codes_.CatchUp(ledger_);
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  const bool is_cut = static_cast<int>(proposals.size()) > limit;
-  exhausted_ = !is_cut && static_cast<int>(proposals.size()) < config_.generation_size;
-  if (is_cut) proposals.resize(limit);
+  exhausted_ = static_cast<int>(proposals.size()) < wanted_;
+  if (!exhausted_) proposals.resize(wanted_);
   if (proposals.empty()) return std::vector<Candidate>();
 
   std::vector<Candidate> candidates;
@@ -129,7 +134,9 @@ Pool::Context SearchStrategy::UnrankedContext() {
           scorer_,
           [](const Point&) { return 0.0; },
           [this](const std::string& reason) { CountRefusal(reason); },
-          &dead_};
+          &dead_,
+          /*believe=*/true,
+          &codes_};
 }
 
 void SearchStrategy::CountRefusal(const std::string& reason) {

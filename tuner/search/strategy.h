@@ -85,11 +85,13 @@ class SearchStrategy {
   SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer);
 
   // Generation number `generation`, a function of its arguments and of ledger() restricted to what `visible`
-  // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
-  // index are filled in by the caller.
+  // allows: candidates of every earlier generation, outcomes of the first `visible` ones. The caller fills in
+  // generation and index, and takes the first wanted() of them.
   virtual std::vector<ProposedPoint> Propose(int generation, int visible) = 0;
   // The point of a trace that is restored; nullopt when this search cannot have proposed it.
   virtual std::optional<Point> PointOfRecorded(const Trace& trace) const { return PointOf(trace, sketches_); }
+  // The number of candidates that are asked for: config_.generation_size, or fewer where the budget says so.
+  int wanted() const { return wanted_; }
   // For pools of this strategy, in which all points without a prediction are alike.
   Pool::Context UnrankedContext();
 
@@ -101,8 +103,10 @@ class SearchStrategy {
   void CountRefusal(const std::string& reason);
 
   SearchLedger ledger_;
+  KnownCodes codes_;
   absl::flat_hash_set<Point> dead_;  // points that are never candidates
   bool exhausted_ = false;
+  int wanted_;
   std::vector<std::pair<std::string, int>> refusals_;
 };
 
