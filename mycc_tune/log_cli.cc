@@ -13,6 +13,7 @@
 #include "command/misuse.h"
 #include "command/numbers.h"
 #include "command/sources.h"
+#include "mycc_tune/job_report.h"
 #include "mycc_tune/log_commands.h"
 #include "mycc_tune/log_diff.h"
 #include "mycc_tune/pack_commands.h"
@@ -144,10 +145,18 @@ void AddReaders(CLI::App* log, Command* command) {
   diff->callback(
       [command, compared] { *command = [compared] { return LogDiffCommand(*compared, std::cout); }; });
 
-  const auto show = AddSub<LogShowArgs>(log, "show", "print everything about one record");
-  show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
+  const auto show =
+      AddSub<LogShowArgs>(log, "show", "print everything about one record, or a job's generations");
+  show.app->add_option("RECORD", show.args->record, "its id, its trial's name, or a job's id")->required();
   show.app->add_flag("--json", show.args->json, "print JSON");
   Does(show, command, LogShowCommand);
+
+  const auto report = AddSub<LogReportArgs>(log, "report", "write a job's report, an HTML file by itself");
+  report.app->add_option("JOB", report.args->job, "the job's id")->required();
+  report.app->add_option("-o,--output", report.args->output, "the file; report.html if not given, - for the standard output")
+      ->type_name("FILE");
+  report.app->add_flag("--json", report.args->json, "write the report's data alone, as JSON");
+  Does(report, command, LogReportCommand);
 }
 
 void AddMovers(CLI::App* log, Command* command) {

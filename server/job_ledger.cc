@@ -26,6 +26,8 @@ void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& st
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
+  for (const v1::SearchState::Generation::Refusal& refusal : state.refusals())
+    refusals_.Add(refusal.reason(), refusal.points());
   open_trials_ += proposal.open;
   tasks_[task].open += proposal.open;
   window_.Add(proposal.open, state.window());
@@ -198,6 +200,11 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   double device_seconds = 0;
   for (const auto& [name, work] : devices_) device_seconds += work.run_seconds();
   progress.set_device_seconds(device_seconds);
+  for (const RefusalCount& refused : refusals_.MostFrequent()) {
+    v1::JobProgress::Refusal& refusal = *progress.add_refusals();
+    refusal.set_reason(refused.reason);
+    refusal.set_points(refused.points);
+  }
   int64_t trials = 0, searched = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const TaskState& state = tasks_[i];

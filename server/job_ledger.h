@@ -17,6 +17,7 @@
 #include "proto/tuning.pb.h"
 #include "server/job_plan.h"
 #include "server/job_search.h"
+#include "server/refusal_counts.h"
 #include "tuner/scheduler/proposal_window.h"
 
 namespace mycc {
@@ -134,6 +135,7 @@ class JobLedger {
   const int64_t created_unix_micros_;
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
+  RefusalCounts refusals_;                                                 // of all tasks
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
   TaskOutcomes untold_;
   int64_t open_trials_ = 0;

@@ -161,6 +161,11 @@ absl::StatusOr<JobListing::Stored> JobListing::Read(TuningLog* log, const std::s
   return stored;
 }
 
+absl::StatusOr<v1::JobProgress> JobListing::ReadFromLog(TuningLog* log, const std::string& job) {
+  MYCC_ASSIGN_OR_RETURN(Stored stored, Read(log, job));
+  return std::move(stored.progress);
+}
+
 absl::StatusOr<v1::JobProgress> JobListing::Shown(absl::StatusOr<Stored> stored) const {
   if (!stored.ok()) return stored.status();
   if (!stored->has_ended) Describe(&stored->progress);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
+#include "server/refusal_counts.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -126,6 +127,13 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
     v1::SearchState::Candidate& candidate = *next.mutable_state()->add_candidates();
     if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
     candidate.set_origin(static_cast<uint32_t>(proposed.origin));
+  }
+  RefusalCounts refused;
+  for (const auto& [reason, points] : campaign_->refusals_of(proposal->task)) refused.Add(reason, points);
+  for (const RefusalCount& kind : refused.MostFrequent()) {
+    v1::SearchState::Generation::Refusal& refusal = *next.mutable_state()->add_refusals();
+    refusal.set_reason(kind.reason);
+    refusal.set_points(static_cast<uint32_t>(kind.points));
   }
   return SearchStep{std::move(next), std::nullopt};
 }

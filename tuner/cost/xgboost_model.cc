@@ -172,13 +172,22 @@ struct XgboostModel::Booster {
   }
 
   absl::StatusOr<std::vector<float>> Predict(const Matrix& matrix) const {
-    constexpr char kConfig[] =
-        R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})";
+    return Ask(matrix,
+               R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})");
+  }
+
+  // Shapley values of the features, and the bias behind them, for each row.
+  absl::StatusOr<std::vector<float>> Contributions(const Matrix& matrix) const {
+    return Ask(matrix,
+               R"({"type":2,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})");
+  }
+
+  absl::StatusOr<std::vector<float>> Ask(const Matrix& matrix, const char* config) const {
     const bst_ulong* shape = nullptr;
     bst_ulong dims = 0;
     const float* values = nullptr;
     MYCC_RETURN_IF_ERROR(Check(
-        XGBoosterPredictFromDMatrix(handle, matrix.handle(), kConfig, &shape, &dims, &values), "predicting"));
+        XGBoosterPredictFromDMatrix(handle, matrix.handle(), config, &shape, &dims, &values), "predicting"));
     bst_ulong count = 1;
     for (bst_ulong d = 0; d < dims; ++d) count *= shape[d];
     return std::vector<float>(values, values + count);
@@ -307,6 +316,22 @@ absl::StatusOr<std::vector<Correction>> XgboostModel::Predict(const std::vector<
     for (size_t i = 0; i < rows.size(); ++i) corrections[i].failure_probability = odds[i];
   }
   return corrections;
+}
+
+absl::StatusOr<std::vector<double>> XgboostModel::Contributions(const Features& row) const {
+  if (correction_ == nullptr) return std::vector<double>(row.size(), 0.0);
+  if (row.size() != width_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cost model: trained on ", width_, " features, asked about ", row.size()));
+  }
+  Matrix matrix;
+  MYCC_RETURN_IF_ERROR(matrix.Fill({&row}));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<float> values, correction_->Contributions(matrix));
+  if (values.size() != row.size() + 1) {
+    return absl::InternalError(absl::StrCat("xgboost: ", values.size(), " contributions of ", row.size(),
+                                            " features; expected one more"));
+  }
+  return std::vector<double>(values.begin(), values.end() - 1);
 }
 
 absl::StatusOr<std::string> XgboostModel::Save() const {

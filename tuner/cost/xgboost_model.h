@@ -52,6 +52,11 @@ class XgboostModel {
   absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
                                                   const std::string& group) const;
 
+  // The features' shares of the correction of one row, as Shapley values: an entry for each feature, whose
+  // sum differs from the logarithm of the factor by the same constant for all rows of a group, as far as the
+  // factor is not limited. All 0 without a correction.
+  absl::StatusOr<std::vector<double>> Contributions(const Features& row) const;
+
   const ModelMetrics& metrics() const { return metrics_; }
 
   // The trained model, as bytes. Load refuses others' bytes and other versions with InvalidArgument.

@@ -29,6 +29,11 @@ int Campaign::num_generations_of(int task) const {
   return asked.search == nullptr ? 0 : asked.search->ledger().generations();
 }
 
+std::vector<std::pair<std::string, int>> Campaign::refusals_of(int task) const {
+  const Task& asked = tasks_[task];
+  return asked.search == nullptr ? std::vector<std::pair<std::string, int>>() : asked.search->refusals();
+}
+
 bool Campaign::Complete(const ProposalRef& proposal) const {
   const auto& generation = tasks_[proposal.task].search->ledger().generation(proposal.generation);
   return std::all_of(generation.begin(), generation.end(),

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,6 +65,8 @@ class Campaign {
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
   // Generations of the task so far.
   int num_generations_of(int task) const;
+  // Why points did not become candidates of the task's latest proposal, as SearchStrategy::refusals.
+  std::vector<std::pair<std::string, int>> refusals_of(int task) const;
   // The progress of every task with all outcomes told so far, for reports; decisions see fewer outcomes.
   std::vector<TaskProgress> progress() const;
 

@@ -21,7 +21,7 @@ function meanSpeedup(tasks: Task[]): number {
 
 const failuresOf = (task: Task) => (task.outcomes ?? []).filter(({ status }) => status !== "ok").reduce((sum, { count }) => sum + count, 0);
 
-function Summary({ job }: { job: Job }) {
+export function Summary({ job }: { job: Job }) {
   const tasks = job.tasks ?? [];
   const failures = tasks.reduce((sum, task) => sum + failuresOf(task), 0);
   const trials = job.trials ?? 0;
@@ -51,7 +51,7 @@ function Outcomes({ task }: { task: Task }) {
   );
 }
 
-function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number | null; onSelect: (task: number | null) => void }) {
+export function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number | null; onSelect: (task: number | null) => void }) {
   const rows = tasks.map((task, number) => ({ task, number }));
   return (
     <section class="panel" aria-labelledby="tasks">
@@ -94,7 +94,7 @@ function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number 
 }
 
 // The points of the scatter without a pointer.
-function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onChoose: (candidate: Candidate) => void }) {
+export function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onChoose: (candidate: Candidate) => void }) {
   const rows = useMemo(
     () =>
       candidates
@@ -133,7 +133,7 @@ function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onChoose: 
   );
 }
 
-function DeviceShare({ job }: { job: Job }) {
+export function DeviceShare({ job }: { job: Job }) {
   const devices = job.devices ?? [];
   if (devices.length === 0) return null;
   return (
