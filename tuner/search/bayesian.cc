@@ -47,7 +47,7 @@ void BayesianSearch::Fill(Turn* turn) {
   const int early = kStarts - static_cast<int>(NextOrdinal(*turn));
   if (early > 0) TakeStarts(made, early, turn);
   if (ledger().Fastest(turn->visible).size() < 2) {
-    TakeStarts(made + turn->picks.size(), config_.generation_size, turn);
+    TakeStarts(made + turn->picks.size(), wanted(), turn);
     return;
   }
   const std::vector<Point> choices = Choices(*turn, &turn->rng);

@@ -24,7 +24,7 @@ void CoordinateDescent::Fill(Turn* turn) {
     if (turn->picks.full()) return;
     Descend({Start(number), seconds}, number, turn);
   }
-  TakeStarts(std::max(made, kStarts), config_.generation_size, turn);
+  TakeStarts(std::max(made, kStarts), wanted(), turn);
 }
 
 double CoordinateDescent::Look(const Point& point, Turn* turn) const {

@@ -26,10 +26,10 @@ std::vector<ProposedPoint> MeasuredSearch::Propose(int generation, int visible) 
             SeenPoints(ledger(), visible),
             UnrankedContext(),
             Rng(config_.seed, static_cast<uint64_t>(generation)),
-            Picks(config_.generation_size)};
+            Picks(wanted(), turn.context)};
   Fill(&turn);
   const Sampler sampler(sketches_);
-  TakeRandom(config_.generation_size - turn.picks.size(), sampler, turn.context, &turn.rng, &turn.picks);
+  TakeRandom(wanted() - turn.picks.size(), sampler, turn.context, &turn.rng, &turn.picks);
   TakeByEnumeration(0, sampler, turn.context, &turn.picks);
   return turn.picks.Release();
 }
