@@ -1,3 +1,4 @@
+// The learned scorer of recorded spaces: what it learns from decisions, failures and other devices.
 #include "laboratory/decision_scorer.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// A recorded space as a search sees it.
 #include "laboratory/replay.h"
 
 #include <algorithm>

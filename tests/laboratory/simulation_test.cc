@@ -1,3 +1,4 @@
+// Many searches of recorded spaces, and the figures about them.
 #include "laboratory/simulation.h"
 
 #include <algorithm>

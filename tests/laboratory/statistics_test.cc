@@ -1,3 +1,4 @@
+// Medians with bands, and the best of random draws, against counted cases.
 #include "laboratory/statistics.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One search of a recorded space.
 #include "laboratory/trajectory.h"
 
 #include <set>
