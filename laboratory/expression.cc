@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "laboratory/expression_scalars.h"
 #include "laboratory/python_arithmetic.h"
 
 namespace mycc {
@@ -13,7 +14,7 @@ namespace {
 using Kind = ExpressionNode::Kind;
 
 // What one evaluation may produce, in elements of lists.
-constexpr int64_t kMostElements = 2'000'000;
+constexpr int64_t kMostElements = 1'000'000;
 
 class ExpressionEvaluator {
  public:
@@ -169,8 +170,9 @@ class ExpressionEvaluator {
 
 absl::StatusOr<PythonValue> Expression::Evaluate(int node, ExpressionEnvironment* environment) const {
   MYCC_CHECK(static_cast<int>(environment->size()) >= num_slots_) << environment->size() << " values";
-  ExpressionEvaluator evaluator(nodes_, environment);
   PythonValue value;
+  if (nodes_[node].is_scalar && EvaluateScalar(nodes_, node, *environment, &value)) return value;
+  ExpressionEvaluator evaluator(nodes_, environment);
   if (!evaluator.Evaluate(node, &value)) return evaluator.error();
   return value;
 }

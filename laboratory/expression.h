@@ -99,6 +99,8 @@ struct ExpressionNode {
   std::vector<PythonOperator> comparisons;  // between the children of kCompare
   std::vector<Clause> clauses;
   std::vector<int> used;  // the parameters that it depends on, ascending
+  bool is_scalar =
+      false;  // it works on numbers alone, as long as its parameters are numbers (expression_scalars.h)
 };
 
 // The values of the parameters, in the order of their names, and room for the names of comprehensions.

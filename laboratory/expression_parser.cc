@@ -8,6 +8,7 @@
 #include "base/did_you_mean.h"
 #include "base/status.h"
 #include "laboratory/expression.h"
+#include "laboratory/expression_scalars.h"
 #include "laboratory/expression_tokens.h"
 
 namespace mycc {
@@ -259,7 +260,7 @@ class ExpressionParser {
     MYCC_ASSIGN_OR_RETURN(const int base, Atom());
     ExpressionNode node = NodeHere(Kind::kBinary);
     if (!TakeSymbol("**")) return base;
-    if (++depth_ > kDeepestExpression) return Fail("nested too deeply");
+    if (++depth_ > kDeepestExpression) return Fail("too many powers; expected a value");
     MYCC_ASSIGN_OR_RETURN(const int exponent, Sign());
     --depth_;
     node.op = PythonOperator::kPower;
@@ -477,6 +478,7 @@ absl::StatusOr<Expression> Expression::Parse(const std::string& text,
   MYCC_ASSIGN_OR_RETURN(expression.root_, parser.Whole());
   NameResolver resolver(&parser.nodes(), parameters);
   MYCC_RETURN_IF_ERROR(resolver.Resolve(expression.root_));
+  MarkScalars(&parser.nodes());
   expression.nodes_ = std::move(parser.nodes());
   expression.num_slots_ = resolver.num_slots();
   return expression;

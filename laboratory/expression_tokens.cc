@@ -82,7 +82,8 @@ class TokenReader {
       token.text += text_[at_++];
     }
     if (at_ == text_.size())
-      return Fail(start, absl::StrCat("a text without its closing ", quote == '"' ? "\"" : "'"));
+      return Fail(start,
+                  absl::StrCat("a text without an end; expected a closing ", quote == '"' ? "\"" : "'"));
     ++at_;
     return token;
   }

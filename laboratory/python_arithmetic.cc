@@ -28,25 +28,6 @@ absl::StatusOr<PythonValue> Whole(bool overflows, int64_t value, Op op) {
   return PythonValue::OfInt(value);
 }
 
-// Rounds down, as Python does; C++ rounds towards zero.
-int64_t FloorQuotient(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
-
-// The remainder has the divisor's sign.
-double FloatRemainder(double a, double b) {
-  const double remainder = std::fmod(a, b);
-  if (remainder != 0) return (remainder < 0) != (b < 0) ? remainder + b : remainder;
-  return std::copysign(0.0, b);
-}
-
-double FloatFloorQuotient(double a, double b) {
-  const double quotient = (a - FloatRemainder(a, b)) / b;
-  const double down = std::floor(quotient);
-  return quotient - down > 0.5 ? down + 1 : down;
-}
-
 absl::StatusOr<PythonValue> IntPower(int64_t base, int64_t exponent) {
   if (exponent < 0) {
     if (base == 0) return Refuse("0 to a negative power; expected another base");
@@ -246,6 +227,23 @@ absl::StatusOr<PythonValue> OfElements(Function function, const std::vector<Pyth
 }
 
 }  // namespace
+
+int64_t FloorQuotient(int64_t a, int64_t b) {
+  const int64_t quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+double FloatRemainder(double a, double b) {
+  const double remainder = std::fmod(a, b);
+  if (remainder != 0) return (remainder < 0) != (b < 0) ? remainder + b : remainder;
+  return std::copysign(0.0, b);
+}
+
+double FloatFloorQuotient(double a, double b) {
+  const double quotient = (a - FloatRemainder(a, b)) / b;
+  const double down = std::floor(quotient);
+  return quotient - down > 0.5 ? down + 1 : down;
+}
 
 const char* OperatorText(PythonOperator op) {
   constexpr const char* kTexts[] = {"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&",  "|",     "^",

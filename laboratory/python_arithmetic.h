@@ -17,6 +17,12 @@ absl::StatusOr<PythonValue> ComparePython(PythonOperator op, const PythonValue& 
 // REQUIRES: as many arguments as the function takes.
 absl::StatusOr<PythonValue> CallPython(PythonFunction function, const std::vector<PythonValue>& arguments);
 
+// Python's `//` and `%`, which round down; C++'s round towards zero. REQUIRES: b is not 0, and for integers
+// not -1.
+int64_t FloorQuotient(int64_t a, int64_t b);
+double FloatFloorQuotient(double a, double b);
+double FloatRemainder(double a, double b);  // has the divisor's sign
+
 // The same text as in an expression: "//".
 const char* OperatorText(PythonOperator op);
 

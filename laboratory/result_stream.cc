@@ -77,8 +77,10 @@ class ResultHandler : public json::json_sax_t {
     if (header_.is_cut) return false;
     const std::string what = error.what();
     const size_t reason = what.find("syntax error");
+    const bool says_expected = what.find("expected") != std::string::npos;
     return Fail(position == 0 ? 0 : position - 1,
-                absl::StrCat(what.substr(reason == std::string::npos ? 0 : reason), "; expected JSON"));
+                absl::StrCat(what.substr(reason == std::string::npos ? 0 : reason),
+                             says_expected ? "" : "; expected JSON"));
   }
 
   const absl::Status& status() const { return status_; }

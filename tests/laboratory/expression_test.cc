@@ -90,7 +90,7 @@ TEST(ExpressionTest, RefusalsNameTheColumnAndWhatWasExpected) {
   EXPECT_EQ(Value("x = 3"), "column 3: `=`; expected a name, a number or an operator");
   EXPECT_EQ(Value("flat"),
             "column 1: unknown name `flat`; expected a parameter: x, y, name, flag (did you mean flag?)");
-  EXPECT_EQ(Value("'a"), "column 1: a text without its closing '");
+  EXPECT_EQ(Value("'a"), "column 1: a text without an end; expected a closing '");
   EXPECT_EQ(Value("99999999999999999999"),
             "column 1: `99999999999999999999`; expected a float or an integer of at most 64 bits");
   EXPECT_EQ(Value("abs(1, 2)"), "column 1: `abs` with 2 arguments; expected 1");
