@@ -1,3 +1,4 @@
+// Learning from decisions alone: order, failures, a prior from other devices, determinism.
 #include "laboratory/decision_scorer.h"
 
 #include <utility>

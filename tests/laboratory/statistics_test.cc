@@ -1,3 +1,4 @@
+// Medians with their intervals against tables and trials, and the best of draws against all subsets.
 #include "laboratory/statistics.h"
 
 #include <algorithm>

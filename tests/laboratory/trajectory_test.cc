@@ -1,3 +1,4 @@
+// Single searches of a recorded space: budgets, noise, generations in flight, exhaustion.
 #include "laboratory/trajectory.h"
 
 #include <set>
