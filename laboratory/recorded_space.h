@@ -29,6 +29,9 @@ struct RecordedSpace {
   std::string device;  // "A100"
   std::vector<SpaceParameter> parameters;
   std::vector<RecordedConfiguration> configurations;  // the legal ones, in ascending order of their choices
+  // The choices that the author of the space calls the default; they may be no configuration of it. Empty:
+  // none.
+  std::vector<int> default_choices;
 };
 
 }  // namespace mycc
