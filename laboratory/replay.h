@@ -2,12 +2,13 @@
 // that answers with the recorded times. Thread rule: immutable once built.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "laboratory/recorded_sketch.h"
 #include "laboratory/recorded_space.h"
 #include "tuner/search/rng.h"
 #include "tuner/space/space.h"
@@ -27,9 +28,9 @@ class Replay {
   // configuration, none that succeeded, a choice that is none, two configurations that are the same.
   static absl::StatusOr<Replay> Make(RecordedSpace space);
 
-  const RecordedSpace& space() const { return space_; }
-  // A decision's values are those of its parameter where they are integers in order; else their numbers.
+  const RecordedSpace& space() const { return *space_; }
   const Sketch& sketch() const { return sketch_; }
+  // The configuration's number; nullopt for a choice that the space does not have.
   std::optional<int> NumberOf(const Choice& choice) const;
 
   // The mean of a configuration's repetitions; nullopt when it failed.
@@ -48,13 +49,13 @@ class Replay {
   Evaluation Measure(int configuration, Rng* noise) const;
 
  private:
-  explicit Replay(RecordedSpace space) : space_(std::move(space)) {}
+  explicit Replay(RecordedSpace space) : space_(std::make_shared<const RecordedSpace>(std::move(space))) {}
 
-  RecordedSpace space_;
+  std::shared_ptr<const RecordedSpace> space_;
+  std::shared_ptr<const ConfigurationIndex> index_;
   Sketch sketch_;
   std::vector<std::optional<double>> means_;
   std::vector<double> fractions_;
-  absl::flat_hash_map<Choice, int> numbers_;
   double optimum_seconds_ = 0;
   double mean_cost_seconds_ = 0;
   bool compile_times_known_ = false;

@@ -19,7 +19,7 @@ namespace mycc {
 struct SimulationConfig {
   std::vector<std::string> strategies = {"evolutionary"};
   std::vector<int> budgets = {25, 50, 100, 200};  // evaluations, ascending
-  // Ascending; empty: for each budget of evaluations, the mean cost of so many in that space.
+  // Ascending; empty: for each budget of evaluations, their mean cost in that space.
   std::vector<double> budgets_seconds;
   int seeds = 50;
   uint64_t first_seed = 0;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/status.h"
+#include "tuner/cost/forest.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -107,8 +108,9 @@ absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const Replay& repl
   search_config.strategy = config.strategy;
   search_config.seed = config.seed;
   search_config.generation_size = config.generation_size;
+  Forest forest;  // of Bayesian searches
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<SearchStrategy> search,
-                        MakeSearchStrategy(search_config, {replay.sketch()}, history, scorer.get()));
+                        MakeSearchStrategy(search_config, {replay.sketch()}, history, scorer.get(), &forest));
   Answering answering(config, replay);
   int learned = 0;  // generations
   while (!answering.Spent()) {

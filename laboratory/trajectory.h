@@ -19,7 +19,7 @@ struct RunConfig {
   // How many generations are in flight, unseen, when the next one is chosen.
   int lag = 0;
   bool noise = false;  // each evaluation's time is one repetition, drawn at random
-  // The search goes on until it has spent both, at most four times as many evaluations.
+  // The search goes on until it has spent both, but does no more than four times the evaluations.
   int evaluations = 200;
   double cost_seconds = 0;
 };
@@ -36,9 +36,9 @@ struct Trajectory {
   std::vector<Evaluated> steps;
   bool exhausted = false;  // the strategy had no more to propose
 
-  // After so many evaluations, or the last one before: 0 before any.
+  // The fraction after a number of evaluations, or after the last one where there were fewer; 0 before any.
   double FractionAfter(int evaluations) const;
-  // Of what was finished within so many seconds.
+  // The number of evaluations that were finished within a time.
   int EvaluationsWithin(double seconds) const;
   int FailuresWithin(int evaluations) const;
   // The evaluation that first reached a fraction, counted from 1; 0 where none did.

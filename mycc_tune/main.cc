@@ -20,6 +20,7 @@
 #include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
 #include "mycc_tune/program.h"
+#include "mycc_tune/simulate_cli.h"
 #include "process/confine.h"
 #include "server/job_terms.h"
 #include "tuner/search/strategy.h"
@@ -350,6 +351,7 @@ int RunProgram(int argc, char** argv) {
   AddLogCommands(&app, &command);
   AddAuthCommands(&app, &command);
   AddDoctor(&app, &command, AddOptionalServer);
+  AddSimulate(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -1,4 +1,4 @@
-// The learned scorer of recorded spaces: what it learns from decisions, failures and other devices.
+// Learning from decisions alone: order, failures, a prior from other devices, determinism.
 #include "laboratory/decision_scorer.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// A recorded space as a search sees it.
+// A recorded space as a sketch and a device: recorded times, noise, costs, and what is refused.
 #include "laboratory/replay.h"
 
 #include <algorithm>

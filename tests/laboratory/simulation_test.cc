@@ -1,4 +1,4 @@
-// Many searches of recorded spaces, and the figures about them.
+// Many searches and their summary: random sampling against its exact expectation, threads, warm starts.
 #include "laboratory/simulation.h"
 
 #include <algorithm>
@@ -89,7 +89,7 @@ TEST(SimulationTest, CountsWhatWasSpent) {
   EXPECT_EQ(random.by_evaluations[0].budget, 8);
   EXPECT_EQ(random.by_evaluations[0].evaluations, 8);
   EXPECT_DOUBLE_EQ(random.by_seconds[1].budget, 24 * space.mean_cost_seconds);
-  // So many seconds pay for as many random evaluations on average, less the one that is under way.
+  // The seconds pay for as many random evaluations on average, less the one that is under way.
   EXPECT_NEAR(random.by_seconds[1].evaluations, 23.5, 1);
   EXPECT_NEAR(random.by_evaluations[1].invalid, 24 * 12.0 / 270, 0.8);
   const AtBudget& at = random.by_evaluations[1];

@@ -1,4 +1,4 @@
-// Medians with bands, and the best of random draws, against counted cases.
+// Medians with their intervals against tables and trials, and the best of draws against all subsets.
 #include "laboratory/statistics.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One search of a recorded space.
+// Single searches of a recorded space: budgets, noise, generations in flight, exhaustion.
 #include "laboratory/trajectory.h"
 
 #include <set>

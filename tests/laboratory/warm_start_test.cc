@@ -1,3 +1,4 @@
+// Other devices' results as history and samples, matched by the names of parameters and values.
 #include "laboratory/warm_start.h"
 
 #include <algorithm>
