@@ -16,6 +16,7 @@
 #include "mycc_tune/job_report.h"
 #include "mycc_tune/log_commands.h"
 #include "mycc_tune/log_diff.h"
+#include "mycc_tune/model_commands.h"
 #include "mycc_tune/pack_commands.h"
 #include "proto/names.h"
 #include "worker/local_worker.h"
@@ -225,6 +226,32 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
   });
 }
 
+void AddModelCommands(CLI::App* log, Command* command) {
+  CLI::App* model =
+      log->add_subcommand("model", "show and move the cost models, one for each class of device");
+  model->require_subcommand(1);
+  const auto show =
+      AddSub<ModelShowArgs>(model, "show", "what each model has learned from, how well, and what matters");
+  show.app->add_option("--features", show.args->features, "number of features, at most")
+      ->check(NotPositive)
+      ->capture_default_str();
+  show.app->add_flag("--json", show.args->json, "print JSON");
+  Does(show, command, ModelShowCommand);
+
+  const auto exported = AddSub<ModelExportArgs>(
+      model, "export", "write a model into a file, for `mycc compile --model` or another log");
+  exported.app->add_option("--kind", exported.args->kind,
+                           "which one, where the log has several, such as cost-avx2");
+  exported.app->add_option("-o,--output", exported.args->output, "the file")->type_name("FILE")->required();
+  Does(exported, command, ModelExportCommand);
+
+  const auto imported = AddSub<ModelImportArgs>(model, "import", "add a model: the next jobs begin from it");
+  imported.app->add_option("FILE", imported.args->input, "a file that `log model export` wrote")
+      ->type_name("FILE")
+      ->required();
+  Does(imported, command, ModelImportCommand);
+}
+
 void AddMenders(CLI::App* log, Command* command) {
   const auto verify =
       AddSub<LogVerifyArgs>(log, "verify", "measure the best record of each workload again, on this machine");
@@ -267,6 +294,7 @@ void AddLogCommands(CLI::App* app, Command* command) {
   log->require_subcommand(1);
   AddReaders(log, command);
   AddMovers(log, command);
+  AddModelCommands(log, command);
   AddMenders(log, command);
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "server/refusal_counts.h"
+#include "tuner/cost/model_kind.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -67,8 +68,6 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
                                                                  const std::vector<v1::StoredTask>& stored,
                                                                  const ModelBytes& models) {
   std::unique_ptr<LocalSearch> search(new LocalSearch());
-  // A model that this build cannot read is done without.
-  for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
   search->first_generation_.resize(tasks.size(), 0);
   const auto memo = std::make_shared<AppraisalMemo>();
@@ -76,7 +75,11 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused() || !stored[task].measured_by().empty()) continue;
     const PlannedTask& planned = tasks[task];
-    Learner* const learner = &search->learners_[ModelKind(planned.target)];
+    const auto [of_kind, is_new] = search->learners_.try_emplace(ModelKind(planned.target));
+    Learner* const learner = &of_kind->second;
+    // A model that this build cannot read is done without.
+    if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)
+      (void)learner->Load(*bytes);
     search->learner_of_.push_back(learner);
     search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
                                                                 planned.key.workload_hash, learner, memo));

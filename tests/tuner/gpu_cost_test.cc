@@ -166,7 +166,7 @@ TEST(GpuCostTest, StagesTilesLayoutsAndClustersHaveSlots) {
     ADD_FAILURE() << "no slot " << name;
     return 0.0;
   };
-  EXPECT_EQ(value(128, 3, 128, "", "all.stages"), value(128, 3, 128, "", "main.stages"));
+  EXPECT_LT(value(128, 3, 128, "", "all.stages"), value(128, 4, 128, "", "all.stages"));
   EXPECT_EQ(value(128, 3, 128, "", "main.stages"), 3);
   EXPECT_EQ(value(128, 4, 128, "", "main.stages"), 4);
   EXPECT_EQ(value(128, 4, 128, "", "main.bulk_copies"), 1);

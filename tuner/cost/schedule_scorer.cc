@@ -49,6 +49,7 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
     prediction.seconds *= (*corrections)[r].factor;
     prediction.failure_probability = (*corrections)[r].failure_probability;
     prediction.model = learner_->version();
+    prediction.log_spread = (*corrections)[r].log_spread;
   }
   return predictions;
 }

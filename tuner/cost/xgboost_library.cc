@@ -96,3 +96,14 @@ int XGBoosterSaveModelToBuffer(BoosterHandle handle, const char* config, bst_ulo
                                const char** out_dptr) {
   return mycc::Call(&XGBoosterSaveModelToBuffer, __func__, handle, config, out_len, out_dptr);
 }
+
+int XGDMatrixSetUIntInfo(DMatrixHandle handle, const char* field, const unsigned* array, bst_ulong len) {
+  return mycc::Call(&XGDMatrixSetUIntInfo, __func__, handle, field, array, len);
+}
+
+int XGBoosterFeatureScore(BoosterHandle handle, const char* config, bst_ulong* out_n_features,
+                          char const*** out_features, bst_ulong* out_dim, bst_ulong const** out_shape,
+                          float const** out_scores) {
+  return mycc::Call(&XGBoosterFeatureScore, __func__, handle, config, out_n_features, out_features, out_dim,
+                    out_shape, out_scores);
+}

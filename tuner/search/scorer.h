@@ -19,6 +19,8 @@ struct Prediction {
   // The version of the model that predicted. Predictions of two versions are not comparable: a correction
   // that was learned between them shifts all of them.
   uint64_t model = 0;
+  // The doubt about `seconds`: the standard deviation of their logarithm among the models of an ensemble.
+  double log_spread = 0;
 };
 
 // Predicts traces by replay, features and model. Deterministic as long as its model does not
