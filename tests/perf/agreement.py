@@ -42,7 +42,7 @@ def small_workloads():
 
 
 class Choice(typing.NamedTuple):
-    """What a tune chose for a workload: its trace, and half of its time's interval over the time."""
+    """A tune's choice for a workload: its trace, and half of its time's interval over the time."""
     trace: str
     half_interval: float
 
