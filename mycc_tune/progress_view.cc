@@ -191,6 +191,8 @@ std::string Remark(const v1::TaskProgress& task) {
     words.push_back(
         absl::StrCat("best of ", task.finalists(),
                      task.is_earlier_round() ? " in an earlier final round" : " in the final round"));
+  if (has_final && task.ties() > 0)
+    words.push_back(absl::StrCat("tied with ", task.ties(), task.ties() == 1 ? " other" : " others"));
   if (has_final && has_default && task.default_final_seconds() == 0)
     words.push_back("the speed-up is of single timings");
   if (!has_final && task.best_seconds() > 0 && !task.reused()) words.push_back("single timings");

@@ -226,6 +226,7 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
     task.set_default_final_seconds(state.final.default_seconds);
     task.set_first_width(state.first_width);
     task.set_finalists(state.final.finalists);
+    task.set_ties(state.final.ties);
     task.set_is_earlier_round(state.final.is_earlier);
     task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
     for (const auto& [status, count] : state.outcomes) {

@@ -29,6 +29,7 @@ struct FinalTimes {
   double default_seconds = 0;  // the default schedule's; 0: it was not in the round, or did not pass
   bool default_failed = false;
   uint32_t finalists = 0;   // number that passed; 0: no round was held
+  uint32_t ties = 0;        // other finalists that are as fast, as far as the round can tell
   bool is_earlier = false;  // the round was another job's, with these finalists
 };
 

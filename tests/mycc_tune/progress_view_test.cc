@@ -124,6 +124,11 @@ TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
   progress.mutable_tasks(0)->set_default_final_seconds(4.5e-3);
   EXPECT_THAT(SummaryTable(progress),
               HasSubstr("4.500 ms  1.000 ms     4.50x  best of 3 in the final round\n"));
+  progress.mutable_tasks(0)->set_ties(1);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("best of 3 in the final round, tied with 1 other\n"));
+  progress.mutable_tasks(0)->set_ties(2);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, tied with 2 others\n"));
+  progress.mutable_tasks(0)->clear_ties();
   progress.mutable_tasks(0)->set_best_width(0.12);
   EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, known to +-6 % only\n"));
   progress.mutable_tasks(0)->set_is_earlier_round(true);
