@@ -83,13 +83,6 @@ absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const
   return corrections;
 }
 
-absl::StatusOr<std::vector<double>> Learner::Contributions(const Features& row) const {
-  MYCC_ASSIGN_OR_RETURN(std::vector<double> sums, earlier_model_.Contributions(row));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<double> own, own_model_.Contributions(row));
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] += own[i];
-  return sums;
-}
-
 absl::StatusOr<std::string> Learner::Save() const {
   std::vector<Sample> own = own_;
   for (size_t i = 0; i < own.size(); ++i) own[i].analytic_seconds = own_analytic_seconds_[i];

@@ -43,8 +43,6 @@ class Learner {
   // One correction of the analytic time for each row, as of the last Update.
   absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
                                                   const std::string& group) const;
-  // The features' shares of that correction, as XgboostModel::Contributions.
-  absl::StatusOr<std::vector<double>> Contributions(const Features& row) const;
   uint64_t version() const { return version_; }  // as of the last Update; 0: before any training
 
   // The metrics of the training on the job's own samples.
