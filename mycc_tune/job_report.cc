@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 constexpr int64_t kRowsARead = 5000;
 
-// What the job's whole records say beyond the rows of its candidates.
+// The facts that the job's whole records have beyond the rows of its candidates.
 struct JobRecords {
   std::vector<StoredRecord> failures;                                     // the newest first
   std::vector<StoredRecord> final_records;                                // timed in a final round
