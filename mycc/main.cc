@@ -103,7 +103,14 @@ void AddExplain(CLI::App* app, Command* command) {
                   "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU")
       ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}))
       ->excludes(sub->get_option("--diff"));
+  sub->add_flag(
+         "--why", options->why,
+         "say why each kernel's record was chosen instead: its rival, the margin, what matters to the model")
+      ->needs(sub->get_option("--tuning-log"))
+      ->excludes(sub->get_option("--diff"))
+      ->excludes(sub->get_option("--emit"));
   sub->add_flag("--dot", options->dot, "draw a model's kernels and tensors in Graphviz's language instead")
+      ->excludes(sub->get_option("--why"))
       ->excludes(sub->get_option("--emit"));
   sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
 }

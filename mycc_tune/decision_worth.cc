@@ -19,7 +19,7 @@ struct Counted {
   double number = 0;  // orders equal times
 };
 
-// Of one task.
+// The decisions of one task.
 struct TaskDecisions {
   std::map<std::string, std::map<std::string, Counted>> values;  // by decision and value
   std::map<std::string, Counted> without;                        // by decision: candidates that lack it

@@ -1,4 +1,4 @@
-// What the decisions of a job's schedules were worth: for each value of a decision, the best time among the
+// The worth of the decisions of a job's schedules: for each value of a decision, the best time among the
 // candidates that have it and among those that have another. Pure functions of the results, whatever their
 // order.
 #pragma once

@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 constexpr int64_t kRowsARead = 5000;
 
-// What the job's whole records say beyond the rows of its candidates.
+// The facts that the job's whole records have beyond the rows of its candidates.
 struct JobRecords {
   std::vector<StoredRecord> failures;                                     // the newest first
   std::vector<StoredRecord> final_records;                                // timed in a final round
@@ -114,6 +114,13 @@ ordered_json FinalJson(std::vector<StoredRecord> records, const std::vector<Task
     const auto found = task_of.find({stored.record.workload_hash(), stored.record.target()});
     return found == task_of.end() ? -1 : static_cast<int64_t>(found->second);
   };
+  // A job that was interrupted within a round may have held another: the latest counts.
+  std::map<int64_t, std::string> latest;
+  for (const StoredRecord& stored : records)
+    latest[number(stored)] = stored.record.result().timing().final_round();
+  std::erase_if(records, [&](const StoredRecord& stored) {
+    return latest[number(stored)] != stored.record.result().timing().final_round();
+  });
   std::stable_sort(records.begin(), records.end(), [&](const StoredRecord& a, const StoredRecord& b) {
     return std::make_pair(number(a), RankSeconds(a.record.result().timing())) <
            std::make_pair(number(b), RankSeconds(b.record.result().timing()));

@@ -27,7 +27,7 @@ absl::Status LogReportCommand(const LogReportArgs& args, std::ostream& out);
 // FailedPrecondition when it has no result yet.
 absl::StatusOr<nlohmann::ordered_json> ReportData(TuningLog* log, const std::string& job);
 
-// The page with this data in it. Whatever texts it has, they stay data.
+// The page with this data in it. Its texts stay data, scripts in them too.
 std::string ReportPage(const nlohmann::ordered_json& data);
 
 }  // namespace mycc

@@ -122,15 +122,6 @@ absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const
   return corrections;
 }
 
-absl::StatusOr<std::vector<double>> Learner::Contributions(const Features& row) const {
-  MYCC_ASSIGN_OR_RETURN(std::vector<double> sums, earlier_model_.Contributions(row));
-  const auto model = updated_for_ ? own_models_.find(*updated_for_) : own_models_.end();
-  if (model == own_models_.end()) return sums;
-  MYCC_ASSIGN_OR_RETURN(const std::vector<double> own, model->second.model.Contributions(row));
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] += own[i];
-  return sums;
-}
-
 ModelMetrics Learner::metrics() const {
   const auto model = updated_for_ ? own_models_.find(*updated_for_) : own_models_.end();
   return model == own_models_.end() ? ModelMetrics() : model->second.model.metrics();

@@ -46,9 +46,6 @@ class Learner {
   // or the last Update was of this group.
   absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
                                                   const std::string& group) const;
-  // The features' shares of that correction, as XgboostModel::Contributions; for the group of
-  // the last Update.
-  absl::StatusOr<std::vector<double>> Contributions(const Features& row) const;
   uint64_t version() const { return version_; }  // as of the last Update; 0: before any training
 
   // The metrics of the training on the job's own samples, for the group of the last Update.

@@ -88,7 +88,7 @@ function Decisions({ decisions, nameOf }: { decisions: Decision[]; nameOf: (task
   const chosen = decisions.find((decision) => keyOf(decision) === open);
   const several = new Set(decisions.map(({ task }) => task)).size > 1;
   return (
-    <Panel id="decisions" title="What each decision was worth" hint="the fastest candidate without the best one's value, over the best; a decision's name shows all of its values">
+    <Panel id="decisions" title="What each decision was worth" hint="the fastest candidate without the best one's value, over the best (–: the best has no such decision); a decision's name shows all of its values">
       <Table
         label="Decisions"
         rows={decisions}
