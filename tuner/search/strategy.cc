@@ -143,6 +143,10 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
   refusals_.emplace_back(reason, 1);
 }
 
+bool Learns(const std::string& strategy) {
+  return strategy != kRandom && strategy != kGrid && strategy != kListedStrategy;
+}
+
 absl::Status CheckStrategy(const std::string& name) {
   if (name == kEvolutionary || name == kRandom || name == kGrid || name == kListedStrategy)
     return absl::OkStatus();

@@ -112,6 +112,9 @@ class SearchStrategy {
 // InvalidArgument for an unknown name, with the known ones.
 absl::Status CheckStrategy(const std::string& name);
 
+// Whether the strategy's proposals depend on outcomes.
+bool Learns(const std::string& strategy);
+
 // The strategy that measures given traces alone (listed.h).
 inline constexpr char kListedStrategy[] = "listed";
 
