@@ -209,9 +209,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option(
          "--trials", options->trials,
-         "number of candidates to measure: for each workload and target, 128 if there is no --budget "
-         "and no --deadline; "
-         "for a job with a model, in all")
+         "number of candidates to measure in all, where they gain most; 128 for each workload and target if "
+         "there is no --budget, no --deadline and no model")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget,
                   "time limit of the job with its final rounds: 90s, 8m, 1h30m; "

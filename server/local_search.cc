@@ -1,13 +1,13 @@
 #include "server/local_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "server/refusal_counts.h"
+#include "server/scheduler_terms.h"
 #include "tuner/cost/model_kind.h"
 #include "tuner/search/strategy.h"
 
@@ -22,21 +22,6 @@ std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
     if (trace.ok()) history.push_back(*std::move(trace));
   }
   return history;
-}
-
-// A job that is limited as a whole, and not each of its tasks, begins with what matters most.
-SchedulerConfig SchedulerOf(const v1::StoredJob& job, size_t tasks) {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
-  const v1::JobSpec& spec = job.spec();
-  SchedulerConfig config;
-  config.max_trials = spec.total_trials() > 0 ? spec.total_trials() : kNoLimit;
-  config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
-  config.max_seconds = SearchSeconds(spec, tasks);
-  config.generation_size = job.generation_size();
-  if (spec.trials() == 0) config.first_trials = std::max<int64_t>(1, config.generation_size / 4);
-  if (spec.is_model()) config.min_share = kMinShareOfModel;
-  config.min_gain = spec.min_gain();
-  return config;
 }
 
 // A guess of a call's time by arithmetic and traffic, in units of the traffic: devices do about as many

@@ -153,6 +153,10 @@ std::vector<std::string> StrategyNames() {
   return {kEvolutionary, kDescent, kAnnealing, kBayesianStrategy, kDifferential, kRandom, kGrid};
 }
 
+bool Learns(const std::string& strategy) {
+  return strategy != kRandom && strategy != kGrid && strategy != kListedStrategy;
+}
+
 absl::Status CheckStrategy(const std::string& name) {
   const std::vector<std::string> names = StrategyNames();
   if (name == kListedStrategy || std::find(names.begin(), names.end(), name) != names.end())

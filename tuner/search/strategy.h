@@ -113,6 +113,9 @@ class SearchStrategy {
 // The strategies that search the space of sketches, the default one first.
 std::vector<std::string> StrategyNames();
 
+// Whether the strategy's proposals depend on outcomes.
+bool Learns(const std::string& strategy);
+
 // The strategy that measures given traces alone (listed.h).
 inline constexpr char kListedStrategy[] = "listed";
 // The strategy that needs a classifier (bayesian.h).
