@@ -13,7 +13,7 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 
-// What one evaluation may produce, in elements of lists.
+// The elements of lists that one evaluation may produce.
 constexpr int64_t kMostElements = 1'000'000;
 
 class ExpressionEvaluator {

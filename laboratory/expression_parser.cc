@@ -1,4 +1,4 @@
-// Parses expressions: recursive descent by Python's precedence, then names become places of the environment.
+// Parses expressions: recursive descent by Python's precedence.
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +8,7 @@
 #include "base/did_you_mean.h"
 #include "base/status.h"
 #include "laboratory/expression.h"
+#include "laboratory/expression_names.h"
 #include "laboratory/expression_scalars.h"
 #include "laboratory/expression_tokens.h"
 
@@ -409,64 +410,6 @@ class ExpressionParser {
   bool in_clause_ = false;  // directly inside of a comprehension's clause, where `if` begins a condition
 };
 
-// Gives names their places, and nodes the parameters that they use.
-class NameResolver {
- public:
-  NameResolver(std::vector<ExpressionNode>* nodes, const std::vector<std::string>& parameters)
-      : nodes_(*nodes), parameters_(parameters), num_slots_(static_cast<int>(parameters.size())) {}
-
-  absl::Status Resolve(int id) {
-    ExpressionNode& node = nodes_[id];
-    if (node.kind == Kind::kName) return ResolveName(&node);
-    const size_t outer = locals_.size();
-    for (ExpressionNode::Clause& clause : node.clauses) {
-      MYCC_RETURN_IF_ERROR(ResolveChild(&node, clause.iterable));
-      clause.slot = num_slots_++;
-      locals_.emplace_back(clause.name, clause.slot);
-      for (const int condition : clause.conditions) MYCC_RETURN_IF_ERROR(ResolveChild(&node, condition));
-    }
-    for (const int child : node.children) MYCC_RETURN_IF_ERROR(ResolveChild(&node, child));
-    locals_.resize(outer);
-    std::sort(node.used.begin(), node.used.end());
-    node.used.erase(std::unique(node.used.begin(), node.used.end()), node.used.end());
-    return absl::OkStatus();
-  }
-
-  int num_slots() const { return num_slots_; }
-
- private:
-  absl::Status ResolveChild(ExpressionNode* node, int child) {
-    MYCC_RETURN_IF_ERROR(Resolve(child));
-    const std::vector<int>& used = nodes_[child].used;
-    node->used.insert(node->used.end(), used.begin(), used.end());
-    return absl::OkStatus();
-  }
-
-  absl::Status ResolveName(ExpressionNode* node) {
-    for (size_t i = locals_.size(); i-- > 0;) {
-      if (locals_[i].first != node->name) continue;
-      node->slot = locals_[i].second;
-      return absl::OkStatus();
-    }
-    const auto parameter = std::find(parameters_.begin(), parameters_.end(), node->name);
-    if (parameter == parameters_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("column ", node->column, ": unknown name `", node->name, "`; expected ",
-                       parameters_.empty() ? "no parameter"
-                                           : absl::StrCat("a parameter: ", absl::StrJoin(parameters_, ", ")),
-                       DidYouMean(node->name, parameters_)));
-    }
-    node->slot = static_cast<int>(parameter - parameters_.begin());
-    node->used = {node->slot};
-    return absl::OkStatus();
-  }
-
-  std::vector<ExpressionNode>& nodes_;
-  const std::vector<std::string>& parameters_;
-  std::vector<std::pair<std::string, int>> locals_;
-  int num_slots_;
-};
-
 }  // namespace
 
 absl::StatusOr<Expression> Expression::Parse(const std::string& text,
@@ -476,11 +419,9 @@ absl::StatusOr<Expression> Expression::Parse(const std::string& text,
   Expression expression;
   expression.text_ = text;
   MYCC_ASSIGN_OR_RETURN(expression.root_, parser.Whole());
-  NameResolver resolver(&parser.nodes(), parameters);
-  MYCC_RETURN_IF_ERROR(resolver.Resolve(expression.root_));
+  MYCC_ASSIGN_OR_RETURN(expression.num_slots_, ResolveNames(expression.root_, parameters, &parser.nodes()));
   MarkScalars(&parser.nodes());
   expression.nodes_ = std::move(parser.nodes());
-  expression.num_slots_ = resolver.num_slots();
   return expression;
 }
 

@@ -84,7 +84,7 @@ bool ApplyToInts(Op op, int64_t a, int64_t b, PythonScalar* out) {
       break;
     default:
       if (b == 0 || b == -1) return false;
-      result = a - b * FloorQuotient(a, b);
+      result = FloorRemainder(a, b);
       break;
   }
   out->SetInt(result);

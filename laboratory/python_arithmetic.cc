@@ -74,7 +74,7 @@ absl::StatusOr<PythonValue> ApplyInts(Op op, int64_t a, int64_t b) {
     case Op::kFloorDivide:
       if (b == -1) return Whole(__builtin_sub_overflow(int64_t{0}, a, &result), result, op);
       return PythonValue::OfInt(FloorQuotient(a, b));
-    case Op::kModulo: return PythonValue::OfInt(b == -1 ? 0 : a - b * FloorQuotient(a, b));
+    case Op::kModulo: return PythonValue::OfInt(b == -1 ? 0 : FloorRemainder(a, b));
     case Op::kPower: return IntPower(a, b);
     case Op::kShiftLeft:
     case Op::kShiftRight: return Shift(op, a, b);
@@ -231,6 +231,11 @@ absl::StatusOr<PythonValue> OfElements(Function function, const std::vector<Pyth
 int64_t FloorQuotient(int64_t a, int64_t b) {
   const int64_t quotient = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+int64_t FloorRemainder(int64_t a, int64_t b) {
+  const int64_t remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
 double FloatRemainder(double a, double b) {

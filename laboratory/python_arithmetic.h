@@ -20,8 +20,9 @@ absl::StatusOr<PythonValue> CallPython(PythonFunction function, const std::vecto
 // Python's `//` and `%`, which round down; C++'s round towards zero. REQUIRES: b is not 0, and for integers
 // not -1.
 int64_t FloorQuotient(int64_t a, int64_t b);
+int64_t FloorRemainder(int64_t a, int64_t b);  // has the divisor's sign
 double FloatFloorQuotient(double a, double b);
-double FloatRemainder(double a, double b);  // has the divisor's sign
+double FloatRemainder(double a, double b);
 
 // The same text as in an expression: "//".
 const char* OperatorText(PythonOperator op);

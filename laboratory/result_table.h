@@ -45,7 +45,7 @@ class ResultTable {
   std::vector<Row> rows_;
 };
 
-// What became of a table's rows.
+// The rows of a table, by what became of them.
 struct SpaceCounts {
   int64_t recorded = 0;    // configurations of the space with a result
   int64_t failed = 0;      // of these, with a failure
@@ -54,8 +54,8 @@ struct SpaceCounts {
 };
 
 // The space of a table's results. With `space`, its parameters, and the results that satisfy its constraints;
-// else the table's own names and values. Values that are numbers stand in ascending order. Of two results of
-// one configuration the later one counts. `where` is the file, for errors: InvalidArgument for results
+// else the table's own names and values. Values that are numbers stand in ascending order. A later result of
+// a configuration replaces an earlier one. `where` is the file, for errors: InvalidArgument for results
 // without a parameter's value, for a name of several values that the space does not have, and for a table
 // without a result in the space.
 absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const ConstrainedSpace* space,

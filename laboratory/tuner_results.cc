@@ -87,7 +87,7 @@ class CacheReader {
   const std::vector<std::string>& keys() const { return keys_; }
 
  private:
-  // What Kernel Tuner writes beside the parameters. Metrics of its users are told by the header.
+  // Kernel Tuner's own members beside the parameters. Metrics of its users are told by the header.
   static bool IsOwnMember(const std::string& name) {
     for (const char* own : {"time", "times", "compile_time", "verification_time", "benchmark_time",
                             "strategy_time", "framework_time", "timestamp", "GFLOP/s", "__error__"}) {

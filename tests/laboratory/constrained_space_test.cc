@@ -86,9 +86,10 @@ TEST(ConstrainedSpaceTest, CountsWhatTryingCounts) {
 TEST(ConstrainedSpaceTest, CountsTrillionsOfConfigurations) {
   std::vector<ConstrainedParameter> parameters;
   for (char name = 'a'; name <= 'l'; ++name) parameters.push_back(Range(std::string(1, name), 1, 10));
-  // Of 10^12 raw ones: sums of twelve numbers, at most 24. Known from the number of compositions.
+  // Sums of twelve numbers, at most 24, among 10^12 configurations: known from the number of compositions.
   const ConstrainedSpace sums = Make(parameters, {"a + b + c + d + e + f + g + h + i + j + k + l <= 24"});
-  // C(24, 12), less those with a number over 10, of which a sum up to 24 has at most one: 12 * C(14, 12).
+  // They are C(24, 12), less those with a number over 10. A sum up to 24 has one such number at most: 12 *
+  // C(14, 12).
   EXPECT_EQ(*CountConfigurations(sums), 2704156 - 12 * 91);
   const ConstrainedSpace free = Make(parameters, {"a * b <= 10", "a + c == 11"});
   EXPECT_EQ(*CountConfigurations(free), 27'000'000'000);  // 27 pairs of a and b

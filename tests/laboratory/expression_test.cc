@@ -114,6 +114,8 @@ TEST(ExpressionTest, AnIntegerOfMoreThan64BitsIsAnError) {
   EXPECT_EQ(Value("x ** 99"), "column 3: `**` overflows; expected an integer of at most 64 bits");
   EXPECT_EQ(Value("(-9223372036854775807 - 1) // -1"),
             "column 28: `//` overflows; expected an integer of at most 64 bits");
+  EXPECT_EQ(Value("-9223372036854775807 % 3 * x"),
+            "an integer 14");  // the product of divisor and quotient is too long
   EXPECT_EQ(Value("2 ** 62"), "an integer 4611686018427387904");
   EXPECT_EQ(Value("(-2) ** 63"), "an integer -9223372036854775808");
 }

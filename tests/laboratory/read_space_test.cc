@@ -43,7 +43,7 @@ class ReadSpaceTest : public testing::Test {
   absl::StatusOr<RecordedSpace> Read(const std::string& bytes, const T1Space* t1 = nullptr) {
     return ReadRecordedSpace(Write("results.json", bytes), t1, &counts_);
   }
-  // What is wrong with a file, behind its path.
+  // The refusal of a file, without its path.
   std::string Refusal(const std::string& bytes, const T1Space* t1 = nullptr) {
     const std::string message(Read(bytes, t1).status().message());
     const std::string path = folder_.path() + "/results.json: ";
