@@ -123,7 +123,8 @@ std::string Printed(const SimulationResult& result) {
 
 TEST(SimulationTest, ThreadsChangeNothingAndSeedsDo) {
   SimulationConfig config = SmallConfig();
-  config.strategies = SimulatedStrategies();
+  config.strategies = {"evolutionary", "random"};
+  config.seeds = 6;
   config.noise = true;
   const std::vector<SimulatedSpace> spaces = {{MadeReplay(), {}}};
   const auto alone = Simulate(config, spaces);
@@ -152,7 +153,7 @@ TEST(SimulationTest, AWarmStartNeedsFewerEvaluations) {
   ASSERT_TRUE(warm.ok()) << warm.status();
   space.warm = *std::move(warm);
   SimulationConfig config = SmallConfig();
-  config.seeds = 20;
+  config.seeds = 12;
   config.target = 0.9;
   const auto result = Simulate(config, {space});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -166,7 +167,7 @@ TEST(SimulationTest, AWarmStartNeedsFewerEvaluations) {
 TEST(SimulationTest, AModelFindsMoreThanRandomDraws) {
   SimulationConfig config = SmallConfig();
   config.strategies = {"evolutionary", "random"};
-  config.seeds = 20;
+  config.seeds = 10;
   config.budgets = {40};
   const auto result = Simulate(config, {{MadeReplay(), {}}});
   ASSERT_TRUE(result.ok()) << result.status();
