@@ -1,5 +1,5 @@
-// What a generation may know of points: which were proposed, and the outcomes that are visible. Built anew
-// for each generation from the ledger. Thread rule: a value.
+// The points that a generation may know: those that were proposed, with the outcomes that are visible. Built
+// anew for each generation from the ledger. Thread rule: a value.
 #pragma once
 
 #include <optional>
