@@ -1,5 +1,5 @@
-// What each further percent of a job's weighted latency cost: the trials and the time until it had fallen so
-// far. Unit: seconds. Thread rule: thread-compatible.
+// The cost of each further percent of a job's weighted latency: the trials and the time until it had fallen by
+// that. Unit: seconds. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
