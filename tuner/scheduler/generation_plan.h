@@ -1,6 +1,6 @@
 // How a budget of trials is divided into generations. Pure functions.
 //
-// Of a few trials, each counts: what one generation shows should guide the next. So a small budget begins
+// Each of a few trials counts: what one generation shows should guide the next. So a small budget begins
 // with four candidates, and each generation is as large as all before it, up to a whole one:
 //
 //   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
