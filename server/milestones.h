@@ -1,5 +1,5 @@
-// What each further percent of a job's weighted latency cost: the trials and the time until it had fallen so
-// far. Unit: seconds. Thread rule: thread-compatible.
+// The cost of each further percent of a job's weighted latency: the trials and the time until it had fallen
+// by that. Unit: seconds. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Milestones {
   // The launches of each task; tasks without any do not count.
   explicit Milestones(std::vector<double> counts);
 
-  // A task's best time so far, when the job had so many trials, so long after it began.
+  // A task's new best time, the number of finished trials of the job, and the seconds since it began.
   void OnBest(uint32_t task, double seconds, int64_t trials, double elapsed_seconds);
   // The latency once all tasks have a time, then each time that it has fallen by a further percent of that,
   // or by more at once.

@@ -1,4 +1,4 @@
-// What a job's spec means for its task scheduler (tuner/scheduler). Pure functions.
+// The limits of a job's spec in the terms of its task scheduler (tuner/scheduler). Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -35,6 +35,7 @@
 #include "server/job_plan.h"
 #include "server/local_search.h"
 #include "tests/perf/measured_cache.h"
+#include "tuner/cost/model_kind.h"
 #include "tuner/cost/schedule_scorer.h"
 #include "tuner/search/strategy.h"
 #include "worker/child_main.h"

@@ -1,4 +1,4 @@
-// What each further percent cost.
+// The cost of each further percent.
 #include "server/milestones.h"
 
 #include "gtest/gtest.h"

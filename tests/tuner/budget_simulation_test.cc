@@ -125,7 +125,7 @@ TEST(BudgetSimulationTest, SixtyFourToo) {
   EXPECT_GE(Gain("64 trials, no model", adapted, at_once, NoModel, kSeeds), 1.0);
 }
 
-// Hundreds of devices have thousands of trials in flight. What is lost are the turns: the first 4096 of these
+// Hundreds of devices have thousands of trials in flight. The loss is one of turns: the first 4096 of these
 // trials are proposed before anything is seen.
 TEST(BudgetSimulationTest, AWindowOfThousandsLosesLittle) {
   const Scheme narrow{.trials = 3072, .tasks = 4, .population = 32};

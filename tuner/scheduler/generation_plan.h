@@ -1,12 +1,13 @@
 // How a budget of trials is divided into generations. Pure functions.
 //
-// Of a few trials, each counts: what one generation shows should guide the next. So a small budget begins
+// Each of a few trials counts: what one generation shows should guide the next. So a small budget begins
 // with four candidates, and each generation is as large as all before it, up to a whole one:
 //
 //   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
 //
 // And nothing is in flight unseen: a job with one task waits for its results (kNoneUnseen). A job with
-// several tasks turns to another task meanwhile, while its window holds the trials of one whole generation.
+// several tasks turns to another task meanwhile: its window holds a least generation of each task but one,
+// and one whole generation at most.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +43,8 @@ inline int64_t MostTrials(const SchedulerConfig& config, int64_t tasks, int64_t 
 // one is made.
 inline uint32_t LeastWindow(const SchedulerConfig& config, int64_t tasks) {
   if (!HasSmallBudget(config, tasks)) return 0;
-  return tasks <= 1 ? kNoneUnseen : static_cast<uint32_t>(config.generation_size);
+  if (tasks <= 1) return kNoneUnseen;
+  return static_cast<uint32_t>(std::min(config.generation_size, kLeastGeneration * (tasks - 1)));
 }
 
 }  // namespace mycc
