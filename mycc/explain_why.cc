@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/canonical.h"
+#include "codegen/workload/parse.h"
 #include "command/table.h"
 #include "command/times.h"
 #include "db/record_check.h"
@@ -24,7 +25,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kMostSamples = 1000;  // the newest results of the task
+constexpr int64_t kMostSamples = 1000;  // the newest results
 constexpr size_t kMostShares = 10;      // features that are shown
 constexpr int kMostRivals = 8;
 
@@ -88,30 +89,43 @@ std::string DecisionsText(const Trace& chosen, const Trace& rival) {
   return rows.size() > 1 ? FormatTable(rows, {1, 2}) : "no decision differs; the steps do\n";
 }
 
-// The results of the task that the model can learn from.
-absl::StatusOr<std::vector<Sample>> SamplesOfTask(const TuningLog& log, const v1::Record& record,
-                                                  const Workload& workload, const Target& target) {
+// The newest results that the model can learn from: of the record's workload, or of all for its target.
+absl::StatusOr<std::vector<Sample>> SamplesFor(const TuningLog& log, const v1::Record& record, bool all,
+                                               const Target& target) {
   RecordFilter filter;
-  filter.workload_hash = record.workload_hash();
+  if (!all) filter.workload_hash = record.workload_hash();
   filter.target = record.target();
   filter.protocol = record.result().timing().protocol();
   filter.only_current = true;
   filter.newest_first = true;
   filter.limit = kMostSamples;
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> records, log.List(filter));
+  std::map<std::string, absl::StatusOr<Workload>> workloads;
   std::vector<Sample> samples;
   for (const StoredRecord& stored : records) {
     const v1::MeasureResult& result = stored.record.result();
+    const std::string& hash = stored.record.workload_hash();
+    const absl::StatusOr<Workload>& workload =
+        workloads.try_emplace(hash, ParseWorkload(stored.record.workload(), "the log")).first->second;
     const absl::StatusOr<Trace> trace = ParseTrace(stored.record.trace());
-    if (IsInfrastructureFailure(result.status()) || !trace.ok()) continue;
-    const absl::StatusOr<Appraisal> appraisal = Appraise(workload, target, *trace);
+    if (IsInfrastructureFailure(result.status()) || !workload.ok() || !trace.ok()) continue;
+    const absl::StatusOr<Appraisal> appraisal = Appraise(*workload, target, *trace);
     if (!appraisal.ok()) continue;
     const bool is_valid = result.status() == v1::MEASURE_STATUS_OK && result.timing().seconds() > 0;
     samples.push_back({appraisal->features, appraisal->analytic_seconds,
-                       is_valid ? std::make_optional(result.timing().seconds()) : std::nullopt,
-                       record.workload_hash()});
+                       is_valid ? std::make_optional(result.timing().seconds()) : std::nullopt, hash});
   }
   return samples;
+}
+
+// By a model of the workload's own results; where that has learned nothing, of all for the target.
+absl::StatusOr<Explanation> Explain(const TuningLog& log, const v1::Record& record, const Target& target,
+                                    const Appraisal& first, const Appraisal& second) {
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Sample> own, SamplesFor(log, record, /*all=*/false, target));
+  MYCC_ASSIGN_OR_RETURN(Explanation explanation, ExplainRatio(own, first, second));
+  if (explanation.metrics.trees > 0) return explanation;
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Sample> all, SamplesFor(log, record, /*all=*/true, target));
+  return ExplainRatio(all, first, second);
 }
 
 std::string SharesTable(const Explanation& explanation) {
@@ -138,7 +152,8 @@ std::string SharesTable(const Explanation& explanation) {
 std::string ModelText(const Explanation& explanation, double measured_log_ratio) {
   const ModelMetrics& metrics = explanation.metrics;
   std::string text =
-      absl::StrCat("model of ", metrics.samples, " valid and ", metrics.failures, " failed results: ");
+      absl::StrCat("model of ", metrics.samples, " valid and ", metrics.failures, " failed results",
+                   metrics.groups > 1 ? absl::StrCat(" of ", metrics.groups, " workloads: ") : ": ");
   if (metrics.trees == 0) {
     absl::StrAppend(&text, "it finds nothing beyond the analytic model, which expects of the rival ",
                     PercentText(explanation.analytic_log_ratio), "\n");
@@ -183,9 +198,8 @@ absl::Status ExplainAgainst(const TuningLog& log, const StoredRecord& chosen, co
     out << "model: this build cannot look at both: " << status.message() << "\n";
     return absl::OkStatus();
   }
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Sample> samples,
-                        SamplesOfTask(log, chosen.record, workload, target));
-  MYCC_ASSIGN_OR_RETURN(const Explanation explanation, ExplainRatio(samples, *of_first, *of_second));
+  MYCC_ASSIGN_OR_RETURN(const Explanation explanation,
+                        Explain(log, chosen.record, target, *of_first, *of_second));
   out << ModelText(explanation, std::log(RankSeconds(TimingOf(rival)) / RankSeconds(TimingOf(chosen))));
   return absl::OkStatus();
 }

@@ -16,7 +16,7 @@ struct RefusalCount {
 
 class RefusalCounts {
  public:
-  // Of a reason, which may be a kind that was counted before. One that is too long is cut.
+  // Counts points of a reason, which may be a kind that was counted before. One that is too long is cut.
   void Add(const std::string& reason, int64_t points);
   // The most frequent kinds first, ties in alphabetical order. Beyond a bounded number, the rest is one kind.
   std::vector<RefusalCount> MostFrequent() const;

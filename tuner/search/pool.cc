@@ -30,6 +30,7 @@ bool Pool::Admit(const Point& point, Origin origin, std::vector<Member>* members
   }
   Member member{point, origin, PrintTrace(*trace), StepsKey(*trace), std::nullopt, 0, false};
   if (context_.ledger.Proposed(member.steps_key)) {
+    context_.refuse("an earlier candidate has the same steps");
     context_.dead->insert(point);
     return false;
   }
