@@ -17,6 +17,7 @@ class Picks {
 
   bool full() const { return size() >= capacity_; }
   int size() const { return static_cast<int>(proposals_.size()); }
+  const std::vector<ProposedPoint>& proposals() const { return proposals_; }
   // False when the generation is full, or holds the same steps, or the member was proposed in an earlier one.
   bool Take(const Member& member);
 

@@ -28,6 +28,9 @@ class Scorer {
   // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
   // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
   virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
+  // True when it knows a trace's decisions and no code. Searches then learn by a model of their own
+  // (decision_model.h), which starts from the analytic seconds.
+  virtual bool KnowsDecisionsAlone() const { return false; }
 };
 
 }  // namespace mycc
