@@ -100,27 +100,28 @@ TEST(SimulationTest, EvolutionaryBeatsRandomWithAModelThatKnowsTheSurface) {
   const Comparison result = Compare(WellInformed);
   EXPECT_GE(result.geomean_ratio, 1.15);
   EXPECT_GE(result.wins, 11);
-  EXPECT_LE(result.to_optimum, 1.08);
+  EXPECT_LE(result.to_optimum, 1.05);
 }
 
 TEST(SimulationTest, EvolutionaryBeatsRandomWithAModelOfWhatItHasMeasured) {
   const Comparison result = Compare([] { return std::make_unique<LearningScorer>(); });
   EXPECT_GE(result.geomean_ratio, 1.15);
   EXPECT_GE(result.wins, 11);
-  EXPECT_LE(result.to_optimum, 1.13) << "without a model it comes to 1.14";
+  EXPECT_LE(result.to_optimum, 1.13);
 }
 
 TEST(SimulationTest, EvolutionaryBeatsRandomWithoutAModel) {
   const Comparison result = Compare(NoModel);
-  EXPECT_GE(result.geomean_ratio, 1.05);
-  EXPECT_GE(result.wins, 9);
+  EXPECT_GE(result.geomean_ratio, 1.4);
+  EXPECT_GE(result.wins, 11);
+  EXPECT_LE(result.to_optimum, 1.06);
 }
 
-// Everything backwards: descent around what was measured and the random share must carry the search.
+// Everything backwards: the model of the decisions must carry the search.
 TEST(SimulationTest, EvolutionarySurvivesAMispredictingModel) {
   const Comparison result = Compare([] { return std::make_unique<SurfaceScorer>(-1, 0.3); });
-  EXPECT_GE(result.geomean_ratio, 1.05);
-  EXPECT_LE(result.to_optimum, 1.5);
+  EXPECT_GE(result.geomean_ratio, 1.25);
+  EXPECT_LE(result.to_optimum, 1.25);
 }
 
 TEST(SimulationTest, EightTrialsAreAlreadyGoodWithAModelThatKnowsTheSurface) {

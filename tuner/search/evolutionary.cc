@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tuner/search/decision_search.h"
 #include "tuner/search/prior_descent.h"
 #include "tuner/search/trust.h"
 
@@ -14,27 +15,6 @@ namespace {
 
 using Points = std::vector<std::pair<Point, Origin>>;
 using Entries = std::vector<const SearchLedger::Entry*>;
-
-// Without predictions: a point is about as good as the nearest measured one, a little worse for each place
-// between them.
-double NearestMeasured(const Point& point, const std::vector<Sketch>& sketches, const Entries& measured) {
-  constexpr double kPerPlace = 0.05;
-  double best = std::numeric_limits<double>::infinity(), nearest = std::numeric_limits<double>::infinity();
-  for (const SearchLedger::Entry* entry : measured) {
-    const Point& other = entry->candidate.point;
-    if (other.sketch != point.sketch) continue;
-    double places = 0;
-    for (size_t d = 0; d < point.choice.size(); ++d) {
-      const int apart = std::abs(point.choice[d] - other.choice[d]);
-      places += sketches[point.sketch].space.decisions[d].ordered ? apart : 2 * std::min(apart, 1);
-    }
-    if (places < nearest) {
-      nearest = places;
-      best = *entry->outcome->seconds * (1 + kPerPlace * places);
-    }
-  }
-  return best;
-}
 
 // Tournament selection: the best of a few drawn members. Members are sorted, so the lowest index wins.
 const Member& SelectParent(const Pool& pool, Rng* rng) {
@@ -67,7 +47,6 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
     const bool stalled =
         !before.empty() && *measured[0]->outcome->seconds > kStillImproving * *before[0]->outcome->seconds;
     descent = stalled || !believe ? 0.5 : 0.3;
-    if (!believe) random = std::max(random, 0.2);
   }
   // Small generations take their random point in turns.
   const double exact = random * n;
@@ -79,13 +58,15 @@ EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visi
 }
 
 std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visible) {
+  constexpr size_t kEnoughToLearn = 12;  // measured points, for a model of the decisions
   const Entries measured = ledger().Fastest(visible);
-  const bool believe = scorer_ != nullptr && PredictionsLead(measured);
+  const bool believe = PredictionsLead(measured);
   Pool::Context context = UnrankedContext();
-  context.unranked_order = [&](const Point& point) { return NearestMeasured(point, sketches_, measured); };
   context.believe = believe;
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
+  if (scorer_ == nullptr || scorer_->KnowsDecisionsAlone())
+    return ProposeByDecisions(generation, visible, context, &rng);
   const Shares shares = SharesOf(generation, visible, believe);
   Picks picks(wanted(), context);
   if (generation == 0) TakeStart(context, &picks);
@@ -94,9 +75,38 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &pool);
   Evolve(visible, context, &rng, &pool);
   if (generation == 0 && pool.analytic_best() != nullptr) picks.Take(*pool.analytic_best());
-  TakeDescent(shares.descent, visible, context, &picks);
-  TakePredicted(wanted() - picks.size() - shares.random, pool, &picks);
+  const auto take_promising = [&](int count) {
+    DecisionSearch(sketches_, ledger(), visible, context).TakePromising(count, &rng, &picks);
+  };
+  if (measured.size() < kEnoughToLearn) {
+    TakeDescent(shares.descent, visible, context, &picks);
+  } else if (believe) {
+    take_promising(shares.descent);
+  }
+  const int places = wanted() - picks.size() - shares.random;
+  if (believe) {
+    TakePredicted(places, pool, &picks);
+  } else {
+    take_promising(places);
+  }
   TakeRandom(wanted() - picks.size(), sampler, context, &rng, &picks);
+  TakeByEnumeration(0, sampler, context, &picks);
+  return picks.Release();
+}
+
+// The first points are far from each other, unless something is known of good ones.
+std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation, int visible,
+                                                                  const Pool::Context& context,
+                                                                  Rng* rng) const {
+  constexpr int64_t kSpread = 12;
+  Picks picks(wanted(), context);
+  if (generation == 0) TakeStart(context, &picks);
+  DecisionSearch search(sketches_, ledger(), visible, context);
+  const int64_t spread = history_.empty() ? kSpread - ledger().num_candidates() - picks.size() : 0;
+  search.TakeSpread(static_cast<int>(std::clamp<int64_t>(spread, 0, wanted())), rng, &picks);
+  search.TakePromising(wanted() - picks.size(), rng, &picks);
+  const Sampler sampler(sketches_);
+  TakeRandom(wanted() - picks.size(), sampler, context, rng, &picks);
   TakeByEnumeration(0, sampler, context, &picks);
   return picks.Release();
 }

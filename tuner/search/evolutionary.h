@@ -3,7 +3,8 @@
 // population has the best points of a descent under these predictions (prior_descent.h) besides. A
 // generation takes the best predicted points that differ from each other, neighbours of the best measured
 // points (coordinate descent), and some random points. When past predictions were no better than chance, the
-// search ignores them, and ranks a point by the measured points near it.
+// search ignores them, and takes the points of the greatest expected improvement under a model of the
+// decisions (decision_search.h). Where nothing knows the code, that model chooses all but the first points.
 #pragma once
 
 #include <utility>
@@ -28,6 +29,8 @@ class EvolutionarySearch : public SearchStrategy {
     int random = 0;
     int descent = 0;
   };
+  std::vector<ProposedPoint> ProposeByDecisions(int generation, int visible, const Pool::Context& context,
+                                                Rng* rng) const;
   Shares SharesOf(int generation, int visible, bool believe) const;
 
   std::vector<std::pair<Point, Origin>> Defaults() const;

@@ -34,6 +34,9 @@ class Scorer {
   // A digest of the code that the trace is lowered to: equal ones are equal code. Empty: it is not known. An
   // error where the trace cannot be lowered. A function of the trace alone.
   virtual absl::StatusOr<std::string> CodeOf(const Trace& /*trace*/) { return std::string(); }
+  // True when it knows a trace's decisions and no code. Searches then learn by a model of their own
+  // (decision_model.h), which starts from the analytic seconds.
+  virtual bool KnowsDecisionsAlone() const { return false; }
 };
 
 }  // namespace mycc
