@@ -4,13 +4,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/did_you_mean.h"
 #include "base/status.h"
 #include "laboratory/expression.h"
 #include "laboratory/expression_names.h"
 #include "laboratory/expression_scalars.h"
 #include "laboratory/expression_tokens.h"
+#include "laboratory/python_functions.h"
 
 namespace mycc {
 namespace {
@@ -47,33 +46,6 @@ constexpr OperatorWord kComparisons[] = {
     {"==", PythonOperator::kEqual},  {"!=", PythonOperator::kNotEqual}};
 constexpr OperatorWord kSigns[] = {
     {"-", PythonOperator::kNegate}, {"+", PythonOperator::kPlus}, {"~", PythonOperator::kInvert}};
-
-struct FunctionWord {
-  const char* word;
-  PythonFunction function;
-  int least, most;  // arguments
-};
-constexpr int kManyArguments = 1 << 20;
-constexpr FunctionWord kFunctions[] = {{"abs", PythonFunction::kAbs, 1, 1},
-                                       {"all", PythonFunction::kAll, 1, 1},
-                                       {"any", PythonFunction::kAny, 1, 1},
-                                       {"bool", PythonFunction::kBool, 1, 1},
-                                       {"float", PythonFunction::kFloat, 1, 1},
-                                       {"int", PythonFunction::kInt, 1, 1},
-                                       {"len", PythonFunction::kLen, 1, 1},
-                                       {"list", PythonFunction::kList, 1, 1},
-                                       {"max", PythonFunction::kMax, 1, kManyArguments},
-                                       {"min", PythonFunction::kMin, 1, kManyArguments},
-                                       {"pow", PythonFunction::kPow, 2, 2},
-                                       {"range", PythonFunction::kRange, 1, 3},
-                                       {"set", PythonFunction::kSet, 1, 1},
-                                       {"sorted", PythonFunction::kSorted, 1, 1},
-                                       {"sum", PythonFunction::kSum, 1, 1},
-                                       {"tuple", PythonFunction::kTuple, 1, 1},
-                                       {"math.ceil", PythonFunction::kCeil, 1, 1},
-                                       {"math.floor", PythonFunction::kFloor, 1, 1},
-                                       {"math.log2", PythonFunction::kLog2, 1, 1},
-                                       {"math.sqrt", PythonFunction::kSqrt, 1, 1}};
 
 class ExpressionParser {
  public:
@@ -120,6 +92,9 @@ class ExpressionParser {
   }
   absl::Status Fail(const std::string& what) const {
     return absl::InvalidArgumentError(absl::StrCat("column ", Token().column, ": ", what));
+  }
+  static absl::Status FailAt(const ExpressionNode& node, const absl::Status& why) {
+    return absl::InvalidArgumentError(absl::StrCat("column ", node.column, ": ", why.message()));
   }
   absl::Status Expected(const std::string& what) const {
     const bool is_end = Token().kind == TokenKind::kEnd;
@@ -316,15 +291,7 @@ class ExpressionParser {
   }
 
   absl::StatusOr<int> Call(ExpressionNode node) {
-    const auto* word = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                    [&](const FunctionWord& w) { return node.name == w.word; });
-    if (word == std::end(kFunctions)) {
-      std::vector<std::string> known;
-      for (const FunctionWord& w : kFunctions) known.emplace_back(w.word);
-      return absl::InvalidArgumentError(
-          absl::StrCat("column ", node.column, ": unknown function `", node.name, "`; expected one of ",
-                       absl::StrJoin(known, ", "), DidYouMean(node.name, known)));
-    }
+    if (const auto known = FindPythonFunction(node.name); !known.ok()) return FailAt(node, known.status());
     ++at_;
     MYCC_RETURN_IF_ERROR(Expect("("));
     MYCC_RETURN_IF_ERROR(Elements(")", &node));
@@ -335,16 +302,10 @@ class ExpressionParser {
       node.clauses.clear();
       node.children = {Add(std::move(comprehension))};
     }
-    const int count = static_cast<int>(node.children.size());
-    if (count < word->least || count > word->most) {
-      const std::string range = word->most == kManyArguments ? absl::StrCat("at least ", word->least)
-                                : word->least == word->most  ? absl::StrCat(word->least)
-                                                             : absl::StrCat(word->least, " to ", word->most);
-      return absl::InvalidArgumentError(absl::StrCat("column ", node.column, ": `", node.name, "` with ",
-                                                     count, " arguments; expected ", range));
-    }
+    const auto function = FindPythonFunction(node.name, static_cast<int>(node.children.size()));
+    if (!function.ok()) return FailAt(node, function.status());
     node.kind = Kind::kCall;
-    node.function = word->function;
+    node.function = *function;
     return Add(std::move(node));
   }
 

@@ -106,6 +106,24 @@ absl::StatusOr<PythonValue> RefuseOperands(Op op, const PythonValue& left, const
                              "; expected ", expected));
 }
 
+// A text or a list several times over; none for less than one time.
+absl::StatusOr<PythonValue> Repeat(const PythonValue& value, int64_t times, const PythonValue& count) {
+  const std::string* text = value.AsText();
+  const std::vector<PythonValue>* list = value.AsList();
+  if (text == nullptr && list == nullptr) return RefuseOperands(Op::kMultiply, value, count, "numbers");
+  const auto size = static_cast<int64_t>(text != nullptr ? text->size() : list->size());
+  times = size == 0 ? 0 : std::max<int64_t>(times, 0);
+  if (size > 0 && times > kLongestRange / size)
+    return Refuse(absl::StrCat("`*` makes more than ", kLongestRange, " elements; expected fewer"));
+  std::string texts;
+  std::vector<PythonValue> elements;
+  for (int64_t i = 0; i < times; ++i) {
+    if (text != nullptr) texts += *text;
+    if (list != nullptr) elements.insert(elements.end(), list->begin(), list->end());
+  }
+  return text != nullptr ? PythonValue::OfText(std::move(texts)) : PythonValue::OfList(std::move(elements));
+}
+
 bool Contains(const std::vector<PythonValue>& list, const PythonValue& value) {
   return std::any_of(list.begin(), list.end(),
                      [&](const PythonValue& element) { return AreEqual(element, value); });
@@ -259,6 +277,12 @@ const char* OperatorText(PythonOperator op) {
 absl::StatusOr<PythonValue> ApplyPython(PythonOperator op, const PythonValue& left,
                                         const PythonValue& right) {
   const auto a = left.AsInt(), b = right.AsInt();
+  const bool are_bools =
+      std::holds_alternative<bool>(left.value) && std::holds_alternative<bool>(right.value);
+  if (are_bools && op >= Op::kBitAnd && op <= Op::kBitXor) {
+    MYCC_ASSIGN_OR_RETURN(const PythonValue bits, ApplyInts(op, *a, *b));
+    return PythonValue::OfBool(IsTrue(bits));
+  }
   if (a && b) return ApplyInts(op, *a, *b);
   if (left.IsNumber() && right.IsNumber()) return ApplyFloats(op, *left.AsFloat(), *right.AsFloat());
   if (op == Op::kAdd && left.AsList() != nullptr && right.AsList() != nullptr) {
@@ -268,6 +292,8 @@ absl::StatusOr<PythonValue> ApplyPython(PythonOperator op, const PythonValue& le
   }
   if (op == Op::kAdd && left.AsText() != nullptr && right.AsText() != nullptr)
     return PythonValue::OfText(*left.AsText() + *right.AsText());
+  if (op == Op::kMultiply && a) return Repeat(right, *a, left);
+  if (op == Op::kMultiply && b) return Repeat(left, *b, right);
   return RefuseOperands(op, left, right, op == Op::kAdd ? "numbers, texts or lists" : "numbers");
 }
 

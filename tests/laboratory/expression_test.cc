@@ -34,6 +34,7 @@ TEST(ExpressionTest, ArithmeticIsPythons) {
   EXPECT_EQ(Value("flag + flag"), "an integer 2");
   EXPECT_EQ(Value("1 + 2 * 3 - 4"), "an integer 3");
   EXPECT_EQ(Value("1 << 4 | 3 & 2 ^ 1"), "an integer 19");
+  EXPECT_EQ(Value("(x > 1) & flag | False"), "a truth value true");
   EXPECT_EQ(Value("~x"), "an integer -8");
   EXPECT_EQ(Value("0x20 + 1e1"), "a float 42");
 }
@@ -72,6 +73,7 @@ TEST(ExpressionTest, ListsAreWrittenInManyWays) {
   EXPECT_EQ(Value("sorted(set([3, 1, 3]))"), "a list [1, 3]");
   EXPECT_EQ(Value("all([1, x]) and any([0, 0]) == False"), "a truth value true");
   EXPECT_EQ(Value("math.ceil(x / 2) * int(2.9)"), "an integer 8");
+  EXPECT_EQ(Value("[1, 2] * 2 + 0 * [3]"), "a list [1, 2, 1, 2]");
   EXPECT_EQ(Value("[]"), "a list []");
   EXPECT_EQ(Value("(5)"), "an integer 5");
   EXPECT_EQ(Value("(5,)"), "a list [5]");
@@ -102,7 +104,7 @@ TEST(ExpressionTest, RefusalsNameTheColumnAndWhatWasExpected) {
 TEST(ExpressionTest, WhatPythonRaisesIsAnError) {
   EXPECT_EQ(Value("1 + x % 0"), "column 7: `%` by zero; expected another divisor");
   EXPECT_EQ(Value("name < 3"), "column 1: `<` of a text and an integer; expected two numbers or two texts");
-  EXPECT_EQ(Value("name * 2"), "column 6: `*` of a text and an integer; expected numbers");
+  EXPECT_EQ(Value("name * 2.0"), "column 6: `*` of a text and a float; expected numbers");
   EXPECT_EQ(Value("x in 7"), "column 1: `in` of an integer and an integer; expected a list on the right");
   EXPECT_EQ(Value("max([])"), "column 1: min or max of nothing; expected at least one value");
   EXPECT_EQ(Value("[i for i in x]"), "column 1: `for` over an integer; expected a list");
