@@ -1,5 +1,5 @@
-// What each training objective of the cost model (tuner/cost/objective.h) makes of the samples of tuning
-// logs. Each task is predicted by a model of all tasks but those of its fold, and so of tasks that it was not
+// Compares the training objectives of the cost model (tuner/cost/objective.h) on the samples of tuning logs.
+// Each task is predicted by a model of all tasks but those of its fold, and so of tasks that it was not
 // trained on. Prints a table, and the figures of the objective in use as `name: value` lines.
 //
 // Usage: model_objectives LOG...

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which training objective serves the cost model best: builds the program (model_objectives.cc) with the preset `release` and runs it on
+# Finds the training objective that serves the cost model best: builds the program (model_objectives.cc) with the preset `release` and runs it on
 # tuning logs that random searches filled. Takes some minutes, and ends in the figures, `name: value`. Without LOG, a log is filled first: 8 small
 # workloads, 256 random candidates each.
 #

@@ -14,7 +14,7 @@ namespace {
 constexpr char kLearnerFormat[] = "mycc-learner-2";
 constexpr size_t kMaxSamples = 4000;       // kept for later jobs
 constexpr size_t kMaxSamplesOfTask = 512;  // of these, so that a long job leaves those of others
-// A model is trained on so many samples at most, so that its training takes the same time in every job.
+// Limits of the samples that a model is trained on: its training takes the same time in every job.
 constexpr size_t kTrainedOfTask = 1000, kTrainedOfOthers = 1000;
 constexpr size_t kModelsInMemory = 32;
 

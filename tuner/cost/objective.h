@@ -1,5 +1,5 @@
-// What the trees of the cost model are trained towards. tests/perf/model_objectives.sh compares the
-// objectives on recorded samples, and docs/search.md has its table. Pure functions.
+// The goals towards which the trees of the cost model are trained. tests/perf/model_objectives.sh compares
+// the objectives on recorded samples, and docs/search.md has its table. Pure functions.
 #pragma once
 
 #include <map>
