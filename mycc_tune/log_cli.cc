@@ -154,7 +154,9 @@ void AddReaders(CLI::App* log, Command* command) {
 
   const auto report = AddSub<LogReportArgs>(log, "report", "write a job's report, an HTML file by itself");
   report.app->add_option("JOB", report.args->job, "the job's id")->required();
-  report.app->add_option("-o,--output", report.args->output, "the file; report.html if not given, - for the standard output")
+  report.app
+      ->add_option("-o,--output", report.args->output,
+                   "the file; report.html if not given, - for the standard output")
       ->type_name("FILE");
   report.app->add_flag("--json", report.args->json, "write the report's data alone, as JSON");
   Does(report, command, LogReportCommand);

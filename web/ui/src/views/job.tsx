@@ -133,7 +133,7 @@ export function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onC
   );
 }
 
-export function DeviceShare({ job }: { job: Job }) {
+function DeviceShare({ job }: { job: Job }) {
   const devices = job.devices ?? [];
   if (devices.length === 0) return null;
   return (
@@ -151,6 +151,30 @@ export function DeviceShare({ job }: { job: Job }) {
           { name: "Device", cell: (device) => device.device },
           { name: "Trials", number: true, cell: (device) => formatCount(device.trials) },
           { name: "Ran", number: true, cell: (device) => formatSpan(device.run_seconds ?? 0) },
+        ]}
+      />
+    </section>
+  );
+}
+
+// Why points of the tasks' spaces did not become candidates.
+function Refusals({ job }: { job: Job }) {
+  const refusals = job.refusals ?? [];
+  if (refusals.length === 0) return null;
+  return (
+    <section class="panel" aria-labelledby="refusals">
+      <header>
+        <h2 id="refusals">Points that died</h2>
+        <span class="hint">refused before they were measured</span>
+      </header>
+      <Table
+        label="Points that died"
+        rows={refusals}
+        keyOf={({ reason }) => reason}
+        empty=""
+        columns={[
+          { name: "Points", number: true, cell: ({ points }) => formatCount(points) },
+          { name: "Why", wide: true, cell: ({ reason }) => <span class="message">{reason}</span> },
         ]}
       />
     </section>
@@ -193,6 +217,7 @@ export function JobView({ id }: { id: string }) {
       <CandidateScatter candidates={candidates} total={candidates.length < mostCandidates ? candidates.length : total} onChoose={choose} />
       <Fastest candidates={candidates} onChoose={choose} />
       <DeviceShare job={job} />
+      <Refusals job={job} />
       {record === null ? null : <TraceDialog id={record} onClose={() => setRecord(null)} />}
     </>
   );
