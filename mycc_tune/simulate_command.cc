@@ -102,7 +102,7 @@ absl::StatusOr<Read> ReadAll(const SimulateOptions& options, const ResultReader&
   return read;
 }
 
-// Whose results a search on space `number` begins with.
+// The spaces whose results a search on space `number` begins with.
 std::vector<const RecordedSpace*> OthersOf(const Read& read, size_t number, bool leave_one_out) {
   std::vector<const RecordedSpace*> others;
   for (const RecordedSpace& space : read.warm) others.push_back(&space);
