@@ -11,7 +11,7 @@
 
 namespace mycc {
 
-// What is known of a point before it is measured.
+// The knowledge of a point before it is measured.
 struct Guess {
   double seconds = 1;  // an estimate, in any unit; the same for all points where nothing is known
   double failure_probability = 0;
