@@ -159,9 +159,10 @@ absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const NearRecord& near
   const UnmeasuredSchedules& unmeasured = UnmeasuredOf(query);
   const absl::StatusOr<ScoredSchedule> refitted = unmeasured.Refit(near_record.trace);
   if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
-  PrintCandidate(query->workload,
-                 absl::StrCat("record ", near_record.record, ", re-fitted, ", PredictedText(refitted->seconds)),
-                 refitted->trace);
+  PrintCandidate(
+      query->workload,
+      absl::StrCat("record ", near_record.record, ", re-fitted, ", PredictedText(refitted->seconds)),
+      refitted->trace);
   if (refitted->seconds >= unmeasured.defaults()[0].seconds)
     return refuse("is predicted no faster than the default schedule");
   absl::StatusOr<KernelSpec> kernel =
@@ -190,7 +191,8 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindPredicted(Query* query)
   MYCC_ASSIGN_OR_RETURN(const std::vector<ScoredSchedule> best, model_->Best(query->canonical, near_traces));
   std::string refusal = "it finds no schedule that fits the target's limits";
   for (const ScoredSchedule& schedule : best) {
-    PrintCandidate(query->workload, absl::StrCat("by ", model_->name(), ", ", PredictedText(schedule.seconds)),
+    PrintCandidate(query->workload,
+                   absl::StrCat("by ", model_->name(), ", ", PredictedText(schedule.seconds)),
                    schedule.trace);
     absl::StatusOr<KernelSpec> kernel =
         CompileScheduled(query->workload, target_, schedule.trace, schedule.function);
@@ -215,7 +217,8 @@ absl::StatusOr<Found> ScheduleFinder::Default(Query* query) const {
   std::string why = query->why_not;
   absl::Status status;
   for (const ScoredSchedule& schedule : UnmeasuredOf(query).defaults()) {
-    PrintCandidate(query->workload, absl::StrCat(RuleName(schedule.trace), ", ", PredictedText(schedule.seconds)),
+    PrintCandidate(query->workload,
+                   absl::StrCat(RuleName(schedule.trace), ", ", PredictedText(schedule.seconds)),
                    schedule.trace);
     absl::StatusOr<KernelSpec> kernel =
         CompileScheduled(query->workload, target_, schedule.trace, schedule.function);

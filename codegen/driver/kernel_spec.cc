@@ -15,7 +15,8 @@ std::string ReasonName(Reason reason) {
 }
 
 std::optional<Reason> ParseReason(const std::string& name) {
-  for (const Reason reason : {Reason::kHit, Reason::kStale, Reason::kNear, Reason::kPredicted, Reason::kMiss, Reason::kTrace}) {
+  for (const Reason reason :
+       {Reason::kHit, Reason::kStale, Reason::kNear, Reason::kPredicted, Reason::kMiss, Reason::kTrace}) {
     if (ReasonName(reason) == name) return reason;
   }
   return std::nullopt;

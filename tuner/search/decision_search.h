@@ -14,7 +14,7 @@ namespace mycc {
 
 class DecisionSearch {
  public:
-  // The model sees the outcomes of the first `visible` generations. What else was proposed counts as under
+  // The model sees the outcomes of the first `visible` generations. The rest of the candidates count as under
   // way. All references outlive the search.
   DecisionSearch(const std::vector<Sketch>& sketches, const SearchLedger& ledger, int visible,
                  const Pool::Context& context);
