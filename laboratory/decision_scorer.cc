@@ -52,6 +52,8 @@ class DecisionScorer : public LearningScorer {
     return own_.Train(samples);
   }
 
+  bool KnowsDecisionsAlone() const override { return true; }
+
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
     std::vector<absl::StatusOr<Prediction>> predictions(
         traces.size(), absl::FailedPreconditionError("the trace's decisions are not of this space"));
