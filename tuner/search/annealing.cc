@@ -7,7 +7,7 @@
 namespace mycc {
 namespace {
 
-constexpr int kStarts = 8;  // points before the first step
+constexpr int kAnnealingStarts = 8;  // points before the first step
 constexpr int kNearDecisions = 3;
 
 // The temperature of a walk's step, in units of the logarithm of the seconds.
@@ -48,13 +48,13 @@ std::vector<SimulatedAnnealing::Walk> SimulatedAnnealing::Follow(int visible) co
     for (const SearchLedger::Entry& entry : ledger().generation(g)) {
       const size_t w = static_cast<size_t>(++ordinal) % walks.size();
       Walk& walk = walks[w];
-      if (ordinal >= kStarts && BeginsCycle(++steps[w]) && best.at) walk = best;
+      if (ordinal >= kAnnealingStarts && BeginsCycle(++steps[w]) && best.at) walk = best;
       const double seconds = *VisibleSeconds(entry, g, visible);
       if (!std::isfinite(seconds)) continue;
       const Point& point = entry.candidate.point;
       // Points from elsewhere are no steps of the walk: it goes there when they are faster.
       double probability = !walk.at || seconds < walk.seconds ? 1 : 0;
-      if (probability == 0 && ordinal >= kStarts && Near(point, *walk.at))
+      if (probability == 0 && ordinal >= kAnnealingStarts && Near(point, *walk.at))
         probability = std::exp(-std::log(seconds / walk.seconds) / Temperature(steps[w]));
       Rng rng(config_.seed, (uint64_t{3} << 32) + static_cast<uint64_t>(ordinal));
       if (rng.Unit() < probability) walk = {point, seconds};
@@ -66,7 +66,8 @@ std::vector<SimulatedAnnealing::Walk> SimulatedAnnealing::Follow(int visible) co
 
 void SimulatedAnnealing::Fill(Turn* turn) {
   const int made = StartsMade(*turn);
-  if (NextOrdinal(*turn) < kStarts) TakeStarts(made, kStarts - static_cast<int>(NextOrdinal(*turn)), turn);
+  if (NextOrdinal(*turn) < kAnnealingStarts)
+    TakeStarts(made, kAnnealingStarts - static_cast<int>(NextOrdinal(*turn)), turn);
   const std::vector<Walk> walks = Follow(turn->visible);
   while (!turn->picks.full()) {
     const int before = turn->picks.size();

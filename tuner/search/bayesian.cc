@@ -8,7 +8,7 @@
 namespace mycc {
 namespace {
 
-constexpr int kStarts = 12;         // points before the first choice by the classifier
+constexpr int kForestStarts = 12;   // points before the first choice by the classifier
 constexpr int kMostChoices = 2048;  // between which it chooses
 
 int Columns(const Decision& decision) {
@@ -44,7 +44,7 @@ void BayesianSearch::AppendRow(const Point& point, NumberTable* table) const {
 
 void BayesianSearch::Fill(Turn* turn) {
   const int made = StartsMade(*turn);
-  const int early = kStarts - static_cast<int>(NextOrdinal(*turn));
+  const int early = kForestStarts - static_cast<int>(NextOrdinal(*turn));
   if (early > 0) TakeStarts(made, early, turn);
   if (ledger().Fastest(turn->visible).size() < 2) {
     TakeStarts(made + turn->picks.size(), wanted(), turn);

@@ -7,13 +7,13 @@
 namespace mycc {
 namespace {
 
-constexpr int kStarts = 8;  // before the first descent
+constexpr int kDescentStarts = 8;  // before the first descent
 
 }  // namespace
 
 void CoordinateDescent::Fill(Turn* turn) {
   const int made = StartsMade(*turn);
-  if (made < kStarts) TakeStarts(made, kStarts - made, turn);
+  if (made < kDescentStarts) TakeStarts(made, kDescentStarts - made, turn);
   std::vector<std::pair<double, int>> starts;  // the fastest first
   for (int number = 0; number < made; ++number) {
     const auto seconds = turn->seen.Seconds(Start(number));
@@ -24,7 +24,7 @@ void CoordinateDescent::Fill(Turn* turn) {
     if (turn->picks.full()) return;
     Descend({Start(number), seconds}, number, turn);
   }
-  TakeStarts(std::max(made, kStarts), wanted(), turn);
+  TakeStarts(std::max(made, kDescentStarts), wanted(), turn);
 }
 
 double CoordinateDescent::Look(const Point& point, Turn* turn) const {
