@@ -126,15 +126,13 @@ void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
         proposal.add_traces("");
         state->ledger->Finish(
             proposal.task(), proposal.generation(), index,
-            LostResult({state->ledger->id(), proposal.task(), proposal.generation(), index}),
-            proposal.elapsed_seconds());
+            LostResult({state->ledger->id(), proposal.task(), proposal.generation(), index}));
         continue;
       }
       Trial& trial = found->second;
       proposal.add_traces(trial.trace);
       if (trial.result) {
-        state->ledger->Finish(proposal.task(), proposal.generation(), index, *trial.result,
-                              proposal.elapsed_seconds());
+        state->ledger->Finish(proposal.task(), proposal.generation(), index, *trial.result);
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }

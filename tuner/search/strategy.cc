@@ -3,13 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
-#include "tuner/search/annealing.h"
-#include "tuner/search/bayesian.h"
-#include "tuner/search/descent.h"
-#include "tuner/search/differential.h"
 #include "tuner/search/evolutionary.h"
 #include "tuner/search/grid.h"
 #include "tuner/search/listed.h"
@@ -18,8 +13,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kEvolutionary[] = "evolutionary", kDescent[] = "descent", kAnnealing[] = "annealing",
-               kDifferential[] = "differential", kRandom[] = "random", kGrid[] = "grid";
+constexpr char kEvolutionary[] = "evolutionary", kRandom[] = "random", kGrid[] = "grid";
 
 int DefaultLag(int generation) { return std::max(0, generation - 1); }
 
@@ -41,11 +35,7 @@ std::string Missing(const SearchLedger& ledger, int visible) {
 }  // namespace
 
 SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer)
-    : config_(std::move(config)),
-      sketches_(std::move(sketches)),
-      scorer_(scorer),
-      codes_(scorer),
-      wanted_(config_.generation_size) {}
+    : config_(std::move(config)), sketches_(std::move(sketches)), scorer_(scorer) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
 
@@ -64,15 +54,14 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   }
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
-  wanted_ = std::min(limit, config_.generation_size);
-  codes_.CatchUp(ledger_);
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  exhausted_ = static_cast<int>(proposals.size()) < wanted_;
-  if (!exhausted_) proposals.resize(wanted_);
+  const bool is_cut = static_cast<int>(proposals.size()) > limit;
+  exhausted_ = !is_cut && static_cast<int>(proposals.size()) < config_.generation_size;
+  if (is_cut) proposals.resize(limit);
   if (proposals.empty()) return std::vector<Candidate>();
 
   std::vector<Candidate> candidates;
@@ -134,9 +123,7 @@ Pool::Context SearchStrategy::UnrankedContext() {
           scorer_,
           [](const Point&) { return 0.0; },
           [this](const std::string& reason) { CountRefusal(reason); },
-          &dead_,
-          /*believe=*/true,
-          &codes_};
+          &dead_};
 }
 
 void SearchStrategy::CountRefusal(const std::string& reason) {
@@ -149,26 +136,17 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
   refusals_.emplace_back(reason, 1);
 }
 
-std::vector<std::string> StrategyNames() {
-  return {kEvolutionary, kDescent, kAnnealing, kBayesianStrategy, kDifferential, kRandom, kGrid};
-}
-
-bool Learns(const std::string& strategy) {
-  return strategy != kRandom && strategy != kGrid && strategy != kListedStrategy;
-}
-
 absl::Status CheckStrategy(const std::string& name) {
-  const std::vector<std::string> names = StrategyNames();
-  if (name == kListedStrategy || std::find(names.begin(), names.end(), name) != names.end())
+  if (name == kEvolutionary || name == kRandom || name == kGrid || name == kListedStrategy)
     return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", name, "\"; expected ",
-                                                 absl::StrJoin(names, ", "), " or ", kListedStrategy));
+  return absl::InvalidArgumentError(
+      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random, grid or listed"));
 }
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
-                                                                   Scorer* scorer, Classifier* classifier) {
+                                                                   Scorer* scorer) {
   const bool is_listed = config.strategy == kListedStrategy;
   if (sketches.empty() && !is_listed)
     return absl::InvalidArgumentError("search: no sketches; expected at least one");
@@ -180,23 +158,12 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
                                                    "; expected at least 1, 2, 0, and a share of 0 to 1"));
   }
   MYCC_RETURN_IF_ERROR(CheckStrategy(config.strategy));
-  const std::string& name = config.strategy;
   std::unique_ptr<SearchStrategy> strategy;
-  if (name == kEvolutionary) {
+  if (config.strategy == kEvolutionary) {
     strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
-  } else if (name == kDescent) {
-    strategy = std::make_unique<CoordinateDescent>(config, std::move(sketches), history, scorer);
-  } else if (name == kAnnealing) {
-    strategy = std::make_unique<SimulatedAnnealing>(config, std::move(sketches), history, scorer);
-  } else if (name == kBayesianStrategy) {
-    if (classifier == nullptr)
-      return absl::InvalidArgumentError("search: the strategy bayesian needs a classifier");
-    strategy = std::make_unique<BayesianSearch>(config, std::move(sketches), history, scorer, classifier);
-  } else if (name == kDifferential) {
-    strategy = std::make_unique<DifferentialEvolution>(config, std::move(sketches), history, scorer);
   } else if (is_listed) {
     strategy = std::make_unique<ListedSearch>(config, history);
-  } else if (name == kRandom) {
+  } else if (config.strategy == kRandom) {
     strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
   } else {
     strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);
