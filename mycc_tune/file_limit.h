@@ -3,8 +3,8 @@
 
 namespace mycc {
 
-// Raises the limit to what a server of thousands of connections needs, or as far as the system permits. A
-// shell begins with 1024. A limit that is higher already stays.
+// Raises the limit to the number of files that a server with thousands of connections needs, which is far
+// more than a shell's 1024. The limit ends lower where the system permits less, and a higher one stays.
 void RaiseFileLimit();
 
 }  // namespace mycc

@@ -146,7 +146,7 @@ class BuildFarmTest(unittest.TestCase):
             self.farm.wait_for("build", lambda rows: int(rows["builder"].get("builds", 0)) >= 4)
             records = self.expect_whole(job)
         for record in records:
-            # Where many builds fail, the server doubts the builder, and the device builds as well.
+            # The server doubts a builder whose builds fail often. Then the device builds.
             failed_build = record["result"]["status"] == "build_error"
             self.assertIn(record["result"]["device"]["worker"], ("builder", "device") if failed_build else ("device",), record)
         self.assertTrue(any(record["result"]["status"] == "ok" for record in records))

@@ -5,7 +5,7 @@
 //   trials_per_second    through lease, report and durable commit: 100 workers, 50 jobs
 //   silent_1000_cost     the share of them that 1,000 silent connections cost, in turns with the former
 //   server_rss_mb        of the server when the log has --records trials, made in this way
-//   busy_share_1000      of 1,000 workers with trials of 1 s, 4 jobs of 25 tasks
+//   busy_share_1000      of 1,000 workers with trials of 1 s in the mean, 4 jobs of 25 tasks
 //   best_p99_ms          of `best` over gRPC, from that log, while these workers go on
 //   lookup_100_ms        of 100 kernels' best records in this process
 //   compile_lookup_1m_ms the same as `mycc compile` has it, with opening the log
@@ -13,7 +13,8 @@
 //   proposals_per_second of real evolutionary searches, for comparison: candidates
 //
 // --only runs a part: trials, many, recovery or search. --log begins with the log of an earlier run, and
-// keeps it. --quick runs all of it with small numbers in some seconds, and checks that nothing is lost.
+// keeps it. --equal-trials makes every trial of the 1,000 workers take exactly 1 s, so that they go in step.
+// --quick runs all of it with small numbers in some seconds, and checks that nothing is lost.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -48,6 +49,7 @@ struct Plan {
   int segments = 4;  // of each kind
   int silent = 1000;
   int many_workers = 1000;
+  bool equal_trials = false;  // of the many workers
   double trial_seconds = 1, warm_up_seconds = 8, busy_seconds = 20;
   int best_calls = 4000;
   int recovered_jobs = 20;
@@ -167,7 +169,8 @@ class Bench {
                               .prefix = "many",
                               .workers = plan_.many_workers,
                               .batch = 4,
-                              .trial_seconds = plan_.trial_seconds});
+                              .trial_seconds = plan_.trial_seconds,
+                              .equal_trials = plan_.equal_trials});
     Rate(workers, plan_.warm_up_seconds);
     const double begun = Now(), busy = workers.counts().busy_seconds;
     Rate(workers, plan_.busy_seconds);
@@ -281,7 +284,9 @@ int main(int argc, char** argv) {
   mycc::Plan plan;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--quick") {
+    if (flag == "--equal-trials") {
+      plan.equal_trials = true;
+    } else if (flag == "--quick") {
       plan = mycc::QuickPlan();
     } else if (flag == "--records" && absl::SimpleAtoi(value, &plan.records)) {
       ++i;
@@ -295,10 +300,10 @@ int main(int argc, char** argv) {
       plan.folder = value;
       ++i;
     } else {
-      std::fprintf(
-          stderr,
-          "throughput: `%s`; expected --quick, --records N, --only PART, --log FILE, or --folder FOLDER\n",
-          argv[i]);
+      std::fprintf(stderr,
+                   "throughput: `%s`; expected --quick, --equal-trials, --records N, --only PART, --log "
+                   "FILE, or --folder FOLDER\n",
+                   argv[i]);
       return 2;
     }
   }

@@ -2,9 +2,10 @@
 # How much the service bears: builds the benchmark (throughput.cc) with the preset `release` and runs it. Takes some minutes and 3 GB of
 # disk, prints its progress, and ends in the figures, `name: value`.
 #
-# Usage: bash tests/perf/throughput.sh [--quick] [--records N] [--folder FOLDER]
+# Usage: bash tests/perf/throughput.sh [--quick] [--equal-trials] [--records N] [--folder FOLDER]
 #   --records N      trials before the figures of a large log are taken (1,000,000)
 #   --folder FOLDER  where the log lies, on the disk that is to be judged ($TMPDIR or /tmp)
+#   --equal-trials   the 1,000 workers' trials take exactly 1 s, where they take 0.5 to 1.5 s: the workers then go in step
 #   --quick          small numbers, in some seconds: whether it works, not how fast
 set -euo pipefail
 cd "$(dirname "$0")/../.."

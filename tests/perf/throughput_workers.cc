@@ -163,7 +163,8 @@ class SimulatedWorker {
   }
 
   double TrialSeconds(const std::string& trace) const {
-    return all_->options_.trial_seconds * (0.5 + ShareOf(trace));
+    const WorkersOptions& options = all_->options_;
+    return options.trial_seconds * (options.equal_trials ? 1 : 0.5 + ShareOf(trace));
   }
 
   // The time when the device is done with the lane's trials, too.

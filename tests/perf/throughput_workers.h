@@ -24,8 +24,9 @@ struct WorkersOptions {
   std::string prefix = "w";  // of their names
   int workers = 100;
   int lanes = 2;
-  int batch = 8;             // trials that a lane leases at once
-  double trial_seconds = 0;  // that the device is busy for a trial, in the mean
+  int batch = 8;              // trials that a lane leases at once
+  double trial_seconds = 0;   // that the device is busy for a trial, in the mean
+  bool equal_trials = false;  // each trial takes exactly that
 };
 
 class SimulatedWorker;
