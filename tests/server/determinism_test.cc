@@ -126,7 +126,7 @@ TEST_P(DeterminismTest, AWideFarmResumesTheSameSearch) {
       EXPECT_TRUE(state.ParseFromString(generation.state));
       widest = std::max(widest, state.window());
     }
-    EXPECT_EQ(widest, 128u);
+    EXPECT_EQ(widest, 256u);
     return server.TracesOf(job);
   };
   const auto expected = run(1, 0);
