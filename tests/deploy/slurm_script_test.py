@@ -80,6 +80,11 @@ class SlurmScriptTest(unittest.TestCase):
         self.assertEqual(status, 0, output)
         self.assertIn("scontrol requeue 9_3\n", output)
 
+    def test_taken_node_while_slurm_still_signals(self):
+        status, output = self.drained("SIGNALING", signal_worker_too=False)
+        self.assertEqual(status, 0, output)
+        self.assertIn("scontrol requeue 9_3\n", output)
+
     def test_cancelled(self):
         status, output = self.drained("COMPLETING", signal_worker_too=True)
         self.assertEqual(status, 0, output)
