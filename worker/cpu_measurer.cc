@@ -156,6 +156,11 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
   const double limit =
       best > 0 ? std::min(most, candidates * (kStartSeconds + kTimeLimitFactor * best) + budget) : most;
 
+  // The inputs of a first trial take a while. Others may have measured it since, when the worker was stopped.
+  if (gives_up_()) {
+    FailWithout(GiveUp(), failure);
+    return std::nullopt;
+  }
   Ending ending;
   const HostLock alone(HostLock::Mode::kTiming, kCpuLock, gives_up_);
   if (alone.gave_up()) {

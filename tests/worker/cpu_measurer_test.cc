@@ -118,6 +118,28 @@ TEST_F(CpuMeasurerTest, ATrialThatNobodyWantsAnyMoreDoesNotWaitForTheHostsLock) 
   EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
 }
 
+TEST_F(CpuMeasurerTest, NothingRunsWhoseTrialIsRevokedWhileItsInputsAreMade) {
+  const TemporaryFolder scratch = TemporaryFolder::Create().value();
+  ASSERT_EQ(setenv("TMPDIR", scratch.path().c_str(), 1), 0);
+  measurer_ = CpuMeasurer::Create({}).value();
+  ASSERT_EQ(unsetenv("TMPDIR"), 0);
+  const auto inputs_are_made = [&scratch](const v1::LeaseId&) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch.path())) {
+      if (entry.path().parent_path().filename().string().rfind("case-", 0) == 0) return true;
+    }
+    return false;
+  };
+  v1::Assignment assignment;
+  assignment.set_workload(kDoubling);
+  assignment.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2");
+  assignment.set_trace(kPlain);
+  assignment.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  measurer_->Measure(
+      {assignment}, inputs_are_made,
+      [](const v1::Assignment&, const std::vector<v1::MeasureResult>&) { ADD_FAILURE() << "a result"; });
+  EXPECT_TRUE(inputs_are_made({}));
+}
+
 // The cache of references keeps those used last.
 TEST_F(CpuMeasurerTest, ReferencesUsedLongestAgoAreRemoved) {
   const TemporaryFolder cache = TemporaryFolder::Create().value();
