@@ -20,6 +20,12 @@ endfunction()
 
 mycc_relocatable(mycc mycc-tune)
 install(TARGETS mycc mycc-tune RUNTIME_DEPENDENCY_SET programs DESTINATION bin COMPONENT programs)
+# Opened by its name when it is first called (tuner/cost/xgboost_library.cc), so that no program needs it to start.
+file(REAL_PATH ${XGBOOST_LIBRARY} xgboost_file)
+add_library(xgboost_opened SHARED IMPORTED)
+set_target_properties(xgboost_opened PROPERTIES IMPORTED_LOCATION ${xgboost_file})
+install(IMPORTED_RUNTIME_ARTIFACTS xgboost_opened RUNTIME_DEPENDENCY_SET programs DESTINATION ${CMAKE_INSTALL_PREFIX}/unused EXCLUDE_FROM_ALL COMPONENT unused)
+install(FILES ${xgboost_file} DESTINATION lib RENAME libxgboost.so.0 COMPONENT programs)
 install(RUNTIME_DEPENDENCY_SET programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT programs)
 install(FILES ${CMAKE_SOURCE_DIR}/deploy/archive/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/monitoring ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/slurm ${CMAKE_SOURCE_DIR}/deploy/helm DESTINATION deploy COMPONENT programs)

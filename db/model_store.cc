@@ -9,6 +9,10 @@ namespace {
 
 constexpr char kSelectNewest[] =
     "SELECT id FROM models WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1";
+constexpr char kSelectNewestOfEach[] = R"sql(
+SELECT id, kind, info, created FROM
+  (SELECT id, kind, info, created, row_number() OVER (PARTITION BY kind ORDER BY created DESC, rowid DESC) AS place
+   FROM models) WHERE place = 1 ORDER BY kind)sql";
 constexpr char kSelectOld[] = R"sql(
 SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created DESC, rowid DESC) AS place
                 FROM models) WHERE place > ?1)sql";
@@ -41,6 +45,17 @@ absl::StatusOr<StoredModel> ModelStore::Load(const std::string& id) const {
 absl::StatusOr<std::string> ModelStore::NewestId(const std::string& kind) const {
   MutexLock lock(database_->mutex());
   return database_->ReadText(kSelectNewest, {kind});
+}
+
+absl::StatusOr<std::vector<StoredModel>> ModelStore::ListNewest() const {
+  MutexLock lock(database_->mutex());
+  MYCC_ASSIGN_OR_RETURN(Query row, database_->Prepare(kSelectNewestOfEach, {}));
+  std::vector<StoredModel> models;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return models;
+    models.push_back({row.Text(0), row.Text(1), row.Text(2), row.Int(3), ""});
+  }
 }
 
 absl::Status ModelStore::KeepNewest(int count, const std::set<std::string>& needed) {

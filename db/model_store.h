@@ -33,6 +33,8 @@ class ModelStore {
   // NotFound when there is none.
   absl::StatusOr<StoredModel> Load(const std::string& id) const;
   absl::StatusOr<std::string> NewestId(const std::string& kind) const;
+  // The newest model of each kind, in order of the kinds, without its bytes.
+  absl::StatusOr<std::vector<StoredModel>> ListNewest() const;
   // Forgets all but the newest `count` of each kind and those whose ids are `needed`.
   absl::Status KeepNewest(int count, const std::set<std::string>& needed);
 

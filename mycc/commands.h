@@ -31,6 +31,7 @@ struct ExplainOptions {
   KernelSource source;
   std::string emit;               // empty: the loop nest; ir; llvm or asm for a CPU; cuda or ptx for a GPU
   bool dot = false;               // a drawing of a model's launches instead, for Graphviz
+  bool why = false;               // why each kernel's record was chosen, instead
   std::vector<std::string> diff;  // two records of the log, which are compared instead of FILE's kernels
 };
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <memory>
 #include <ostream>
 #include <thread>
 #include <vector>
@@ -16,9 +17,11 @@
 #include "command/misuse.h"
 #include "command/model.h"
 #include "command/sources.h"
+#include "db/tuning_log.h"
 #include "mycc/code_facts.h"
 #include "mycc/commands.h"
 #include "mycc/explain_diff.h"
+#include "mycc/explain_why.h"
 #include "mycc/loop_origins.h"
 #include "mycc/model_report.h"
 
@@ -89,6 +92,16 @@ absl::Status ExplainModel(const ExplainOptions& options, std::ostream& out) {
   return absl::OkStatus();
 }
 
+absl::Status ExplainKernels(const ExplainOptions& options, const Kernels& kernels, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log,
+                        TuningLog::Open(options.source.tuning_log, OpenMode::kRead));
+  for (size_t i = 0; i < kernels.found.size(); ++i) {
+    out << (i == 0 ? "" : "\n");
+    MYCC_RETURN_IF_ERROR(ExplainWhy(*log, kernels.found[i], kernels.target, out));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
@@ -99,9 +112,11 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
   }
   if (options.source.model.file.empty()) return Misuse("FILE is required");
   if (options.dot && !IsModel(options.source.model.file)) return Misuse("--dot is for models (.onnx)");
-  if (IsModel(options.source.model.file) && options.emit.empty()) return ExplainModel(options, out);
+  if (IsModel(options.source.model.file) && options.emit.empty() && !options.why)
+    return ExplainModel(options, out);
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
+  if (options.why) return ExplainKernels(options, kernels, out);
   const std::vector<std::string> facts =
       options.emit.empty() ? FactsTexts(kernels) : std::vector<std::string>();
   for (size_t i = 0; i < kernels.found.size(); ++i) {

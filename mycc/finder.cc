@@ -14,6 +14,7 @@
 #include "command/colour.h"
 #include "db/foreign_table.h"
 #include "mycc/near_record.h"
+#include "mycc/predicted_schedules.h"
 #include "mycc/spot_check.h"
 #include "proto/precision.h"
 #include "proto/utf8.h"
@@ -68,7 +69,7 @@ std::string RuleName(const Trace& trace) {
   return trace.sketch.empty() ? "naive nest" : absl::StrCat("default of rule `", trace.sketch, "`");
 }
 
-std::string Predicted(double seconds) {
+std::string PredictedText(double seconds) {
   return std::isinf(seconds) ? "not predicted" : absl::StrFormat("predicted %.6f ms", seconds * 1e3);
 }
 
@@ -158,9 +159,10 @@ absl::StatusOr<Found> ScheduleFinder::Adapt(Query* query, const NearRecord& near
   const UnmeasuredSchedules& unmeasured = UnmeasuredOf(query);
   const absl::StatusOr<ScoredSchedule> refitted = unmeasured.Refit(near_record.trace);
   if (!refitted.ok()) return refuse(absl::StrCat("does not fit: ", std::string(refitted.status().message())));
-  PrintCandidate(query->workload,
-                 absl::StrCat("record ", near_record.record, ", re-fitted, ", Predicted(refitted->seconds)),
-                 refitted->trace);
+  PrintCandidate(
+      query->workload,
+      absl::StrCat("record ", near_record.record, ", re-fitted, ", PredictedText(refitted->seconds)),
+      refitted->trace);
   if (refitted->seconds >= unmeasured.defaults()[0].seconds)
     return refuse("is predicted no faster than the default schedule");
   absl::StatusOr<KernelSpec> kernel =
@@ -180,11 +182,43 @@ const UnmeasuredSchedules& ScheduleFinder::UnmeasuredOf(Query* query) const {
   return *query->unmeasured;
 }
 
+absl::StatusOr<std::optional<Found>> ScheduleFinder::FindPredicted(Query* query) const {
+  std::vector<Trace> near_traces;
+  if (log_ != nullptr) {
+    MYCC_ASSIGN_OR_RETURN(NearRecords near, FindNearRecords(*log_, protocols_, query->canonical, target_));
+    for (NearRecord& record : near.records) near_traces.push_back(std::move(record.trace));
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<ScoredSchedule> best, model_->Best(query->canonical, near_traces));
+  std::string refusal = "it finds no schedule that fits the target's limits";
+  for (const ScoredSchedule& schedule : best) {
+    PrintCandidate(query->workload,
+                   absl::StrCat("by ", model_->name(), ", ", PredictedText(schedule.seconds)),
+                   schedule.trace);
+    absl::StatusOr<KernelSpec> kernel =
+        CompileScheduled(query->workload, target_, schedule.trace, schedule.function);
+    if (!kernel.ok()) {
+      refusal = absl::StrCat("its choice does not compile here: ", std::string(kernel.status().message()));
+      continue;
+    }
+    const SpotCheck check = CheckOnRandomInputs(*kernel, target_);
+    if (check.verdict == SpotCheck::kWrong) {
+      refusal = absl::StrCat("its choice gives wrong results here: ", check.detail);
+      continue;
+    }
+    kernel->reason = Reason::kPredicted;
+    return Found{*std::move(kernel), absl::StrCat(PredictedText(schedule.seconds), " by ", model_->name(),
+                                                  ", not measured; ", check.detail)};
+  }
+  query->why_not = absl::StrCat(model_->name(), ": ", refusal);
+  return std::nullopt;
+}
+
 absl::StatusOr<Found> ScheduleFinder::Default(Query* query) const {
   std::string why = query->why_not;
   absl::Status status;
   for (const ScoredSchedule& schedule : UnmeasuredOf(query).defaults()) {
-    PrintCandidate(query->workload, absl::StrCat(RuleName(schedule.trace), ", ", Predicted(schedule.seconds)),
+    PrintCandidate(query->workload,
+                   absl::StrCat(RuleName(schedule.trace), ", ", PredictedText(schedule.seconds)),
                    schedule.trace);
     absl::StatusOr<KernelSpec> kernel =
         CompileScheduled(query->workload, target_, schedule.trace, schedule.function);
@@ -197,6 +231,16 @@ absl::StatusOr<Found> ScheduleFinder::Default(Query* query) const {
                     " does not lower: ", std::string(status.message()));
   }
   return status;
+}
+
+absl::StatusOr<Found> ScheduleFinder::FindUnmeasured(Query* query) const {
+  std::optional<Found> found;
+  if (model_ != nullptr) {
+    MYCC_ASSIGN_OR_RETURN(found, FindPredicted(query));
+  } else if (log_ != nullptr) {
+    MYCC_ASSIGN_OR_RETURN(found, FindNear(query));
+  }
+  return found ? *std::move(found) : Default(query);
 }
 
 absl::StatusOr<std::optional<double>> ScheduleFinder::MeasuredSeconds(const Workload& workload,
@@ -215,12 +259,10 @@ absl::StatusOr<Found> ScheduleFinder::Find(const Workload& workload) const {
     if (own) return *std::move(own);
     MYCC_ASSIGN_OR_RETURN(const int64_t foreign,
                           CountWaitingForeign(*log_, {query.hash, PrintTarget(target_)}));
-    MYCC_ASSIGN_OR_RETURN(std::optional<Found> near, FindNear(&query));
-    if (near) return WithForeign(foreign, *std::move(near));
-    MYCC_ASSIGN_OR_RETURN(Found by_default, Default(&query));
-    return WithForeign(foreign, std::move(by_default));
+    MYCC_ASSIGN_OR_RETURN(Found unmeasured, FindUnmeasured(&query));
+    return WithForeign(foreign, std::move(unmeasured));
   }
-  return Default(&query);
+  return FindUnmeasured(&query);
 }
 
 }  // namespace mycc

@@ -6,6 +6,9 @@
 //   stale  the same, but this build makes other code from it
 //   near   the decisions of another target's or another shape's record, re-fitted here; never one that is
 //          expected to be slower than the default
+//   predicted
+//          given a model: the schedule that it expects to be fastest, among the decisions of near records,
+//          the defaults, and what a search finds from there; it takes the place of the two around it
 //   miss   the default schedule
 //
 // Thread rule: thread-compatible; the log is only read.
@@ -21,6 +24,7 @@
 #include "codegen/workload/workload.h"
 #include "db/tuning_log.h"
 #include "mycc/near_record.h"
+#include "mycc/predicted_schedules.h"
 #include "mycc/unmeasured_schedules.h"
 #include "proto/timing_protocol.h"
 
@@ -38,9 +42,11 @@ std::string PaintedReason(const std::string& reason);
 
 class ScheduleFinder {
  public:
-  // `log` may be null: everything misses.
-  ScheduleFinder(const TuningLog* log, Target target, KernelUse use = KernelUse::kAlone)
+  // `log` may be null: everything misses. `model` may be null: nothing is predicted. Both outlive the finder.
+  ScheduleFinder(const TuningLog* log, Target target, KernelUse use = KernelUse::kAlone,
+                 PredictedSchedules* model = nullptr)
       : log_(log),
+        model_(model),
         protocols_(ProtocolsOf(target, v1::TIMING_PROTOCOL_UNSPECIFIED, use)),
         target_(std::move(target)) {}
 
@@ -72,9 +78,13 @@ class ScheduleFinder {
   absl::StatusOr<std::optional<Found>> FindNear(Query* query) const;
   // The error is what speaks against the near record.
   absl::StatusOr<Found> Adapt(Query* query, const NearRecord& near_record) const;
+  // Without a record of the workload's own.
+  absl::StatusOr<Found> FindUnmeasured(Query* query) const;
+  absl::StatusOr<std::optional<Found>> FindPredicted(Query* query) const;
   absl::StatusOr<Found> Default(Query* query) const;
 
   const TuningLog* const log_;
+  PredictedSchedules* const model_;
   const std::vector<v1::TimingProtocol> protocols_;  // the first that has a record decides
   const Target target_;
 };

@@ -12,6 +12,7 @@
 #include "command/misuse.h"
 #include "command/sources.h"
 #include "mycc/lock_file.h"
+#include "mycc/predicted_schedules.h"
 #include "proto/utf8.h"
 
 namespace mycc {
@@ -64,6 +65,13 @@ absl::StatusOr<std::unique_ptr<TuningLog>> OpenLog(const std::string& file) {
   return log;
 }
 
+// Null without a model.
+absl::StatusOr<std::unique_ptr<PredictedSchedules>> OpenModel(const KernelSource& source,
+                                                              const Target& target) {
+  if (source.cost_model.empty()) return nullptr;
+  return PredictedSchedules::Read(source.cost_model, target);
+}
+
 // Prints what MYCC_DEBUG asks for about a kernel whose schedule is chosen.
 absl::Status PrintChosen(const Found& found, const Target& target) {
   const int level = GetPassDebug().level;
@@ -97,7 +105,8 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   Kernels kernels;
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
-  const ScheduleFinder finder(log.get(), kernels.target, UseOf(source));
+  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<PredictedSchedules> model, OpenModel(source, kernels.target));
+  const ScheduleFinder finder(log.get(), kernels.target, UseOf(source), model.get());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
                         WorkloadsOf(source, Fastest(finder), &kernels));
   if (!source.trace.empty() && workloads.size() != 1) {

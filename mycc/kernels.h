@@ -19,6 +19,7 @@ struct KernelSource {
   ModelSource model;  // or workloads, without options
   std::string target = "host";
   std::string tuning_log;  // empty: none
+  std::string cost_model;  // a file with a learned model that chooses where nothing was measured; empty: none
   std::string lock;        // a lock file that gives target and schedules; empty: none
   std::string trace;       // a file with the trace for the only workload; empty: look up
 };

@@ -30,9 +30,15 @@ void AddSource(CLI::App* app, KernelSource* source) {
       ->capture_default_str();
   auto* log = app->add_option("--tuning-log", source->tuning_log, "the log with the measured schedules")
                   ->type_name("FILE");
+  auto* model =
+      app->add_option("--model", source->cost_model,
+                      "choose by this learned model (of `mycc-tune log model export`) where nothing "
+                      "was measured")
+          ->type_name("FILE");
   app->add_option("--trace", source->trace, "a file with the schedule of the only workload in FILE")
       ->type_name("FILE")
-      ->excludes(log);
+      ->excludes(log)
+      ->excludes(model);
 }
 
 // An option that has its name already and no function yet.
@@ -69,6 +75,7 @@ void AddCompile(CLI::App* app, Command* command) {
          "build the same bytes again from a file of --write-lock, without a log, or say what differs")
       ->type_name("FILE")
       ->excludes(sub->get_option("--tuning-log"))
+      ->excludes(sub->get_option("--model"))
       ->excludes(sub->get_option("--trace"));
   auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print nothing but warnings");
   sub->add_flag("--json", options->json, "print JSON")->excludes(quiet);
@@ -90,12 +97,20 @@ void AddExplain(CLI::App* app, Command* command) {
       ->type_name("RECORD")
       ->expected(2)
       ->excludes(sub->get_option("--target"))
+      ->excludes(sub->get_option("--model"))
       ->excludes(sub->get_option("--trace"));
   sub->add_option("--emit", options->emit,
                   "print lower code instead: ir; llvm or asm for a CPU; cuda or ptx for a GPU")
       ->check(OneOf({"ir", "llvm", "asm", "cuda", "ptx"}))
       ->excludes(sub->get_option("--diff"));
+  sub->add_flag(
+         "--why", options->why,
+         "say why each kernel's record was chosen instead: its rival, the margin, what matters to the model")
+      ->needs(sub->get_option("--tuning-log"))
+      ->excludes(sub->get_option("--diff"))
+      ->excludes(sub->get_option("--emit"));
   sub->add_flag("--dot", options->dot, "draw a model's kernels and tensors in Graphviz's language instead")
+      ->excludes(sub->get_option("--why"))
       ->excludes(sub->get_option("--emit"));
   sub->callback([=] { *command = [=] { return ExplainCommand(*options, std::cout); }; });
 }

@@ -1,7 +1,6 @@
 #include "mycc/near_record.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -10,33 +9,12 @@
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "codegen/workload/shape_distance.h"
 
 namespace mycc {
 namespace {
 
 constexpr size_t kMaxNearRecords = 4;
-
-// All extents of a workload in the order of its text: two workloads of one shape-erased hash have as many.
-std::vector<int64_t> Extents(const Workload& workload) {
-  std::vector<int64_t> extents;
-  for (const Argument& input : workload.inputs)
-    extents.insert(extents.end(), input.tensor->shape.begin(), input.tensor->shape.end());
-  for (const Stage& stage : workload.stages) {
-    for (const Var& axis : stage.axes) extents.push_back(axis->extent);
-    for (const Var& axis : stage.reduce_axes) extents.push_back(axis->extent);
-  }
-  return extents;
-}
-
-// The sum of the ratios' logarithms; nullopt for another computation after all.
-std::optional<double> Distance(const Workload& a, const Workload& b) {
-  const std::vector<int64_t> a_extents = Extents(a), b_extents = Extents(b);
-  if (a_extents.size() != b_extents.size()) return std::nullopt;
-  double distance = 0;
-  for (size_t i = 0; i < a_extents.size(); ++i)
-    distance += std::abs(std::log(std::max<double>(a_extents[i], 1) / std::max<double>(b_extents[i], 1)));
-  return distance;
-}
 
 std::string Shapes(const Workload& workload) {
   return absl::StrJoin(workload.inputs, " ", [](std::string* out, const Argument& input) {
@@ -60,7 +38,7 @@ class Collector {
       incompatible_ = absl::StrCat("record ", stored.id, " is for `", record.target(), "`: ", missing);
       return;
     }
-    const std::optional<double> distance = Distance(*workload, canonical_);
+    const std::optional<double> distance = ShapeDistance(ExtentsOf(*workload), ExtentsOf(canonical_));
     if (!distance || (*distance == 0 && *target == target_)) return;
     std::vector<std::string> differences;
     differences.push_back(*distance == 0 ? "same workload"

@@ -42,9 +42,9 @@ struct TuneOptions {
   std::optional<ServerAddress> server;  // none: one of its own
   std::string log = kDefaultLog;
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
-  uint32_t trials = 0;   // for each workload and target, or for a job with a model; 0: as the budget allows
-  std::string budget;    // "8m"
-  std::string min_gain;  // "0.5%" of the next minute; empty: whatever it gains
+  uint32_t trials = 0;                          // of the job; 0: as the budget allows
+  std::string budget;                           // "8m"
+  std::string min_gain;                         // "0.5%" of the next minute; empty: whatever it gains
   std::optional<uint64_t> seed;
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";

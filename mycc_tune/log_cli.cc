@@ -13,8 +13,10 @@
 #include "command/misuse.h"
 #include "command/numbers.h"
 #include "command/sources.h"
+#include "mycc_tune/job_report.h"
 #include "mycc_tune/log_commands.h"
 #include "mycc_tune/log_diff.h"
+#include "mycc_tune/model_commands.h"
 #include "mycc_tune/pack_commands.h"
 #include "proto/names.h"
 #include "worker/local_worker.h"
@@ -144,10 +146,20 @@ void AddReaders(CLI::App* log, Command* command) {
   diff->callback(
       [command, compared] { *command = [compared] { return LogDiffCommand(*compared, std::cout); }; });
 
-  const auto show = AddSub<LogShowArgs>(log, "show", "print everything about one record");
-  show.app->add_option("RECORD", show.args->record, "its id, or its trial's name")->required();
+  const auto show =
+      AddSub<LogShowArgs>(log, "show", "print everything about one record, or a job's generations");
+  show.app->add_option("RECORD", show.args->record, "its id, its trial's name, or a job's id")->required();
   show.app->add_flag("--json", show.args->json, "print JSON");
   Does(show, command, LogShowCommand);
+
+  const auto report = AddSub<LogReportArgs>(log, "report", "write a job's report, an HTML file by itself");
+  report.app->add_option("JOB", report.args->job, "the job's id")->required();
+  report.app
+      ->add_option("-o,--output", report.args->output,
+                   "the file; report.html if not given, - for the standard output")
+      ->type_name("FILE");
+  report.app->add_flag("--json", report.args->json, "write the report's data alone, as JSON");
+  Does(report, command, LogReportCommand);
 }
 
 void AddMovers(CLI::App* log, Command* command) {
@@ -216,6 +228,32 @@ void AddOverride(CLI::App* log, Command* command, OverrideKind kind, const std::
   });
 }
 
+void AddModelCommands(CLI::App* log, Command* command) {
+  CLI::App* model =
+      log->add_subcommand("model", "show and move the cost models, one for each class of device");
+  model->require_subcommand(1);
+  const auto show =
+      AddSub<ModelShowArgs>(model, "show", "what each model has learned from, how well, and what matters");
+  show.app->add_option("--features", show.args->features, "number of features, at most")
+      ->check(NotPositive)
+      ->capture_default_str();
+  show.app->add_flag("--json", show.args->json, "print JSON");
+  Does(show, command, ModelShowCommand);
+
+  const auto exported = AddSub<ModelExportArgs>(
+      model, "export", "write a model into a file, for `mycc compile --model` or another log");
+  exported.app->add_option("--kind", exported.args->kind,
+                           "which one, where the log has several, such as cost-avx2");
+  exported.app->add_option("-o,--output", exported.args->output, "the file")->type_name("FILE")->required();
+  Does(exported, command, ModelExportCommand);
+
+  const auto imported = AddSub<ModelImportArgs>(model, "import", "add a model: the next jobs begin from it");
+  imported.app->add_option("FILE", imported.args->input, "a file that `log model export` wrote")
+      ->type_name("FILE")
+      ->required();
+  Does(imported, command, ModelImportCommand);
+}
+
 void AddMenders(CLI::App* log, Command* command) {
   const auto verify =
       AddSub<LogVerifyArgs>(log, "verify", "measure the best record of each workload again, on this machine");
@@ -258,6 +296,7 @@ void AddLogCommands(CLI::App* app, Command* command) {
   log->require_subcommand(1);
   AddReaders(log, command);
   AddMovers(log, command);
+  AddModelCommands(log, command);
   AddMenders(log, command);
 }
 

@@ -18,9 +18,11 @@
 #include "db/t4.h"
 #include "db/tuning_log.h"
 #include "mycc_tune/foreign_report.h"
+#include "mycc_tune/job_generations.h"
 #include "mycc_tune/left_out.h"
 #include "mycc_tune/log_report.h"
 #include "mycc_tune/pack_commands.h"
+#include "proto/names.h"
 
 namespace mycc {
 namespace {
@@ -102,6 +104,7 @@ absl::Status LogListCommand(const LogListArgs& args, std::ostream& out) {
 
 absl::Status LogShowCommand(const LogShowArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
+  if (IsJobId(args.record)) return ShowJob(log.get(), args.record, args.json, out);
   MYCC_ASSIGN_OR_RETURN(const StoredRecord record, FindRecord(*log, args.record));
   args.json ? WriteRecordJson(record, out) : WriteRecordText(record, out);
   return absl::OkStatus();

@@ -33,7 +33,7 @@ absl::Status LogListCommand(const LogListArgs& args, std::ostream& out);
 
 struct LogShowArgs {
   std::string log = kDefaultLog;
-  std::string record;  // an id, or a trial's name
+  std::string record;  // an id, a trial's name, or a job's id
   bool json = false;
 };
 absl::Status LogShowCommand(const LogShowArgs& args, std::ostream& out);

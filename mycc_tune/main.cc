@@ -20,8 +20,10 @@
 #include "mycc_tune/knowledge_cli.h"
 #include "mycc_tune/log_cli.h"
 #include "mycc_tune/program.h"
+#include "mycc_tune/simulate_cli.h"
 #include "process/confine.h"
 #include "server/job_terms.h"
+#include "tuner/search/strategy.h"
 
 namespace mycc {
 namespace {
@@ -207,9 +209,8 @@ void AddTune(CLI::App* app, Command* command) {
       ->capture_default_str();
   sub->add_option(
          "--trials", options->trials,
-         "number of candidates to measure: for each workload and target, 128 if there is no --budget "
-         "and no --deadline; "
-         "for a job with a model, in all")
+         "number of candidates to measure in all, where they gain most; 128 for each workload and target if "
+         "there is no --budget, no --deadline and no model")
       ->check(CLI::Range(1, 1 << 24));
   sub->add_option("--budget", options->budget,
                   "time limit of the job with its final rounds: 90s, 8m, 1h30m; "
@@ -228,8 +229,9 @@ void AddTune(CLI::App* app, Command* command) {
                   "time with warm or cold caches, or as in a model; if not given, cold on a GPU, model for a "
                   "model on a CPU, else warm")
       ->check(OneOf({"warm", "cold", "model"}));
-  sub->add_option("--strategy", options->strategy, "evolutionary, random or grid")
-      ->check(OneOf({"evolutionary", "random", "grid"}))
+  sub->add_option("--strategy", options->strategy, "of the search")
+      ->check(OneOf(StrategyNames()))
+      ->type_name("NAME")
       ->capture_default_str();
   auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print only the result, without progress");
   sub->add_flag("--fresh", options->fresh, "search again although the log has the result already");
@@ -348,6 +350,7 @@ int RunProgram(int argc, char** argv) {
   AddLogCommands(&app, &command);
   AddAuthCommands(&app, &command);
   AddDoctor(&app, &command, AddOptionalServer);
+  AddSimulate(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
     BlockInterrupts();
     return command();

@@ -191,6 +191,8 @@ std::string Remark(const v1::TaskProgress& task) {
     words.push_back(
         absl::StrCat("best of ", task.finalists(),
                      task.is_earlier_round() ? " in an earlier final round" : " in the final round"));
+  if (has_final && task.ties() > 0)
+    words.push_back(absl::StrCat("tied with ", task.ties(), task.ties() == 1 ? " other" : " others"));
   if (has_final && has_default && task.default_final_seconds() == 0)
     words.push_back("the speed-up is of single timings");
   if (!has_final && task.best_seconds() > 0 && !task.reused()) words.push_back("single timings");
@@ -222,6 +224,51 @@ std::string SummaryTable(const v1::JobProgress& progress) {
                     absl::StrFormat("%.2fx", sum.by_default / sum.best), ""});
   }
   return absl::StrCat(FormatTable(rows, {1, 2, 3, 4, 5}), DeviceLines(progress));
+}
+
+// The milestones that are shown: all of a few, else about as many, at even distances in the fall.
+std::vector<v1::JobProgress::Milestone> ShownMilestones(const v1::JobProgress& progress) {
+  constexpr int kMost = 8;
+  const int count = progress.milestones_size();
+  std::vector<v1::JobProgress::Milestone> shown;
+  if (count == 0) return shown;
+  const double first = progress.milestones(0).latency_seconds();
+  const double step = (first - progress.milestones(count - 1).latency_seconds()) / kMost;
+  for (const v1::JobProgress::Milestone& milestone : progress.milestones()) {
+    const bool is_end = shown.empty() || &milestone == &progress.milestones(count - 1);
+    if (count <= kMost || is_end || milestone.latency_seconds() <= shown.back().latency_seconds() - step)
+      shown.push_back(milestone);
+  }
+  return shown;
+}
+
+std::string MilestoneTable(const v1::JobProgress& progress) {
+  const std::vector<v1::JobProgress::Milestone> shown = ShownMilestones(progress);
+  if (shown.size() < 2) return "";
+  std::vector<std::vector<std::string>> rows = {{"less", "trials", "time", "latency", "each percent cost"}};
+  const auto percent = [&](const v1::JobProgress::Milestone& milestone) {
+    return 100 * (1 - milestone.latency_seconds() / shown[0].latency_seconds());
+  };
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const v1::JobProgress::Milestone& now = shown[i];
+    std::string cost = "-";
+    if (i > 0) {
+      const double percents = percent(now) - percent(shown[i - 1]);
+      cost = absl::StrFormat("%.1f trials, %.2g s",
+                             static_cast<double>(now.trials() - shown[i - 1].trials()) / percents,
+                             (now.elapsed_seconds() - shown[i - 1].elapsed_seconds()) / percents);
+    }
+    rows.push_back({absl::StrFormat("%.0f %%", percent(now)), absl::StrCat(now.trials()),
+                    absl::StrFormat("%.1f s", now.elapsed_seconds()), FormatSeconds(now.latency_seconds()),
+                    cost});
+  }
+  return absl::StrCat("\n", FormatTable(rows, {0, 1, 2, 3}));
+}
+
+std::string GainText(const v1::JobProgress& progress) {
+  if (!progress.has_gain_of_twice()) return "";
+  return absl::StrFormat("as many trials again are expected to gain %.1f %%\n",
+                         100 * progress.gain_of_twice());
 }
 
 std::string JobStateName(v1::JobState state) {
@@ -280,7 +327,7 @@ void ProgressView::Finish(const v1::JobProgress& progress) {
     return;
   }
   Tell(ProgressLine(progress));
-  *out_ << "\n" << SummaryTable(progress) << std::flush;
+  *out_ << "\n" << SummaryTable(progress) << MilestoneTable(progress) << GainText(progress) << std::flush;
 }
 
 void ProgressView::Say(const std::string& line) {

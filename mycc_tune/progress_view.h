@@ -33,6 +33,11 @@ std::string ProgressLine(const v1::JobProgress& progress);
 std::string ProgressBar(const v1::JobProgress& progress, int width);
 // A row for each task, and the weighted sum.
 std::string SummaryTable(const v1::JobProgress& progress);
+// The cost of each further percent of the weighted latency, in single timings; empty before it has fallen by
+// one.
+std::string MilestoneTable(const v1::JobProgress& progress);
+// "as many trials again are expected to gain 0.8 %"; empty where that is unknown.
+std::string GainText(const v1::JobProgress& progress);
 // "done", "running": for people and scripts.
 std::string JobStateName(v1::JobState state);
 bool HasEnded(const v1::JobProgress& progress);

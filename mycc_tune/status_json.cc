@@ -39,6 +39,7 @@ std::string JobLine(const v1::JobProgress& job) {
   // The server lists jobs without these.
   line.erase("tasks");
   line.erase("devices");
+  line.erase("milestones");
   NullUnknown(&line);
   return line.dump();
 }

@@ -121,8 +121,8 @@ bool HasModelDefaults(const TuneOptions& options) {
   return HasModel(options) && options.trials == 0 && options.budget.empty() && options.deadline.empty();
 }
 
-// The trials of a model's many kernels are the job's, which knows where they gain most; other workloads have
-// their own.
+// The trials are the job's, which gives them out where they gain most. Those of a single task are the task's:
+// so jobs that have it in common measure it once.
 absl::Status AddLimits(const TuneOptions& options, v1::JobSpec* spec) {
   const bool by_default = HasModelDefaults(options);
   const std::string budget = by_default ? kModelBudget : options.budget;
@@ -135,11 +135,14 @@ absl::Status AddLimits(const TuneOptions& options, v1::JobSpec* spec) {
     MYCC_ASSIGN_OR_RETURN(const double share, ParseMinGain(min_gain));
     spec->set_min_gain(share);
   }
-  if (HasModel(options)) {
-    spec->set_total_trials(options.trials);
+  const bool is_limited =
+      HasModel(options) || options.trials > 0 || !budget.empty() || !options.deadline.empty();
+  const auto tasks = static_cast<uint32_t>(spec->tasks_size());
+  const uint32_t trials = is_limited ? options.trials : kDefaultTrials * tasks;
+  if (HasModel(options) || tasks > 1) {
+    spec->set_total_trials(trials);
   } else {
-    const bool is_limited = options.trials > 0 || !budget.empty() || !options.deadline.empty();
-    spec->set_trials(is_limited ? options.trials : kDefaultTrials);
+    spec->set_trials(trials);
   }
   spec->set_is_model(HasModel(options) && options.files.size() == 1 && options.targets.size() == 1);
   return absl::OkStatus();

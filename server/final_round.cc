@@ -11,6 +11,7 @@
 #include "db/shared_record.h"
 #include "proto/names.h"
 #include "proto/precision.h"
+#include "server/ties.h"
 
 namespace mycc {
 namespace {
@@ -36,6 +37,30 @@ const v1::Timing& TimingOf(const v1::Record& record) { return record.result().ti
 bool AreSameCode(const v1::Record& a, const v1::Record& b) {
   return a.trace() == b.trace() ||
          (!a.result().code_digest().empty() && a.result().code_digest() == b.result().code_digest());
+}
+
+// Ranks the records that passed a round: the chosen one and its ties just before where the best ranked until
+// now, the others as far behind as their times are behind the fastest one's.
+void Rank(const std::string& round, double best_rank, std::vector<v1::Record>* records) {
+  std::vector<const v1::Record*> passed;
+  std::vector<v1::Timing*> timings;
+  for (v1::Record& record : *records) {
+    if (!IsVerifiedOk(record)) continue;
+    passed.push_back(&record);
+    timings.push_back(record.mutable_result()->mutable_timing());
+  }
+  if (passed.empty()) return;
+  const std::vector<size_t> ties = TiesForBest(passed);
+  double fastest = HUGE_VAL;
+  for (const v1::Timing* timing : timings) fastest = std::min(fastest, timing->seconds());
+  // Just before: times of a coarse clock are often equal.
+  double rank = std::nextafter(best_rank, 0);
+  for (v1::Timing* timing : timings) {
+    timing->set_final_round(round);
+    timing->set_rank_seconds(rank * (timing->seconds() / fastest));
+  }
+  for (size_t i = ties.size(); i-- > 0; rank = std::nextafter(rank, 0))
+    timings[ties[i]]->set_rank_seconds(rank);
 }
 
 // The record that speaks for a trial's candidate, when that may still be the best: its own, or that of a
@@ -132,7 +157,7 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
                                                    round.finalists.size(), ", of candidates timed in turn"));
   }
   std::vector<v1::Record> records;
-  double best_rank = HUGE_VAL, best_seconds = HUGE_VAL;
+  double best_rank = HUGE_VAL;
   for (size_t i = 0; i < results.size(); ++i) {
     if (IsInfrastructureFailure(results[i].status())) continue;
     v1::Record record = round.finalists[i];
@@ -142,21 +167,15 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
     record.set_attempt(1);
     const double rank = RankSeconds(TimingOf(record));
     v1::MeasureResult& result = *record.mutable_result();
+    const v1::CodeResources resources = result.resources();
     result = results[i];
     *result.mutable_device() = results[0].device();
-    if (IsVerifiedOk(record)) {
-      best_rank = std::min(best_rank, rank);
-      best_seconds = std::min(best_seconds, result.timing().seconds());
-    }
+    // The code is the same, and so is what it takes.
+    if (!result.has_resources()) *result.mutable_resources() = resources;
+    if (IsVerifiedOk(record)) best_rank = std::min(best_rank, rank);
     records.push_back(std::move(record));
   }
-  for (v1::Record& record : records) {
-    if (!IsVerifiedOk(record)) continue;
-    v1::Timing& timing = *record.mutable_result()->mutable_timing();
-    timing.set_final_round(round.name);
-    // Just before: times of a coarse clock are often equal.
-    timing.set_rank_seconds(std::nextafter(best_rank, 0) * (timing.seconds() / best_seconds));
-  }
+  Rank(round.name, best_rank, &records);
   return records;
 }
 
@@ -185,17 +204,22 @@ absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, con
 
 FinalTimes FinalTimesOf(const std::vector<v1::Record>& records, const std::optional<v1::Record>& by_default) {
   FinalTimes times;
+  std::vector<const v1::Record*> finalists;
+  double best_rank = HUGE_VAL;
   for (const v1::Record& record : records) {
     const bool passed = IsVerifiedOk(record), is_default = by_default && AreSameCode(record, *by_default);
     const double seconds = TimingOf(record).seconds();
     if (is_default && passed) times.default_seconds = seconds;
     if (is_default && !passed) times.default_failed = true;
     if (!passed) continue;
-    ++times.finalists;
-    if (times.best_seconds > 0 && times.best_seconds <= seconds) continue;
+    finalists.push_back(&record);
+    if (best_rank <= RankSeconds(TimingOf(record))) continue;
+    best_rank = RankSeconds(TimingOf(record));
     times.best_seconds = seconds;
     times.best_width = RelativeWidth(TimingOf(record));
   }
+  times.finalists = static_cast<uint32_t>(finalists.size());
+  if (!finalists.empty()) times.ties = static_cast<uint32_t>(TiesForBest(finalists).size() - 1);
   return times;
 }
 

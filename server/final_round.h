@@ -55,8 +55,9 @@ struct FinalRoundPlan {
 absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::string& job, uint32_t task,
                                               const PlannedTask& planned, const JobsOwn& own);
 
-// The records of a round that was held: `results` has the first finalist's, then its rivals'. The winner
-// ranks just before where the best ranked until now, the others as far behind it as their times are.
+// The records of a round that was held: `results` has the first finalist's, then its rivals'. The winner, the
+// one to be preferred among those that tie for the fastest (ties.h), ranks just before where the best ranked
+// until now; its ties follow it at once, and the others as far behind as their times are.
 // InvalidArgument when the results are not those of such a round.
 absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
                                                   const std::vector<v1::MeasureResult>& results,

@@ -158,7 +158,7 @@ void JobBoard::OnFinished(const TrialId& trial, const v1::MeasureResult& result)
 void JobBoard::TakeResult(const TrialId& trial, const v1::MeasureResult& result) {
   RunningJob* const found = Find(trial.job);
   if (found == nullptr) return;
-  found->ledger->Finish(trial.task, trial.generation, trial.index, result);
+  found->ledger->Finish(trial.task, trial.generation, trial.index, result, found->Elapsed(time_->Seconds()));
   found->Touch();
   Advance(found);
 }
@@ -207,7 +207,7 @@ void JobBoard::SetWindows() {
       if (is_new) share->second = (hooks_.devices(*target) + jobs.at(text) - 1) / jobs.at(text);
       devices += share->second;
     }
-    job->window = WindowFor(devices, job->window);
+    job->window = WindowFor(devices, job->window, LeastWindowOf(*job->ledger));
   }
 }
 

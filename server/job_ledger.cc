@@ -8,8 +8,18 @@
 #include "absl/strings/str_join.h"
 #include "proto/names.h"
 #include "proto/precision.h"
+#include "tuner/scheduler/gain_forecast.h"
 
 namespace mycc {
+namespace {
+
+std::vector<double> CountsOf(const JobPlan& plan) {
+  std::vector<double> counts;
+  for (const PlannedTask& task : plan.tasks) counts.push_back(static_cast<double>(task.count));
+  return counts;
+}
+
+}  // namespace
 
 JobLedger::JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::vector<v1::StoredTask> tasks,
                      int64_t created_unix_micros)
@@ -18,21 +28,25 @@ JobLedger::JobLedger(std::string id, v1::StoredJob stored, JobPlan plan, std::ve
       plan_(std::move(plan)),
       stored_tasks_(std::move(tasks)),
       created_unix_micros_(created_unix_micros),
-      tasks_(plan_.tasks.size()) {}
+      tasks_(plan_.tasks.size()),
+      milestones_(CountsOf(plan_)) {}
 
 void JobLedger::AddProposal(uint32_t task, const v1::SearchState::Generation& state) {
   tasks_[task].proposals.push_back(proposals_.size());
-  Measured& proposal = proposals_.emplace_back(Measured{state.candidates_size(), {}});
+  Measured& proposal = proposals_.emplace_back(Measured{state.candidates_size(), {}, 0});
   for (const v1::SearchState::Candidate& candidate : state.candidates()) {
     proposal.is_default.push_back(static_cast<Origin>(candidate.origin()) == Origin::kDefault);
   }
+  for (const v1::SearchState::Generation::Refusal& refusal : state.refusals())
+    refusals_.Add(refusal.reason(), refusal.points());
   open_trials_ += proposal.open;
   tasks_[task].open += proposal.open;
   window_.Add(proposal.open, state.window());
   last_window_ = state.window();
 }
 
-void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result) {
+void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result,
+                       double elapsed_seconds) {
   TaskState& state = tasks_[task];
   const size_t number = state.proposals[generation];
   Measured& proposal = proposals_[number];
@@ -47,6 +61,7 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
   // Only what was verified has a time.
   const bool ok = result.status() == v1::MEASURE_STATUS_OK && result.verification().passed();
   ++state.trials;
+  ++finished_trials_;
   state.measured += IsInfrastructureFailure(result.status()) ? 0 : 1;
   ++state.outcomes[result.status()];
   const double seconds = result.timing().seconds();
@@ -54,7 +69,9 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
     state.best_seconds = seconds;
     state.best_width = RelativeWidth(result.timing());
     state.best_trial = TrialName({id_, task, generation, index});
+    milestones_.OnBest(task, seconds, finished_trials_, elapsed_seconds);
   }
+  if (ok && (proposal.best_seconds == 0 || seconds < proposal.best_seconds)) proposal.best_seconds = seconds;
   if (ok && is_default && (state.first_seconds == 0 || seconds < state.first_seconds)) {
     state.first_seconds = seconds;
     state.first_width = RelativeWidth(result.timing());
@@ -76,6 +93,25 @@ void JobLedger::Finish(uint32_t task, uint32_t generation, uint32_t index, const
     outcome.failure = StatusName(result.status());
   }
   untold_[task].push_back(std::move(outcome));
+}
+
+std::optional<double> JobLedger::GainOfTwice() const {
+  std::vector<TrialFall> falls;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (plan_.tasks[i].count == 0 || tasks_[i].best_seconds == 0) continue;
+    TrialFall& fall = falls.emplace_back(TrialFall{static_cast<double>(plan_.tasks[i].count), {}});
+    int64_t trials = 0;
+    for (const size_t number : tasks_[i].proposals) {
+      const Measured& proposal = proposals_[number];
+      trials += static_cast<int64_t>(proposal.is_default.size());
+      double best = fall.best.empty() ? 0 : fall.best.back().second;
+      if (proposal.best_seconds > 0 && (best == 0 || proposal.best_seconds < best))
+        best = proposal.best_seconds;
+      if (best > 0) fall.best.emplace_back(trials, best);
+    }
+    if (fall.best.empty()) fall.best.emplace_back(0, tasks_[i].best_seconds);  // nothing is measured for it
+  }
+  return mycc::GainOfTwice(falls);
 }
 
 void JobLedger::Retell(TaskOutcomes outcomes) {
@@ -198,6 +234,11 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   double device_seconds = 0;
   for (const auto& [name, work] : devices_) device_seconds += work.run_seconds();
   progress.set_device_seconds(device_seconds);
+  for (const RefusalCount& refused : refusals_.MostFrequent()) {
+    v1::JobProgress::Refusal& refusal = *progress.add_refusals();
+    refusal.set_reason(refused.reason);
+    refusal.set_points(refused.points);
+  }
   int64_t trials = 0, searched = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const TaskState& state = tasks_[i];
@@ -219,6 +260,7 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
     task.set_default_final_seconds(state.final.default_seconds);
     task.set_first_width(state.first_width);
     task.set_finalists(state.final.finalists);
+    task.set_ties(state.final.ties);
     task.set_is_earlier_round(state.final.is_earlier);
     task.set_message(TaskOutcome(static_cast<uint32_t>(i)));
     for (const auto& [status, count] : state.outcomes) {
@@ -233,6 +275,13 @@ v1::JobProgress JobLedger::Progress(bool with_tasks) const {
   progress.set_trials(trials);
   progress.set_trials_planned(TrialsPlanned(stored_.spec(), searched));
   AddLatency(&progress);
+  if (!with_tasks) return progress;
+  for (const Milestone& milestone : milestones_.list()) {
+    v1::JobProgress::Milestone& shown = *progress.add_milestones();
+    shown.set_trials(milestone.trials);
+    shown.set_elapsed_seconds(milestone.elapsed_seconds);
+    shown.set_latency_seconds(milestone.latency_seconds);
+  }
   return progress;
 }
 

@@ -17,6 +17,8 @@
 #include "proto/tuning.pb.h"
 #include "server/job_plan.h"
 #include "server/job_search.h"
+#include "server/milestones.h"
+#include "server/refusal_counts.h"
 #include "tuner/scheduler/proposal_window.h"
 
 namespace mycc {
@@ -28,6 +30,7 @@ struct FinalTimes {
   double default_seconds = 0;  // the default schedule's; 0: it was not in the round, or did not pass
   bool default_failed = false;
   uint32_t finalists = 0;   // number that passed; 0: no round was held
+  uint32_t ties = 0;        // other finalists that are as fast, as far as the round can tell
   bool is_earlier = false;  // the round was another job's, with these finalists
 };
 
@@ -55,8 +58,10 @@ class JobLedger {
 
   // The task's next generation, whose trials are about to be measured; `state` has an entry for each.
   void AddProposal(uint32_t task, const v1::SearchState::Generation& state);
-  // A trial's final result, before the search is told.
-  void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result);
+  // A trial's final result, before the search is told. `elapsed_seconds`: of the job, or, in a job that is
+  // read from the log, when the trial was proposed.
+  void Finish(uint32_t task, uint32_t generation, uint32_t index, const v1::MeasureResult& result,
+              double elapsed_seconds);
   // The outcomes since the last call, by task. They are not kept any longer: the log has them.
   TaskOutcomes TakeNewOutcomes() { return std::exchange(untold_, {}); }
   // For a search that begins again, and has been told nothing yet: these are the outcomes in the log. Some of
@@ -97,6 +102,8 @@ class JobLedger {
 
   // The time that the log knew for a task that is not searched.
   void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
+  // The share of the weighted latency that as many trials again are expected to gain; nullopt: unknown.
+  std::optional<double> GainOfTwice() const;
   // A task's final round is over, and has a winner.
   void SetFinal(uint32_t task, const FinalTimes& times) { tasks_[task].final = times; }
   // A remark about a task at the job's end; empty when it simply went well.
@@ -113,6 +120,7 @@ class JobLedger {
   struct Measured {
     int64_t open = 0;              // trials
     std::vector<bool> is_default;  // the candidates that are a sketch's default
+    double best_seconds = 0;       // 0: none was valid
   };
   struct TaskState {
     std::vector<size_t> proposals;  // of its generations, as indices of the job's
@@ -134,8 +142,11 @@ class JobLedger {
   const int64_t created_unix_micros_;
   std::vector<Measured> proposals_;
   std::vector<TaskState> tasks_;
+  RefusalCounts refusals_;                                                 // of all tasks
   std::map<std::pair<std::string, std::string>, v1::DeviceWork> devices_;  // by worker and device
   TaskOutcomes untold_;
+  Milestones milestones_;
+  int64_t finished_trials_ = 0;
   int64_t open_trials_ = 0;
   ProposalWindow window_;
   uint32_t last_window_ = 0;

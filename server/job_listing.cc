@@ -1,5 +1,6 @@
 #include "server/job_listing.h"
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -62,8 +63,15 @@ std::string RemarkOn(const JobLedger& ledger) {
                       absl::StrJoin(leaders, " and "));
 }
 
+// A space that holds nothing new holds no gain.
+std::optional<double> GainOfTwice(const RunningJob& job) {
+  if (job.searched_out == StopReason::kExhausted) return 0;
+  return job.ledger->GainOfTwice();
+}
+
 void KeepNoTasks(v1::JobProgress* progress) {
   progress->clear_tasks();
+  progress->clear_milestones();
   progress->clear_devices();
 }
 
@@ -161,6 +169,11 @@ absl::StatusOr<JobListing::Stored> JobListing::Read(TuningLog* log, const std::s
   return stored;
 }
 
+absl::StatusOr<v1::JobProgress> JobListing::ReadFromLog(TuningLog* log, const std::string& job) {
+  MYCC_ASSIGN_OR_RETURN(Stored stored, Read(log, job));
+  return std::move(stored.progress);
+}
+
 absl::StatusOr<v1::JobProgress> JobListing::Shown(absl::StatusOr<Stored> stored) const {
   if (!stored.ok()) return stored.status();
   if (!stored->has_ended) Describe(&stored->progress);
@@ -187,6 +200,7 @@ v1::JobProgress JobListing::ProgressOf(const RunningJob& job, bool with_tasks) c
     progress.set_message(absl::StrCat("its search has given no answer for ", kLongAnswerSeconds, " s"));
   if (progress.message().empty()) progress.set_message(SearchNote(job));
   if (!job.ending) return progress;
+  if (const std::optional<double> gain = GainOfTwice(job)) progress.set_gain_of_twice(*gain);
   progress.set_message(absl::StrCat("ending: ", job.ending->message));
   if (job.finals != nullptr && job.finals->is_open())
     progress.set_message(absl::StrCat(job.ending->message, "; ", job.finals->Progress()));

@@ -38,6 +38,10 @@ class JobListing {
 
   v1::JobProgress ProgressOf(const RunningJob& job, bool with_tasks) const;
 
+  // A job as the log has it, without a server: one that has not ended is said to wait. NotFound when there is
+  // no such job.
+  static absl::StatusOr<v1::JobProgress> ReadFromLog(TuningLog* log, const std::string& job);
+
  private:
   // A job as the log has it.
   struct Stored {

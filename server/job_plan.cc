@@ -185,10 +185,6 @@ int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks) {
   return of_tasks == 0 || of_job == 0 ? std::max(of_tasks, of_job) : std::min(of_tasks, of_job);
 }
 
-std::string ModelKind(const Target& target) {
-  return target.kind == TargetKind::kCpu ? "cost-cpu" : "cost-cuda";
-}
-
 std::string OldJobIdOf(const std::string& submission, int n) {
   uint64_t bits = 0;
   const bool parsed = absl::SimpleHexAtoi(Sha256Hex(absl::StrCat(submission, "#", n)).substr(0, 16), &bits);

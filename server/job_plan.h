@@ -66,9 +66,6 @@ void ShowTerms(const JobTerms& terms, v1::JobProgress* progress);
 // The number of trials that the job may take for `tasks` tasks to be searched; 0: time alone limits it.
 int64_t TrialsPlanned(const v1::JobSpec& spec, int64_t tasks);
 
-// The kind of targets that a cost model predicts for: those of one kind share what they teach.
-std::string ModelKind(const Target& target);
-
 // The id that older builds gave to the n-th job of a submission, counted from 1.
 std::string OldJobIdOf(const std::string& submission, int n);
 

@@ -11,6 +11,7 @@
 #include "proto/names.h"
 #include "server/history.h"
 #include "server/load_job.h"
+#include "tuner/cost/model_kind.h"
 
 namespace mycc {
 namespace {
@@ -53,7 +54,8 @@ Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, dou
                         .elapsed_seconds = elapsed_seconds,
                         .state = proposal.state().SerializeAsString(),
                         .trials = {}};
-  const auto model = job.model_ids.find(ModelKind(ledger.plan().tasks[proposal.task()].target));
+  const std::string* const model =
+      OfNearestKind(job.model_ids, ModelKind(ledger.plan().tasks[proposal.task()].target));
   for (int i = 0; i < proposal.traces_size(); ++i) {
     const v1::SearchState::Candidate& candidate = proposal.state().candidates(i);
     NewTrial& trial = generation.trials.emplace_back();
@@ -63,7 +65,7 @@ Generation GenerationOf(const RunningJob& job, const v1::Proposal& proposal, dou
     const std::string origin(OriginName(static_cast<Origin>(candidate.origin())));
     trial.provenance.set_strategy(absl::StrCat(ledger.stored().spec().strategy(), "/", origin));
     trial.provenance.set_seed(ledger.stored().spec().seed());
-    if (model != job.model_ids.end()) trial.provenance.set_model(model->second);
+    if (model != nullptr) trial.provenance.set_model(*model);
   }
   return generation;
 }

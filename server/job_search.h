@@ -21,7 +21,7 @@
 
 namespace mycc {
 
-// Learners' bytes by ModelKind.
+// Learners' bytes by ModelKind (tuner/cost/model_kind.h).
 using ModelBytes = std::map<std::string, std::string>;
 // By task of the job.
 using TaskOutcomes = std::map<uint32_t, std::vector<Outcome>>;

@@ -126,13 +126,15 @@ void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
         proposal.add_traces("");
         state->ledger->Finish(
             proposal.task(), proposal.generation(), index,
-            LostResult({state->ledger->id(), proposal.task(), proposal.generation(), index}));
+            LostResult({state->ledger->id(), proposal.task(), proposal.generation(), index}),
+            proposal.elapsed_seconds());
         continue;
       }
       Trial& trial = found->second;
       proposal.add_traces(trial.trace);
       if (trial.result) {
-        state->ledger->Finish(proposal.task(), proposal.generation(), index, *trial.result);
+        state->ledger->Finish(proposal.task(), proposal.generation(), index, *trial.result,
+                              proposal.elapsed_seconds());
       } else if (trial.state != TrialState::kDropped) {
         state->open.push_back(std::move(trial));
       }

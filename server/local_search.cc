@@ -1,12 +1,14 @@
 #include "server/local_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
+#include "server/refusal_counts.h"
+#include "server/scheduler_terms.h"
+#include "tuner/cost/model_kind.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -20,21 +22,6 @@ std::vector<Trace> ParseHistory(const v1::StoredTask& stored) {
     if (trace.ok()) history.push_back(*std::move(trace));
   }
   return history;
-}
-
-// A job that is limited as a whole, and not each of its tasks, begins with what matters most.
-SchedulerConfig SchedulerOf(const v1::StoredJob& job, size_t tasks) {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
-  const v1::JobSpec& spec = job.spec();
-  SchedulerConfig config;
-  config.max_trials = spec.total_trials() > 0 ? spec.total_trials() : kNoLimit;
-  config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
-  config.max_seconds = SearchSeconds(spec, tasks);
-  config.generation_size = job.generation_size();
-  if (spec.trials() == 0) config.first_trials = std::max<int64_t>(1, config.generation_size / 4);
-  if (spec.is_model()) config.min_share = kMinShareOfModel;
-  config.min_gain = spec.min_gain();
-  return config;
 }
 
 // A guess of a call's time by arithmetic and traffic, in units of the traffic: devices do about as many
@@ -66,8 +53,6 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
                                                                  const std::vector<v1::StoredTask>& stored,
                                                                  const ModelBytes& models) {
   std::unique_ptr<LocalSearch> search(new LocalSearch());
-  // A model that this build cannot read is done without.
-  for (const auto& [kind, bytes] : models) (void)search->learners_[kind].Load(bytes);
   search->index_of_.resize(tasks.size(), -1);
   search->first_generation_.resize(tasks.size(), 0);
   const auto memo = std::make_shared<AppraisalMemo>();
@@ -75,7 +60,11 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused() || !stored[task].measured_by().empty()) continue;
     const PlannedTask& planned = tasks[task];
-    Learner* const learner = &search->learners_[ModelKind(planned.target)];
+    const auto [of_kind, is_new] = search->learners_.try_emplace(ModelKind(planned.target));
+    Learner* const learner = &of_kind->second;
+    // A model that this build cannot read is done without.
+    if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)
+      (void)learner->Load(*bytes);
     search->learner_of_.push_back(learner);
     search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
                                                                 planned.key.workload_hash, learner, memo));
@@ -87,10 +76,10 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     entry.info.family = planned.key.shape_erased_hash;
     entry.info.earlier_trials = stored[task].earlier_trials();
     entry.begin = [config = StrategyOf(job, task), planned, recalled = stored[task],
-                   scorer = search->scorers_.back().get()] {
+                   scorer = search->scorers_.back().get(), forest = &search->forest_] {
       std::vector<Sketch> sketches;
       if (config.strategy != kListedStrategy) sketches = GenerateSketches(planned.workload, planned.target);
-      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer);
+      return MakeSearchStrategy(config, std::move(sketches), ParseHistory(recalled), scorer, forest);
     };
     search->index_of_[task] = static_cast<int>(campaign_tasks.size());
     search->first_generation_[task] = stored[task].first_generation();
@@ -126,6 +115,13 @@ absl::StatusOr<SearchStep> LocalSearch::Next(const TaskOutcomes& outcomes, doubl
     v1::SearchState::Candidate& candidate = *next.mutable_state()->add_candidates();
     if (proposed.predicted_seconds) candidate.set_predicted_seconds(*proposed.predicted_seconds);
     candidate.set_origin(static_cast<uint32_t>(proposed.origin));
+  }
+  RefusalCounts refused;
+  for (const auto& [reason, points] : campaign_->refusals_of(proposal->task)) refused.Add(reason, points);
+  for (const RefusalCount& kind : refused.MostFrequent()) {
+    v1::SearchState::Generation::Refusal& refusal = *next.mutable_state()->add_refusals();
+    refusal.set_reason(kind.reason);
+    refusal.set_points(static_cast<uint32_t>(kind.points));
   }
   return SearchStep{std::move(next), std::nullopt};
 }

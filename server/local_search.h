@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/job_search.h"
+#include "tuner/cost/forest.h"
 #include "tuner/cost/learner.h"
 #include "tuner/cost/schedule_scorer.h"
 #include "tuner/scheduler/campaign.h"
@@ -47,6 +48,7 @@ class LocalSearch final : public JobSearch {
   // One for each of the campaign's tasks.
   std::vector<Learner*> learner_of_;
   std::vector<std::unique_ptr<ScheduleScorer>> scorers_;
+  Forest forest_;  // of Bayesian searches
   std::unique_ptr<Campaign> campaign_;
 };
 

@@ -1,5 +1,6 @@
 #include "server/new_job.h"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,19 +11,23 @@
 #include "proto/job_state.pb.h"
 #include "server/history.h"
 #include "server/listed_job.h"
+#include "tuner/cost/model_kind.h"
 
 namespace mycc {
 namespace {
 
-// The newest model of each kind that the plan's targets ask for.
+// The newest model of each kind that the plan's targets ask for, or of the nearest kind that has one.
 absl::Status NameModels(const JobPlan& plan, TuningLog* log, v1::StoredJob* stored) {
   std::set<std::string> kinds;
   for (const PlannedTask& planned : plan.tasks) kinds.insert(ModelKind(planned.target));
   stored->clear_models();
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredModel> models, ModelStore(log).ListNewest());
+  std::map<std::string, std::string> ids;
+  for (const StoredModel& model : models) ids[model.kind] = model.id;
+  std::set<std::string> named;
   for (const std::string& kind : kinds) {
-    const absl::StatusOr<std::string> id = ModelStore(log).NewestId(kind);
-    if (id.ok()) stored->add_models(*id);
-    if (!id.ok() && !absl::IsNotFound(id.status())) return id.status();
+    const std::string* const id = OfNearestKind(ids, kind);
+    if (id != nullptr && named.insert(*id).second) stored->add_models(*id);
   }
   return absl::OkStatus();
 }

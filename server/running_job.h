@@ -17,6 +17,7 @@
 #include "server/job_finals.h"
 #include "server/job_ledger.h"
 #include "server/job_search.h"
+#include "server/scheduler_terms.h"
 
 namespace mycc {
 
@@ -32,7 +33,7 @@ struct RunningJob {
   RunningJob(std::unique_ptr<JobLedger> taken_up, double elapsed_seconds, double now)
       : ledger(std::move(taken_up)),
         terms(TermsOf(ledger->stored())),
-        window(ledger->last_window()),
+        window(ledger->num_proposals() > 0 ? ledger->last_window() : LeastWindowOf(*ledger)),
         elapsed_before(elapsed_seconds),
         started(now) {
     for (const PlannedTask& task : ledger->plan().tasks) targets.try_emplace(task.key.target, &task.target);

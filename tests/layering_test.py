@@ -15,7 +15,7 @@ import re
 import sys
 
 # From the bottom up: a folder depends on those before it.
-FOLDERS = ("base", "codegen", "proto", "db", "tuner", "command", "process", "worker", "doctor", "server", "web", "mycc_tune", "mycc")
+FOLDERS = ("base", "codegen", "proto", "db", "tuner", "laboratory", "command", "process", "worker", "doctor", "server", "web", "mycc_tune", "mycc")
 # Pairs that do not know each other.
 BESIDE = {("server", "worker"), ("server", "doctor"), ("web", "worker"), ("mycc", "mycc_tune")}
 KEYWORDS = {"NAME", "SRCS", "DEPS", "PRIVATE_DEPS", "GRPC", "PUBLIC", "PRIVATE"}

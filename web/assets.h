@@ -16,4 +16,8 @@ struct Asset {
 };
 absl::Span<const Asset> Assets();
 
+// The page of a job's report, compressed: one file with its script and style, and a place for its data.
+std::string_view ReportTemplate();
+inline constexpr std::string_view kReportData = "@REPORT_DATA@";
+
 }  // namespace mycc

@@ -13,7 +13,14 @@
 namespace mycc {
 
 // The origin of a kernel's schedule.
-enum class Reason { kHit, kStale, kNear, kMiss, kTrace /* given on the command line */ };
+enum class Reason {
+  kHit,
+  kStale,
+  kNear,
+  kPredicted,  // by a model alone
+  kMiss,
+  kTrace,  // given on the command line
+};
 std::string ReasonName(Reason reason);  // "hit"
 std::optional<Reason> ParseReason(const std::string& name);
 

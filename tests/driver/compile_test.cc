@@ -132,9 +132,10 @@ TEST(CompileReferenceTest, SumsAreWide) {
 
 TEST(ReasonTest, EachHasItsName) {
   std::vector<std::string> names;
-  for (const Reason reason : {Reason::kHit, Reason::kStale, Reason::kNear, Reason::kMiss, Reason::kTrace})
+  for (const Reason reason :
+       {Reason::kHit, Reason::kStale, Reason::kNear, Reason::kPredicted, Reason::kMiss, Reason::kTrace})
     names.push_back(ReasonName(reason));
-  EXPECT_THAT(names, ::testing::ElementsAre("hit", "stale", "near", "miss", "trace"));
+  EXPECT_THAT(names, ::testing::ElementsAre("hit", "stale", "near", "predicted", "miss", "trace"));
 }
 
 }  // namespace

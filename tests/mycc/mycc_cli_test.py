@@ -50,6 +50,17 @@ class MyccTest(mycc_case.MyccCase):
     def test_module_that_is_no_identifier(self):
         self.fails(2, "--name: `a-b` is no C identifier", "compile", self.te, "--name", "a-b")
 
+    def test_a_model_that_is_none(self):
+        self.fails(1, "/none", "compile", self.te, "--model", self.folder / "none")
+        self.fails(1, f"{self.te}: this is no cost model; expected a file of `mycc-tune log model export`", "compile", self.te, "--model", self.te)
+        self.fails(2, "--model", "compile", self.te, "--model", "m", "--trace", "t")
+
+    def test_xgboost_is_loaded_for_a_model_alone(self):
+        result = self.mycc("compile", self.te, "-o", self.folder / "out", env={**os.environ, "LD_DEBUG": "libs"})
+        self.assertEqual(result.returncode, 0)
+        self.assertTrue("libsqlite3" in result.stderr, "what is loaded is listed")
+        self.assertFalse("xgboost" in result.stderr)
+
     def test_trace_for_several_workloads(self):
         self.fails(2, "has 3 workloads", "compile", self.te, "--trace", self.te)
 

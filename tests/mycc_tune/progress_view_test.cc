@@ -1,6 +1,7 @@
 // The texts of a job's progress: line, bar, table and JSON.
 #include "mycc_tune/progress_view.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -124,6 +125,11 @@ TEST(ProgressViewTest, TableSaysHowTheBestWasFound) {
   progress.mutable_tasks(0)->set_default_final_seconds(4.5e-3);
   EXPECT_THAT(SummaryTable(progress),
               HasSubstr("4.500 ms  1.000 ms     4.50x  best of 3 in the final round\n"));
+  progress.mutable_tasks(0)->set_ties(1);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("best of 3 in the final round, tied with 1 other\n"));
+  progress.mutable_tasks(0)->set_ties(2);
+  EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, tied with 2 others\n"));
+  progress.mutable_tasks(0)->clear_ties();
   progress.mutable_tasks(0)->set_best_width(0.12);
   EXPECT_THAT(SummaryTable(progress), HasSubstr("in the final round, known to +-6 % only\n"));
   progress.mutable_tasks(0)->set_is_earlier_round(true);
@@ -245,6 +251,43 @@ TEST(ProgressViewTest, TerminalIsRedrawn) {
   view.Say("a line");
   EXPECT_THAT(out.str(), HasSubstr("\r\x1b[K["));
   EXPECT_THAT(out.str(), HasSubstr("\r\x1b[Ka line\n"));
+}
+
+v1::JobProgress Fallen(const std::vector<double>& latencies) {
+  v1::JobProgress progress;
+  for (size_t i = 0; i < latencies.size(); ++i) {
+    v1::JobProgress::Milestone& milestone = *progress.add_milestones();
+    milestone.set_trials(static_cast<int64_t>(4 * (i + 1)));
+    milestone.set_elapsed_seconds(0.5 * static_cast<double>(i + 1));
+    milestone.set_latency_seconds(latencies[i]);
+  }
+  return progress;
+}
+
+TEST(ProgressViewTest, EachFurtherPercentHasItsCost) {
+  EXPECT_EQ(MilestoneTable(Fallen({})), "");
+  EXPECT_EQ(MilestoneTable(Fallen({0.010})), "");
+  const std::string table = MilestoneTable(Fallen({0.010, 0.0080, 0.0075}));
+  EXPECT_THAT(table, HasSubstr("20 %"));
+  EXPECT_THAT(table, HasSubstr("0.2 trials, 0.025 s")) << "20 % by four trials";
+  EXPECT_THAT(table, HasSubstr("0.8 trials, 0.1 s")) << "5 % by four more";
+}
+
+TEST(ProgressViewTest, AFewOfManyMilestonesAreShownWithBothEnds) {
+  std::vector<double> latencies;
+  for (int i = 0; i <= 60; ++i) latencies.push_back(0.010 - 0.0001 * i);
+  const std::string table = MilestoneTable(Fallen(latencies));
+  EXPECT_THAT(table, AllOf(HasSubstr("10.000 ms"), HasSubstr("4.000 ms"), HasSubstr("60 %")));
+  EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 13);
+}
+
+TEST(ProgressViewTest, TheGainOfTwiceIsSaidWhereItIsKnown) {
+  v1::JobProgress progress;
+  EXPECT_EQ(GainText(progress), "");
+  progress.set_gain_of_twice(0.0123);
+  EXPECT_EQ(GainText(progress), "as many trials again are expected to gain 1.2 %\n");
+  progress.set_gain_of_twice(0);
+  EXPECT_EQ(GainText(progress), "as many trials again are expected to gain 0.0 %\n");
 }
 
 }  // namespace

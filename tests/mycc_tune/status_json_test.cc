@@ -37,6 +37,9 @@ v1::JobProgress FullJob() {
   job.set_deadline_unix_micros(1767232800000000);
   job.set_only_when_idle(true);
   job.set_device_seconds(48.25);
+  v1::JobProgress::Refusal& refusal = *job.add_refusals();
+  refusal.set_reason("# accumulators of 16");
+  refusal.set_points(14);
   return job;
 }
 

@@ -1,7 +1,7 @@
 """Makes the table of recorded builds that compile_farm.sh replays, from the log of a tune: for each candidate, in the order of its task, the seconds
 that its build and its measurement took, and how it ended.
 
-    mycc-tune serve ... & mycc-tune worker --device cuda:0 ... & mycc-tune tune tests/perf/suite_gpu.te --trials 24 ...
+    mycc-tune serve ... & mycc-tune worker --device cuda:0 ... & mycc-tune tune tests/perf/suite_gpu.te --trials 576 ...
     mycc-tune log export --log FILE | python3 tests/perf/compile_farm_record.py > tests/perf/compile_farm_h200.txt
 """
 

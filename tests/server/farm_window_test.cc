@@ -33,6 +33,22 @@ TEST(FarmWindowTest, ShrinksWhenAQuarterWouldDo) {
   EXPECT_EQ(window, 0u);
 }
 
+TEST(FarmWindowTest, ANarrowFarmHasTheLeastWindow) {
+  for (const int64_t devices : {1, 32}) {
+    EXPECT_EQ(WindowFor(devices, 0, kNoneUnseen), kNoneUnseen);
+    EXPECT_EQ(WindowFor(devices, kNoneUnseen, kNoneUnseen), kNoneUnseen);
+    EXPECT_EQ(WindowFor(devices, 16, 16), 16u);
+    EXPECT_EQ(WindowFor(devices, 0, 16), 16u);
+  }
+  EXPECT_EQ(WindowFor(0, kNoneUnseen, kNoneUnseen), kNoneUnseen) << "just after a restart";
+  EXPECT_EQ(WindowFor(33, kNoneUnseen, kNoneUnseen), 256u);
+  for (const uint32_t least : {uint32_t{16}, kNoneUnseen}) {
+    uint32_t window = 2048;
+    for (int i = 0; i < 20; ++i) window = WindowFor(4, window, least);
+    EXPECT_EQ(window, least);
+  }
+}
+
 TEST(FarmWindowTest, ADeviceLeasesItsShareWhereTrialsAreScarce) {
   EXPECT_EQ(ShareOf(8, 10, 4), 8);
   EXPECT_EQ(ShareOf(8, 200, 50), 2);

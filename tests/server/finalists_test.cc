@@ -157,7 +157,7 @@ TEST(RecordsOfTest, WhoFailsIsOutAndDoesNotSetTheMeasure) {
 TEST(FinalTimesTest, AreOfOneMoment) {
   FinalRound round = RoundOfThree();
   const std::optional<v1::Record> by_default = round.finalists[2];
-  const auto records = RecordsOf(round, {Timed(1.12), Timed(1.10, 0.08), Timed(1.21)}, 1000);
+  const auto records = RecordsOf(round, {Timed(1.13), Timed(1.10, 0.08), Timed(1.21)}, 1000);
   const FinalTimes times = FinalTimesOf(*records, by_default);
   EXPECT_EQ(times.best_seconds, 1.10);
   EXPECT_NEAR(times.best_width, 0.16, 1e-9);

@@ -5,6 +5,7 @@
 #include "db/foreign_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device_distance.h"
 #include "tests/db/test_log.h"
 
 namespace mycc {
@@ -89,6 +90,49 @@ TEST_F(HistoryTest, OwnThenOtherTargetsThenTheNearestShapes) {
               ElementsAre("v1 fast", "v1 slower", "v1 elsewhere", "v1 of 60", "v1 of 70", "v1 of 32"));
   EXPECT_THAT(Recall(&history, Product(1000)), ElementsAre("v1 of 200", "v1 of 70", "v1 fast"));
   EXPECT_THAT(Recall(&history, Product(1)), ElementsAre("v1 of 16", "v1 of 32", "v1 of 60"));
+}
+
+// 512 products in both: the rows are what a schedule depends on.
+TEST_F(HistoryTest, ShapesAreNearByTheirExtentsNotByTheirWork) {
+  const auto product = [](int rows, int depth) {
+    v1::JobSpec spec;
+    spec.add_tasks()->set_workload(
+        absl::Substitute("workload g(x: f32[$0,$1], w: f32[$1,8]) -> (y: f32[$0,8]) {\n"
+                         "  y[i,j] = sum[k:$1](x[i,k] * w[k,j])\n}\n",
+                         rows, depth));
+    spec.set_target(kOne);
+    spec.set_trials(1);
+    return PlanJob(spec)->tasks[0];
+  };
+  Add(product(4, 128), "v1 deep");
+  Add(product(60, 8), "v1 alike");
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, product(64, 8)), ElementsAre("v1 alike", "v1 deep"));
+}
+
+TEST_F(HistoryTest, OtherDevicesHelpWhereThisOneHasNoShapes) {
+  constexpr char kWide[] = "v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2";
+  constexpr char kManyThreads[] = "v1 cpu mcpu=znver3 l1d=32K l2=512K threads=64";
+  Add(Product(64, kWide), "v1 of wide vectors");
+  Add(Product(200, kOther), "v1 of 200");
+  Add(Product(70, kOther), "v1 of 70");
+  Add(Product(64, kManyThreads), "v1 of many threads");
+  History history(log_.get());
+  EXPECT_THAT(Recall(&history, Product(65)), ElementsAre("v1 of 70", "v1 of 200", "v1 of many threads"));
+  Add(Product(32), "v1 of 32 here");
+  History next(log_.get());
+  EXPECT_THAT(Recall(&next, Product(65)), ElementsAre("v1 of 32 here", "v1 of 70", "v1 of 200"));
+}
+
+TEST(DeviceDistanceTest, AClassOfDevicesCountsMoreThanSizes) {
+  const auto distance = [](const char* a, const char* b) {
+    return DeviceDistance(ParseTarget(a).value(), ParseTarget(b).value());
+  };
+  EXPECT_EQ(distance(kOne, kOne), 0);
+  EXPECT_GT(distance("sapphirerapids threads=2", kOne), distance(kOther, kOne));
+  EXPECT_GT(distance("v1 cpu mcpu=haswell l1d=32K l2=256K threads=16", kOne), distance(kOther, kOne));
+  EXPECT_EQ(distance("h200", "h200"), 0);
+  EXPECT_EQ(distance("h200", kOne), std::nullopt);
 }
 
 TEST_F(HistoryTest, ShapesWithoutABestArePassedOver) {

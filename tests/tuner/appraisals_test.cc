@@ -39,5 +39,34 @@ TEST(AppraiseTest, ReplaysOrSaysWhyNot) {
   EXPECT_EQ(Appraise(gemm, Avx2Target(), wrong).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// A split into one part and the whole makes a loop of one iteration, which lowering removes.
+TEST(CodeDigestTest, EqualCodeHasEqualDigestsWhateverTheSteps) {
+  const Workload gemm = Canonicalize(*ParseWorkload(GemmText(64, 64, 64), "test"));
+  const auto digest = [&](const std::string& steps) {
+    const auto code = CodeDigest(gemm, Avx2Target(), *ParseTrace("v1\n" + steps));
+    EXPECT_TRUE(code.ok()) << code.status();
+    return code.value_or("");
+  };
+  const std::string plain = digest("split(t2.a0, [8])\n");
+  EXPECT_EQ(digest("split(t2.a0, [8])\nsplit(t2.a1, [64])\n"), plain);
+  EXPECT_NE(digest("split(t2.a0, [16])\n"), plain);
+  EXPECT_NE(digest("split(t2.a1, [8])\n"), plain);
+  EXPECT_EQ(plain.size(), 32u);
+}
+
+TEST(CodeDigestTest, LoopsAreCalledByTheirOrder) {
+  const Workload gemm = Canonicalize(*ParseWorkload(GemmText(64, 64, 64), "test"));
+  Function one = BuildNaive(gemm);
+  const std::string text = TextWithoutNames(one);
+  EXPECT_EQ(text.find("t2.a0"), std::string::npos) << text;
+  EXPECT_NE(text.find("%2"), std::string::npos) << text;
+}
+
+TEST(CodeDigestTest, WhatCannotBeLoweredSaysWhy) {
+  const Workload gemm = Canonicalize(*ParseWorkload(GemmText(64, 64, 64), "test"));
+  const auto code = CodeDigest(gemm, Avx2Target(), *ParseTrace("v1\nsplit(t9.a0, [4])\n"));
+  EXPECT_EQ(code.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace mycc

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/synthetic_space.h"
+#include "tuner/scheduler/generation_plan.h"
 
 namespace mycc {
 namespace {
@@ -261,6 +262,63 @@ TEST(CampaignTest, ASearchThatCannotBeginIsAnErrorOfItsFirstRound) {
   tasks.push_back({{}, [] { return MakeSearchStrategy({}, {}, {}, nullptr); }});
   Campaign campaign({}, std::move(tasks));
   EXPECT_EQ(campaign.Next(0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Sizes of the generations of a campaign with such a budget, in order, and the window that it asks for.
+std::vector<std::pair<int, size_t>> Generations(SchedulerConfig config, int num_tasks) {
+  SurfaceScorer scorer(1, 0.3);
+  std::vector<CampaignTask> tasks;
+  for (int t = 0; t < num_tasks; ++t) {
+    SearchConfig search;
+    search.population = 24;
+    search.evolution_steps = 1;
+    tasks.push_back({{}, [search, &scorer] {
+                       return MakeSearchStrategy(search, {ContractionLikeSketch()}, {}, &scorer);
+                     }});
+  }
+  config.generation_size = 16;
+  config.adapts_to_budget = true;
+  Campaign campaign(config, std::move(tasks));
+  const int64_t window = LeastWindow(config, num_tasks);
+  std::vector<std::pair<int, size_t>> sizes;
+  std::vector<Proposal> in_flight;
+  while (true) {
+    for (size_t told = 0; !campaign.Ready(window); ++told) {
+      for (const Candidate& candidate : in_flight[told].candidates)
+        EXPECT_TRUE(campaign.Tell(in_flight[told].task, {MeasureSurface(candidate)}).ok());
+    }
+    const auto next = *campaign.Next(0, window);
+    if (!next) return sizes;
+    sizes.emplace_back(next->task, next->candidates.size());
+    in_flight.push_back(*next);
+  }
+}
+
+TEST(CampaignTest, ASmallBudgetIsSpentInSmallGenerations) {
+  const auto sizes = [](int64_t trials) {
+    std::vector<size_t> sizes;
+    for (const auto& [task, size] : Generations({.max_trials = trials}, 1)) sizes.push_back(size);
+    return sizes;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(sizes(3), ElementsAre(3));
+  EXPECT_THAT(sizes(16), ElementsAre(4, 4, 8));
+  EXPECT_THAT(sizes(20), ElementsAre(4, 4, 8, 4));
+  EXPECT_THAT(sizes(64), ElementsAre(4, 4, 8, 16, 16, 16));
+  EXPECT_THAT(sizes(80), ElementsAre(16, 16, 16, 16, 16));
+}
+
+TEST(CampaignTest, AJobOfSeveralTasksTurnsToAnotherWhileOneIsUnseen) {
+  const auto generations = Generations({.max_trials = 64}, 4);
+  int64_t trials = 0;
+  for (size_t i = 0; i < generations.size(); ++i) {
+    trials += static_cast<int64_t>(generations[i].second);
+    if (i > 0) {
+      EXPECT_NE(generations[i].first, generations[i - 1].first) << i;
+    }
+  }
+  EXPECT_EQ(trials, 64);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(generations[i].second, 4u);
 }
 
 }  // namespace

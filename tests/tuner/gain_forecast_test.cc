@@ -129,5 +129,20 @@ TEST(GainForecastTest, ASimulatedSearchGainsAboutWhatWasExpected) {
   EXPECT_LT(expected.back() / latencies.back(), 0.01);
 }
 
+TEST(GainOfTwiceTest, HalfOfWhatTheLastDoublingGained) {
+  EXPECT_FALSE(GainOfTwice({}));
+  EXPECT_FALSE(GainOfTwice({{1, {{16, 1.0}}}})) << "one generation shows no fall";
+  EXPECT_NEAR(*GainOfTwice({{1, {{4, 2.0}, {8, 1.2}, {16, 1.0}}}}), 0.1, 1e-9);
+  EXPECT_NEAR(*GainOfTwice({{3, {{4, 2.0}, {8, 1.2}, {16, 1.0}}}}), 0.1, 1e-9) << "a share";
+  EXPECT_NEAR(*GainOfTwice({{1, {{16, 1.2}, {32, 1.1}, {48, 1.0}, {64, 1.0}}}}), 0.05, 1e-9);
+  EXPECT_EQ(*GainOfTwice({{1, {{16, 1.0}, {32, 1.0}}}}), 0);
+}
+
+TEST(GainOfTwiceTest, TasksCountByWhatTheyTake) {
+  const TrialFall falls{1, {{16, 1.4}, {32, 1.0}}}, stalls{9, {{16, 1.0}, {32, 1.0}}};
+  EXPECT_NEAR(*GainOfTwice({falls, stalls}), 0.02, 1e-9);
+  EXPECT_NEAR(*GainOfTwice({falls, stalls, {50, {{16, 1.0}}}}), 0.02, 1e-9) << "that is like the others";
+}
+
 }  // namespace
 }  // namespace mycc

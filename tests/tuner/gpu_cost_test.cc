@@ -140,5 +140,46 @@ TEST(GpuCostTest, FeaturesAreFiniteAndTellLaunchesApart) {
     EXPECT_NE(at(good, name), at(poor, name)) << name;
 }
 
+// A product by warpgroups: what is asked of its schedule, in slots of their own.
+TEST(GpuCostTest, StagesTilesLayoutsAndClustersHaveSlots) {
+  const Machine machine(H200());
+  const auto value = [&](int columns, int stages, int swizzle, const std::string& more,
+                         const std::string& name) {
+    const std::string steps = absl::StrCat(
+        "split(t2.a0, [128])\nsplit(t2.a1, [", columns,
+        "])\nsplit(t2.r0, [64])\nreorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+        "fuse([t2.a0.0, t2.a1.0])\nbind(t2.a0.0+a1.0, block)\ncache_write(t2, "
+        "t2.a0.0+a1.0)\nreverse_inline(t3)\n"
+        "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, ",
+        swizzle, ")\nlayout(t1.s, 0, ", swizzle,
+        ")\ntensorize_tile(t2.a0.1, wgmma.bf16, 2, 1)\npipeline(t2.r0.0, bulk, ", stages, ")\n", more);
+    const std::string workload =
+        R"(workload g(a: bf16[2048,4096], b: bf16[2048,4096]) -> (c: bf16[2048,2048]) {
+  s[i,j]: f32[2048,2048] = sum[k:4096](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })";
+    const Schedule schedule = ScheduleOf(workload, steps, H200());
+    const FunctionNest nest = AnalyzeNest(schedule.function());
+    const Features features = FunctionFeatures(nest, EstimateCost(nest, machine), machine);
+    for (size_t i = 0; i < features.size(); ++i) {
+      if (FunctionFeatureSlots()[i].name == name) return static_cast<double>(features[i]);
+    }
+    ADD_FAILURE() << "no slot " << name;
+    return 0.0;
+  };
+  EXPECT_LT(value(128, 3, 128, "", "all.stages"), value(128, 4, 128, "", "all.stages"));
+  EXPECT_EQ(value(128, 3, 128, "", "main.stages"), 3);
+  EXPECT_EQ(value(128, 4, 128, "", "main.stages"), 4);
+  EXPECT_EQ(value(128, 4, 128, "", "main.bulk_copies"), 1);
+  for (const int columns : {64, 128}) {
+    double most = 0;
+    for (const char* statement : {"main", "second", "third"})
+      most = std::max(most, value(columns, 3, 128, "", absl::StrCat(statement, ".wgmma")) *
+                                value(columns, 3, 128, "", absl::StrCat(statement, ".tile_columns")));
+    EXPECT_EQ(most, std::log2(columns));
+  }
+  EXPECT_GT(value(128, 3, 128, "", "all.warp_rows"), 0);
+  EXPECT_EQ(value(128, 3, 128, "", "all.cluster"), 0);
+}
+
 }  // namespace
 }  // namespace mycc

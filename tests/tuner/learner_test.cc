@@ -1,6 +1,8 @@
 // The cost model of a job: when it is trained, and that a resumed job continues with the same model.
 #include "tuner/cost/learner.h"
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "tests/tuner/samples.h"
 
@@ -83,6 +85,43 @@ TEST(LearnerTest, ATasksSamplesCountInAJobOfManyTasks) {
   EXPECT_EQ(VersionFor(&learner, "a"), 352u);
 }
 
+// The analytic times of one task err with a feature, those of the job's others do not: each model follows its
+// own task.
+TEST(LearnerTest, SamplesOfTheTaskAtHandWeighMoreThanTheOthers) {
+  Learner learner;
+  const auto of = [](const std::string& group, double power, uint64_t seed) {
+    std::vector<Sample> samples = InGroup(group, MakeSamples(1, 40, seed));
+    for (Sample& sample : samples)
+      sample.seconds = sample.analytic_seconds * std::exp(power * sample.features[0]);
+    return samples;
+  };
+  ASSERT_TRUE(learner.Add(of("a", 1.5, 1)).ok());
+  for (uint64_t g = 2; g < 5; ++g) ASSERT_TRUE(learner.Add(of("b", 0, g)).ok());
+  const auto slope = [&](const std::string& group) {
+    EXPECT_TRUE(learner.Update(group).ok());
+    std::vector<Sample> low = MakeSamples(1, 1, 9), high = low;
+    low[0].features[0] = 0.1f;
+    high[0].features[0] = 0.9f;
+    return std::log(Factors(learner, high, group)[0] / Factors(learner, low, group)[0]) / 0.8;
+  };
+  const double of_a = slope("a"), of_b = slope("b");
+  EXPECT_GT(of_a, of_b + 0.1);
+  EXPECT_LT(std::abs(of_b), 0.25);
+  const std::vector<Sample> asked = MakeSamples(1, 1, 9);
+  EXPECT_EQ(learner.Predict({&asked[0].features}, "a").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+// A job of one task does not push the samples of all others out.
+TEST(LearnerTest, ALongJobLeavesTheSamplesOfOthers) {
+  Learner learner;
+  ASSERT_TRUE(learner.Add(InGroup("small", WideSamples(1, 20, 1))).ok());
+  ASSERT_TRUE(learner.Add(InGroup("large", WideSamples(1, 700, 2))).ok());
+  Learner next;
+  ASSERT_TRUE(next.Load(learner.Save().value()).ok());
+  EXPECT_EQ(next.num_samples(), 20 + 512);
+}
+
 // An Ask that proposes nothing may train a model too; it leaves no trace.
 TEST(LearnerTest, ResumedLearnersGoOnWithTheSameModel) {
   const std::string loaded = SavedSamples(WideSamples(2, 16, 1));
@@ -105,7 +144,8 @@ TEST(LearnerTest, ResumedLearnersGoOnWithTheSameModel) {
     }
     ASSERT_TRUE(resumed.Update(tasks[round]).ok());
     EXPECT_EQ(resumed.version(), learner.version()) << "round " << round;
-    EXPECT_EQ(Factors(resumed, asked, "a"), Factors(learner, asked, "a")) << "round " << round;
+    EXPECT_EQ(Factors(resumed, asked, tasks[round]), Factors(learner, asked, tasks[round]))
+        << "round " << round;
 
     learner.Proposed(learner.version());
     ASSERT_TRUE(learner.Add(generation(round)).ok());

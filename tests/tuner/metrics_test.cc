@@ -1,6 +1,8 @@
 // The measures of prediction quality.
 #include "tuner/cost/metrics.h"
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 
 namespace mycc {
@@ -31,6 +33,22 @@ TEST(MetricsTest, NothingToCompare) {
   EXPECT_EQ(EvaluateOrder({}).rows, 0);
   EXPECT_EQ(EvaluateOrder({{1, 1, "a"}}).pairwise_accuracy, 0);
   EXPECT_EQ(EvaluateOrder({{1, 1, "a"}, {2, 1, "a"}}).pairwise_accuracy, 0.5);
+}
+
+TEST(MetricsTest, PairsThatHardlyDifferAreLeftOut) {
+  // The first two differ by 2 %, in the wrong order; the third is slower than both.
+  const std::vector<Predicted> rows = {{2.0, 0.0, "a"}, {1.0, std::log(1.02), "a"}, {1.5, 1.0, "a"}};
+  EXPECT_EQ(ClearPairs(rows, 0.03), 0.5);
+  EXPECT_NEAR(ClearPairs(rows, 0.01), 1.0 / 3, 1e-12);
+  EXPECT_EQ(ClearPairs({rows[0]}, 0.03), 0.5);
+}
+
+TEST(MetricsTest, BestOfTopIsOneWhenTheBestIsAmongThem) {
+  const std::vector<Predicted> rows = {{3.0, 0.0, "a"}, {1.0, std::log(2.0), "a"}, {2.0, std::log(4.0), "a"}};
+  EXPECT_NEAR(BestOfTop(rows, 1), 0.5, 1e-12);
+  EXPECT_NEAR(BestOfTop(rows, 2), 0.5, 1e-12);
+  EXPECT_EQ(BestOfTop(rows, 3), 1);
+  EXPECT_EQ(BestOfTop(rows, 9), 1);
 }
 
 }  // namespace

@@ -36,6 +36,15 @@ TEST(ProposalWindowTest, AWiderOneUnseesNothing) {
   EXPECT_EQ(window.Visible(1000), 8);
 }
 
+TEST(ProposalWindowTest, WithNoneUnseenAll) {
+  EXPECT_EQ(ProposalWindow().Visible(kNoneUnseen), 0);
+  ProposalWindow window = Of(7, kNoneUnseen);
+  EXPECT_EQ(window.Visible(kNoneUnseen), 7);
+  EXPECT_EQ(window.Visible(0), 6) << "the latest may be unseen again";
+  window.Add(4, 0);
+  EXPECT_EQ(window.Visible(kNoneUnseen), 8);
+}
+
 TEST(ProposalWindowTest, CountsCandidatesOfAnySize) {
   ProposalWindow window;
   for (const int64_t size : {16, 4, 1, 1, 9}) window.Add(size, 12);

@@ -1,6 +1,9 @@
 // Points from traces, exactly and fitted to another shape.
 #include "tuner/space/refit.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "tests/tuner/schedules.h"
 #include "tests/tuner/synthetic_space.h"
@@ -44,11 +47,51 @@ TEST(RefitTest, WhatIsMissingOrUnknownIsTheDefaults) {
   EXPECT_EQ(Refit(TraceOf("gemm", {{"n", 16}}), sketches), std::nullopt);
 }
 
-TEST(RefitTest, IllegalCombinationsFallBackFromTheLastDecision) {
+// 8 x 48 is illegal. 4 x 48 is nearer to it than 8 x 16, and than 8 x 8, which is the default's n.
+TEST(RefitTest, AnIllegalCombinationGivesTheNearestLegalOne) {
   const std::vector<Sketch> sketches = Sketches();
   const auto point = Refit(TraceOf("tile", {{"m", 8}, {"n", 48}, {"order", 7}}), sketches);
-  EXPECT_EQ(point, (Point{0, {3, 0, 0}}));
+  EXPECT_EQ(point, (Point{0, {2, 2, 2}}));
   EXPECT_TRUE(sketches[0].space.Legal(point->choice));
+}
+
+// Beside every other legal point, in a space whose constraint couples all decisions.
+TEST(RefitTest, NoLegalPointIsNearer) {
+  const std::vector<int64_t> sizes = {1, 2, 3, 6, 8, 16, 24, 64};
+  const auto product = [sizes](const Choice& c) { return sizes[c[0]] * sizes[c[1]] * sizes[c[2]]; };
+  const std::vector<Sketch> sketches = {
+      SketchOf("tile", {{"a", sizes}, {"b", sizes}, {"c", sizes}},
+               [product](const Choice& c) { return product(c) <= 96 && product(c) % 3 == 0; })};
+  const auto distance = [&](const Choice& c, const std::vector<double>& wanted) {
+    double sum = 0;
+    for (size_t d = 0; d < 3; ++d) sum += std::abs(std::log(static_cast<double>(sizes[c[d]]) / wanted[d]));
+    return sum;
+  };
+  for (const std::vector<int64_t>& wanted : {std::vector<int64_t>{16, 16, 16}, {5, 7, 1}, {64, 64, 64}}) {
+    const auto point =
+        Refit(TraceOf("tile", {{"a", wanted[0]}, {"b", wanted[1]}, {"c", wanted[2]}}), sketches);
+    ASSERT_TRUE(point && sketches[0].space.Legal(point->choice));
+    const std::vector<double> values(wanted.begin(), wanted.end());
+    Choice c(3);
+    for (c[0] = 0; c[0] < 8; ++c[0])
+      for (c[1] = 0; c[1] < 8; ++c[1])
+        for (c[2] = 0; c[2] < 8; ++c[2]) {
+          if (sketches[0].space.Legal(c)) {
+            EXPECT_LE(distance(point->choice, values), distance(c, values) + 1e-9);
+          }
+        }
+  }
+}
+
+// Nearly everything is illegal: the point is legal still, and has what the default leaves free.
+TEST(RefitTest, AFarLegalPointIsReachedFromTheDefault) {
+  std::vector<Decision> decisions;
+  for (int d = 0; d < 12; ++d) decisions.push_back({absl::StrCat("d", d), {1, 2, 4, 8, 16, 32}});
+  const std::vector<Sketch> sketches = {SketchOf(
+      "deep", decisions, [](const Choice& c) { return std::count(c.begin() + 1, c.end(), 0) == 11; })};
+  Trace trace = TraceOf("deep", {});
+  for (const Decision& decision : decisions) trace.decisions.emplace_back(decision.name, 16);
+  EXPECT_EQ(Refit(trace, sketches), (Point{0, {4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}));
 }
 
 TEST(RefitTest, DecisionsOfOneShapeServeAnother) {

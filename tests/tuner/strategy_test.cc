@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/tuner/search_farm.h"
 #include "tests/tuner/synthetic_space.h"
+#include "tuner/search/known_codes.h"
+#include "tuner/search/sampler.h"
 #include "tuner/search/trust.h"
 
 namespace mycc {
@@ -33,29 +35,9 @@ SearchConfig Config(const std::string& strategy, uint64_t seed, int generation_s
   return config;
 }
 
-// A farm: `workers` candidates are under way at a time and end in an order drawn from `seed`; generations are
-// asked for as soon as they can be.
 std::vector<std::vector<Candidate>> RunFarm(SearchStrategy* search, int generations, int workers,
                                             uint64_t seed) {
-  Rng rng(seed);
-  std::vector<std::vector<Candidate>> asked;
-  std::deque<Candidate> queue;
-  std::vector<Candidate> running;
-  while (static_cast<int>(asked.size()) < generations || !queue.empty() || !running.empty()) {
-    while (static_cast<int>(asked.size()) < generations && search->Ready() &&
-           static_cast<int>(queue.size()) < workers) {
-      asked.push_back(*search->Ask());
-      queue.insert(queue.end(), asked.back().begin(), asked.back().end());
-    }
-    while (!queue.empty() && static_cast<int>(running.size()) < workers) {
-      running.push_back(queue.front());
-      queue.pop_front();
-    }
-    const int ended = rng.Below(static_cast<int>(running.size()));
-    EXPECT_TRUE(search->Tell({MeasureSurface(running[ended])}).ok());
-    running.erase(running.begin() + ended);
-  }
-  return asked;
+  return RunFarm(search, generations, workers, seed, MeasureSurface);
 }
 
 TEST(StrategyTest, CandidatesDoNotDependOnWorkersOrArrivalOrder) {
@@ -261,6 +243,110 @@ TEST(StrategyTest, RefusalsAreCounted) {
   EXPECT_EQ(search->refusals()[0].second, 14);  // every legal point, once
 }
 
+// The order of the loops changes nothing in the code, and what unrolls eight times cannot be lowered.
+class CodeScorer : public SurfaceScorer {
+ public:
+  CodeScorer() : SurfaceScorer(1, 0.5) {}
+  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
+    ++lowered;
+    std::string code;
+    for (const auto& [name, value] : trace.decisions) {
+      if (name == "unroll" && value == 8) return absl::FailedPreconditionError("too many instructions");
+      if (name != "order") absl::StrAppend(&code, name, "=", value, " ");
+    }
+    return code;
+  }
+  int lowered = 0;
+};
+
+std::string CodeOf(const Candidate& candidate) {
+  return CodeScorer().CodeOf(*ParseTrace(candidate.trace)).value_or("none");
+}
+
+TEST(StrategyTest, EqualCodeIsProposedOnce) {
+  for (const char* name : {"evolutionary", "random", "grid"}) {
+    CodeScorer scorer;
+    auto search = Make(Config(name, 2), {ContractionLikeSketch()}, &scorer);
+    std::set<std::string> codes, reasons;
+    for (int g = 0; g < 12; ++g) {
+      const auto generation = search->Ask(g, 8);
+      ASSERT_TRUE(generation.ok()) << generation.status();
+      for (const Candidate& candidate : *generation) {
+        EXPECT_TRUE(codes.insert(CodeOf(candidate)).second) << candidate.trace;
+        ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+      }
+      for (const auto& [reason, count] : search->refusals()) reasons.insert(reason);
+    }
+    EXPECT_EQ(codes.size(), 96u) << name << ": others take the places";
+    EXPECT_FALSE(codes.contains("none"));
+    if (std::string(name) != "evolutionary") continue;
+    EXPECT_TRUE(reasons.contains("too many instructions"));
+    EXPECT_TRUE(std::any_of(reasons.begin(), reasons.end(), [](const std::string& reason) {
+      return reason.find("same code as trial ") == 0;
+    }));
+    EXPECT_LT(scorer.lowered, 1500) << "of some 1800 that were predicted";
+  }
+}
+
+// The codes of restored candidates are computed again: nothing else remembers them.
+TEST(StrategyTest, CodesAreKnownAfterARestart) {
+  CodeScorer scorer;
+  const auto whole =
+      RunFarm(Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &scorer).get(), 8, 4, 1);
+  for (int crash = 1; crash < 8; ++crash) {
+    CodeScorer fresh;
+    auto search = Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &fresh);
+    for (int g = 0; g < crash; ++g) ASSERT_TRUE(search->Restore(whole[g]).ok());
+    for (int g = 0; g < crash; ++g) {
+      for (const Candidate& candidate : whole[g]) ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+    }
+    EXPECT_EQ(*search->Ask(), whole[crash]) << "after a crash at " << crash;
+  }
+}
+
+TEST(KnownCodesTest, TheLatestAreKnownInARestoredSearchToo) {
+  CodeScorer scorer;
+  auto search = Make(Config("random", 3), {ContractionLikeSketch()}, &scorer);
+  KnownCodes grown(&scorer, /*most_candidates=*/20);
+  for (int g = 0; g < 6; ++g) {
+    ASSERT_TRUE(search->Ask(0, 8).ok());
+    grown.CatchUp(search->ledger());
+    KnownCodes restored(&scorer, /*most_candidates=*/20);
+    restored.CatchUp(search->ledger());
+    for (int i = 0; i <= g; ++i) {
+      for (const SearchLedger::Entry& entry : search->ledger().generation(i)) {
+        const std::string code = CodeOf(entry.candidate), known = restored.CandidateWith(code);
+        EXPECT_EQ(grown.CandidateWith(code), known);
+        EXPECT_EQ(known, i + 1 < g ? "" : absl::StrCat(i, "/", entry.candidate.index));
+      }
+    }
+  }
+}
+
+TEST(StrategyTest, ASmallFirstGenerationHasTheBestDefaultAndTheBestOfADescent) {
+  Sketch first = ContractionLikeSketch(), second = ContractionLikeSketch();
+  second.default_choice = {6, 3, 5, 4, 1, 1, 0};
+  second.name = "other";
+  const auto instantiate = second.instantiate;
+  second.instantiate = [instantiate](const Choice& choice) {
+    auto trace = instantiate(choice);
+    trace->sketch = "other";
+    trace->steps.push_back(trace->steps.back());
+    return trace;
+  };
+  SurfaceScorer scorer(1, 0.3);
+  const auto generation = *Make(Config("evolutionary", 1), {first, second}, &scorer)->Ask(0, 4);
+  ASSERT_EQ(generation.size(), 4u);
+  EXPECT_EQ(generation[0].origin, Origin::kDefault);
+  EXPECT_NE(generation[1].origin, Origin::kDefault);
+  // No neighbour of the best one is predicted to be better.
+  const std::vector<Sketch> sketches = {first, second};
+  for (const Point& neighbour : Sampler(sketches).Neighbours(generation[1].point)) {
+    const auto trace = sketches[neighbour.sketch].instantiate(neighbour.choice);
+    EXPECT_GE(scorer.Score({&*trace})[0]->seconds, *generation[1].predicted_seconds);
+  }
+}
+
 TEST(StrategyTest, FirstGenerationHasDefaultsHistoryAndTheAnalyticBest) {
   Sketch first = ContractionLikeSketch(), second = ContractionLikeSketch();
   second.name = "other";
@@ -363,9 +449,10 @@ TEST(ListedSearchTest, GoesOnAfterARestart) {
 }
 
 TEST(StrategyTest, SenselessConfigurationsAreRefused) {
-  SearchConfig config = Config("annealing", 1);
+  SearchConfig config = Config("magic", 1);
   EXPECT_THAT(std::string(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).status().message()),
-              HasSubstr("unknown strategy \"annealing\"; expected evolutionary, random, grid or listed"));
+              HasSubstr("unknown strategy \"magic\"; expected evolutionary, descent, annealing, bayesian, "
+                        "differential, random, grid or listed"));
   config = Config("random", 1, 0);
   EXPECT_FALSE(MakeSearchStrategy(config, SmallSketches(), {}, nullptr).ok());
   EXPECT_FALSE(MakeSearchStrategy(Config("random", 1), {}, {}, nullptr).ok());

@@ -129,11 +129,65 @@ TEST(XgboostModelTest, SavedModelsPredictTheSame) {
   XgboostModel model, loaded;
   ASSERT_TRUE(model.Train(Pointers(samples)).ok());
   ASSERT_TRUE(loaded.Load(*model.Save()).ok());
+  EXPECT_EQ(loaded.metrics().trees, model.metrics().trees);
+  EXPECT_EQ(loaded.metrics().corrected.pairwise_accuracy, model.metrics().corrected.pairwise_accuracy);
   const auto a = Predict(model, samples, "task1"), b = Predict(loaded, samples, "task1");
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].factor, b[i].factor);
     EXPECT_EQ(a[i].failure_probability, b[i].failure_probability);
   }
+}
+
+// Where no sample is near, the members of the ensemble disagree more.
+TEST(XgboostModelTest, DoubtIsTheSpreadOfTheEnsemble) {
+  const std::vector<Sample> samples = MakeSamples(4, 60, 1);
+  XgboostModel model, alone({.members = 1});
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  ASSERT_TRUE(alone.Train(Pointers(samples)).ok());
+  double spread = 0, most = 0;
+  for (const Correction& correction : Predict(model, MakeSamples(1, 100, 5), "task0")) {
+    spread += correction.log_spread / 100;
+    most = std::max(most, correction.log_spread);
+  }
+  EXPECT_GT(spread, 0.005);
+  EXPECT_LT(spread, 0.3);
+  EXPECT_GT(most, 1.5 * spread);
+  for (const Correction& correction : Predict(alone, samples, "task0")) EXPECT_EQ(correction.log_spread, 0);
+}
+
+TEST(XgboostModelTest, EveryObjectiveLearnsTheOrder) {
+  const std::vector<Sample> samples = MakeSamples(8, 60, 1), others = MakeSamples(3, 60, 99);
+  for (const Objective objective : {Objective::kLogRatio, Objective::kPairs, Objective::kBestTenth}) {
+    XgboostModel model({.objective = objective});
+    ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+    const std::vector<Correction> corrections = Predict(model, others, "unseen");
+    std::vector<Predicted> analytic, corrected;
+    for (size_t i = 0; i < others.size(); ++i) {
+      const double log = std::log(others[i].analytic_seconds);
+      analytic.push_back({log, std::log(*others[i].seconds), others[i].group});
+      corrected.push_back({log + std::log(corrections[i].factor), analytic.back().measured, others[i].group});
+    }
+    EXPECT_GT(EvaluateOrder(corrected).pairwise_accuracy, EvaluateOrder(analytic).pairwise_accuracy + 0.05)
+        << BoosterObjective(objective);
+  }
+}
+
+TEST(XgboostModelTest, GainsAndContributionsNameWhatMatters) {
+  const std::vector<Sample> samples = MakeSamples(6, 60, 1);
+  XgboostModel model;
+  EXPECT_TRUE(model.Gains().value().empty());
+  ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+  const std::vector<double> gains = model.Gains().value();
+  ASSERT_EQ(gains.size(), 10u);
+  EXPECT_GT(gains[0], 0.4);
+  EXPECT_GT(gains[0] + gains[1] + gains[2], 0.8);
+  const std::vector<double> shares = model.Contributions(samples[0].features).value();
+  double sum = 0;
+  for (const double share : shares) sum += share;
+  const std::vector<double> others = model.Contributions(samples[1].features).value();
+  for (const double share : others) sum -= share;
+  const auto corrections = Predict(model, {samples[0], samples[1]}, "task0");
+  EXPECT_NEAR(sum, std::log(corrections[0].factor / corrections[1].factor), 1e-4);
 }
 
 TEST(XgboostModelTest, DamagedBytesAreRefused) {

@@ -39,6 +39,9 @@ double SecondsOf(const std::string& text) {
   return 2e-3 * factor * (1 + 0.05 * Chance(text));
 }
 
+// A text that would end the script that it stands in, were it not kept apart.
+constexpr char kHostile[] = "no end after 10 s </script><script>window.injected = true</script><!--";
+
 void Fail(v1::MeasureResult* result, v1::MeasureStatus status, const std::string& error) {
   result->set_status(status);
   result->set_error(error);
@@ -71,7 +74,7 @@ v1::MeasureResult ResultOf(const v1::Assignment& assignment, double drift) {
     Fail(&result, v1::MEASURE_STATUS_BUILD_ERROR,
          "the code generator refuses a vector of 64 lanes\nin loop i.0");
   } else if (chance < 0.1) {
-    Fail(&result, v1::MEASURE_STATUS_RUN_TIMEOUT, "no end after 10 s");
+    Fail(&result, v1::MEASURE_STATUS_RUN_TIMEOUT, kHostile);
   }
   return result;
 }

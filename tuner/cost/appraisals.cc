@@ -2,7 +2,12 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/status.h"
+#include "codegen/passes/lower.h"
 #include "codegen/schedule/schedule.h"
 
 namespace mycc {
@@ -14,6 +19,42 @@ absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& targ
   MYCC_RETURN_IF_ERROR(CheckLimits(nest, machine));
   const Cost cost = EstimateCost(nest, machine);
   return Appraisal{FunctionFeatures(nest, cost, machine), cost.seconds};
+}
+
+std::string TextWithoutNames(const Function& function) {
+  const std::string text = PrintFunction(function);
+  const auto is_word = [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; };
+  static const auto& kBefore =
+      *new absl::flat_hash_set<std::string>{"for", "parallel", "vector", "unroll", "block", "thread", "let"};
+  absl::flat_hash_map<std::string, std::string> names;
+  std::string plain, before;
+  for (size_t i = 0; i < text.size();) {
+    if (!is_word(text[i])) {
+      plain.push_back(text[i++]);
+      continue;
+    }
+    size_t end = i;
+    while (end < text.size() && is_word(text[end])) ++end;
+    std::string word = text.substr(i, end - i);
+    i = end;
+    // A loop's name comes behind the kind of the loop, before it is used.
+    if (kBefore.contains(before)) names.try_emplace(word, absl::StrCat("%", names.size()));
+    before = word;
+    const auto found = names.find(word);
+    plain += found == names.end() ? word : found->second;
+  }
+  return plain;
+}
+
+absl::StatusOr<std::string> CodeDigest(const Workload& canonical, const Target& target, const Trace& trace) {
+  MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(schedule.function(), target));
+  std::string text = absl::StrCat(TextWithoutNames(lowered.kernel), TextWithoutNames(lowered.pack));
+  for (const PackedBuffer& packed : lowered.packed)
+    absl::StrAppend(&text, packed.buffer->name, " ", packed.param, " ", packed.offset, "\n");
+  for (const WorkspaceBuffer& buffer : lowered.workspace)
+    absl::StrAppend(&text, buffer.buffer->name, " ", buffer.per_thread, " ", buffer.offset, "\n");
+  return Sha256Hex(text).substr(0, 32);
 }
 
 const absl::StatusOr<Appraisal>* AppraisalMemo::Find(const std::string& key) const {

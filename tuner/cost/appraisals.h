@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "codegen/ir/function.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
@@ -20,6 +21,12 @@ struct Appraisal {
 // FailedPrecondition when the trace does not replay, ResourceExhausted when a limit of the target is
 // exceeded.
 absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Trace& trace);
+
+// A digest of the code that the trace is lowered to, whatever its loops are called: equal ones are equal
+// code. FailedPrecondition when the trace does not replay or cannot be lowered.
+absl::StatusOr<std::string> CodeDigest(const Workload& canonical, const Target& target, const Trace& trace);
+// The text of a function with its loops called by their order: equal texts are equal code.
+std::string TextWithoutNames(const Function& function);
 
 // The latest appraisals, one memo for all tasks of a job. An entry is some 2 KB. A generation looks at a few
 // hundred candidates, and those that it looks at twice are the ones that a memo is for.

@@ -34,9 +34,13 @@ struct Slot {
 
 std::span<const Slot<FunctionView>> FunctionSlots();
 std::span<const Slot<BlockView>> BlockSlots();
+std::span<const Slot<BlockView>> MarkSlots();  // of a block as well (mark_slots.cc)
 std::span<const Slot<AccessView>> AccessSlots();
 
-// Buffers of a block that have slots, in order of the bytes they move; the written one first.
+// Statements of a function that have slots of their own, in order of their share of the analytic time.
+inline constexpr int kStatementsWithSlots = 3;
+// Buffers of the most expensive statement that have slots, in order of the bytes they move; the written one
+// first.
 inline constexpr int kAccessesWithSlots = 5;
 
 // The arithmetic intensity (operations per byte touched) of the inner part of a block's loops, sampled where

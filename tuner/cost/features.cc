@@ -9,9 +9,18 @@
 namespace mycc {
 namespace {
 
-std::vector<FeatureSlot> MakeBlockSlots() {
+constexpr const char* kStatementNames[kStatementsWithSlots] = {"main", "second", "third"};
+
+std::vector<FeatureSlot> MakeStatementSlots() {
   std::vector<FeatureSlot> slots;
-  for (const auto& slot : BlockSlots()) slots.push_back({slot.name, slot.meaning});
+  for (const auto& table : {BlockSlots(), MarkSlots()}) {
+    for (const auto& slot : table) slots.push_back({slot.name, slot.meaning});
+  }
+  return slots;
+}
+
+std::vector<FeatureSlot> MakeBlockSlots() {
+  std::vector<FeatureSlot> slots = MakeStatementSlots();
   for (int i = 0; i < kCurvePoints; ++i) {
     slots.push_back(
         {absl::StrCat("intensity", i),
@@ -27,11 +36,14 @@ std::vector<FeatureSlot> MakeBlockSlots() {
 std::vector<FeatureSlot> MakeFunctionSlots() {
   std::vector<FeatureSlot> slots;
   for (const auto& slot : FunctionSlots()) slots.push_back({slot.name, slot.meaning});
-  for (const FeatureSlot& slot : BlockFeatureSlots())
-    slots.push_back({absl::StrCat("main.", slot.name), slot.meaning});
-  for (const auto& slot : BlockSlots()) {
-    slots.push_back(
-        {absl::StrCat("rest.", slot.name), absl::StrCat("of the other blocks, by cost: ", slot.meaning)});
+  for (int s = 0; s < kStatementsWithSlots; ++s) {
+    slots.push_back({absl::StrCat(kStatementNames[s], ".share"), "its share of the analytic cycles"});
+    for (const FeatureSlot& slot : s == 0 ? MakeBlockSlots() : MakeStatementSlots())
+      slots.push_back({absl::StrCat(kStatementNames[s], ".", slot.name), slot.meaning});
+  }
+  for (const FeatureSlot& slot : MakeStatementSlots()) {
+    slots.push_back({absl::StrCat("all.", slot.name),
+                     absl::StrCat("mean over all statements, by cycles: ", slot.meaning)});
   }
   return slots;
 }
@@ -48,11 +60,12 @@ std::vector<const NestAccess*> Ordered(const NestBlock& nest) {
 }
 
 void AppendBlockSlots(const BlockView& view, Features* features) {
-  for (const auto& slot : BlockSlots()) features->push_back(static_cast<float>(slot.compute(view)));
+  for (const auto& table : {BlockSlots(), MarkSlots()}) {
+    for (const auto& slot : table) features->push_back(static_cast<float>(slot.compute(view)));
+  }
 }
 
-void AppendBlock(const BlockView& view, Features* features) {
-  AppendBlockSlots(view, features);
+void AppendAccesses(const BlockView& view, Features* features) {
   for (int i = 0; i < kCurvePoints; ++i) features->push_back(static_cast<float>(IntensityAt(view, i)));
   const auto accesses = Ordered(view.nest);
   for (size_t i = 0; i < kAccessesWithSlots; ++i) {
@@ -61,6 +74,22 @@ void AppendBlock(const BlockView& view, Features* features) {
           i < accesses.size() ? static_cast<float>(slot.compute(AccessView{view, *accesses[i]})) : 0.0f);
     }
   }
+}
+
+// The blocks that run in a call, the most expensive first. The blocks of a launch on tensor cores have equal
+// cycles: among them the product is first.
+std::vector<int> ByCycles(const FunctionNest& nest, const Cost& cost) {
+  std::vector<int> running;
+  for (size_t b = 0; b < nest.blocks.size(); ++b) {
+    if (!nest.blocks[b].ahead_of_time) running.push_back(static_cast<int>(b));
+  }
+  if (running.empty()) running.push_back(0);
+  const auto work = [&](int b) { return nest.blocks[b].ops.arithmetic() * nest.blocks[b].instances(); };
+  std::stable_sort(running.begin(), running.end(), [&](int a, int b) {
+    const double of_a = cost.blocks[a].cycles, of_b = cost.blocks[b].cycles;
+    return of_a != of_b ? of_a > of_b : work(a) > work(b);
+  });
+  return running;
 }
 
 }  // namespace
@@ -77,38 +106,40 @@ const std::vector<FeatureSlot>& FunctionFeatureSlots() {
 
 Features BlockFeatures(const FunctionNest& nest, const Cost& cost, const Machine& machine, int block) {
   const FunctionView function{nest, cost, machine};
+  const BlockView view{function, nest.blocks[block], cost.blocks[block]};
   Features features;
   features.reserve(BlockFeatureSlots().size());
-  AppendBlock({function, nest.blocks[block], cost.blocks[block]}, &features);
+  AppendBlockSlots(view, &features);
+  AppendAccesses(view, &features);
   return features;
 }
 
 Features FunctionFeatures(const FunctionNest& nest, const Cost& cost, const Machine& machine) {
   MYCC_CHECK(!nest.blocks.empty()) << "a function without blocks";
   const FunctionView function{nest, cost, machine};
-  std::vector<int> running;
-  for (size_t b = 0; b < nest.blocks.size(); ++b) {
-    if (!nest.blocks[b].ahead_of_time) running.push_back(static_cast<int>(b));
-  }
-  if (running.empty()) running.push_back(0);
-  const int main = *std::max_element(running.begin(), running.end(), [&](int a, int b) {
-    return cost.blocks[a].cycles < cost.blocks[b].cycles;
-  });
+  const std::vector<int> running = ByCycles(nest, cost);
+  double cycles = 0;
+  for (const int b : running) cycles += cost.blocks[b].cycles;
 
   Features features;
   features.reserve(FunctionFeatureSlots().size());
   for (const auto& slot : FunctionSlots()) features.push_back(static_cast<float>(slot.compute(function)));
-  AppendBlock({function, nest.blocks[main], cost.blocks[main]}, &features);
-  std::vector<double> rest(BlockSlots().size(), 0.0);
-  double cycles = 0;
-  for (const int b : running) {
-    if (b == main) continue;
-    Features of_block;
-    AppendBlockSlots({function, nest.blocks[b], cost.blocks[b]}, &of_block);
-    for (size_t i = 0; i < rest.size(); ++i) rest[i] += cost.blocks[b].cycles * of_block[i];
-    cycles += cost.blocks[b].cycles;
+  std::vector<double> mean(BlockSlots().size() + MarkSlots().size(), 0.0);
+  for (size_t s = 0; s < running.size(); ++s) {
+    const int b = running[s];
+    const double share =
+        cycles > 0 ? cost.blocks[b].cycles / cycles : 1.0 / static_cast<double>(running.size());
+    const BlockView view{function, nest.blocks[b], cost.blocks[b]};
+    Features of_statement;
+    AppendBlockSlots(view, &of_statement);
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += share * of_statement[i];
+    if (s >= kStatementsWithSlots) continue;
+    features.push_back(static_cast<float>(share));
+    features.insert(features.end(), of_statement.begin(), of_statement.end());
+    if (s == 0) AppendAccesses(view, &features);
   }
-  for (const double sum : rest) features.push_back(cycles > 0 ? static_cast<float>(sum / cycles) : 0.0f);
+  features.resize(FunctionFeatureSlots().size() - mean.size());  // 0 for statements that are not there
+  for (const double value : mean) features.push_back(static_cast<float>(value));
   return features;
 }
 

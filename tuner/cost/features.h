@@ -1,6 +1,7 @@
 // The features of a schedule: the vector of numbers from which the learned model predicts. Each slot is a row
-// of a table (feature_slots.cc). A block has one vector; a function's has a fixed width: its own slots, its
-// most expensive block, and the weighted mean of its other blocks. Pure functions.
+// of a table (feature_slots.cc, mark_slots.cc). A block has one vector; a function's has a fixed width: its
+// own slots, those of its most expensive statements, each with its share of the analytic time, and the mean
+// of all statements by that share. Pure functions.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace mycc {
 using Features = std::vector<float>;
 
 // Raised whenever a slot changes its meaning: models and stored features of another version are not used.
-inline constexpr int kFeatureVersion = 2;
+inline constexpr int kFeatureVersion = 3;
 
 struct FeatureSlot {
   std::string name;     // "main.buf1.traffic_l2"

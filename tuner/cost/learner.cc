@@ -1,6 +1,7 @@
 #include "tuner/cost/learner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +11,12 @@
 namespace mycc {
 namespace {
 
-constexpr char kLearnerFormat[] = "mycc-learner-1";
-constexpr size_t kMaxSamples = 4000;  // kept for later jobs
+constexpr char kLearnerFormat[] = "mycc-learner-2";
+constexpr size_t kMaxSamples = 4000;       // kept for later jobs
+constexpr size_t kMaxSamplesOfTask = 512;  // of these, so that a long job leaves those of others
+// Limits of the samples that a model is trained on: its training takes the same time in every job.
+constexpr size_t kTrainedOfTask = 1000, kTrainedOfOthers = 1000;
+constexpr size_t kModelsInMemory = 32;
 
 void PutSample(const Sample& sample, ByteWriter* out) {
   out->PutString(sample.group);
@@ -28,6 +33,17 @@ Sample GetSample(uint32_t width, ByteReader* in) {
   if (seconds > 0) sample.seconds = seconds;
   for (uint32_t i = 0; i < width; ++i) sample.features.push_back(in->Get<float>());
   return sample;
+}
+
+// The samples that are kept for later jobs.
+std::vector<const Sample*> LatestOf(const std::vector<const Sample*>& samples) {
+  std::map<std::string, size_t> of_task;
+  std::vector<const Sample*> kept;
+  for (size_t i = samples.size(); i-- > 0 && kept.size() < kMaxSamples;) {
+    if (++of_task[samples[i]->group] <= kMaxSamplesOfTask) kept.push_back(samples[i]);
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
 }
 
 }  // namespace
@@ -59,14 +75,31 @@ uint64_t Learner::VersionDue(const std::string& group) const {
   return grown(own_.size(), then) || grown(of_group(own_.size()), of_group(then)) ? own_.size() : then;
 }
 
+std::vector<const Sample*> Learner::TrainingSet(const std::string& group, uint64_t count) const {
+  std::vector<const Sample*> samples;
+  size_t of_task = 0, of_others = 0;
+  for (size_t i = count; i-- > 0;) {
+    const bool is_of_task = own_[i].group == group;
+    size_t& taken = is_of_task ? of_task : of_others;
+    if (taken >= (is_of_task ? kTrainedOfTask : kTrainedOfOthers)) continue;
+    ++taken;
+    samples.push_back(&own_[i]);
+  }
+  std::reverse(samples.begin(), samples.end());
+  return samples;
+}
+
 absl::Status Learner::Update(const std::string& group) {
   if (updated_for_ == group) return absl::OkStatus();
-  if (const uint64_t due = VersionDue(group); due != version_) {
-    std::vector<const Sample*> samples;
-    for (size_t i = 0; i < due; ++i) samples.push_back(&own_[i]);
-    MYCC_RETURN_IF_ERROR(own_model_.Train(samples));
-    version_ = due;
+  const uint64_t due = VersionDue(group);
+  if (const auto known = own_models_.find(group);
+      known == own_models_.end() || known->second.version != due) {
+    if (known == own_models_.end() && own_models_.size() >= kModelsInMemory) own_models_.clear();
+    XgboostModel model(config_);
+    MYCC_RETURN_IF_ERROR(model.Train(TrainingSet(group, due), group));
+    own_models_.insert_or_assign(group, OwnModel{due, std::move(model)});
   }
+  version_ = due;
   updated_for_ = group;
   return absl::OkStatus();
 }
@@ -74,13 +107,24 @@ absl::Status Learner::Update(const std::string& group) {
 absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const Features*>& rows,
                                                          const std::string& group) const {
   MYCC_ASSIGN_OR_RETURN(std::vector<Correction> corrections, earlier_model_.Predict(rows, group));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> own, own_model_.Predict(rows, group));
+  if (own_.empty()) return corrections;
+  if (updated_for_ != group) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cost model: predictions for task ", group, "; expected Update for it first"));
+  }
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> own, own_models_.at(group).model.Predict(rows, group));
   for (size_t i = 0; i < rows.size(); ++i) {
     corrections[i].factor *= own[i].factor;
     corrections[i].failure_probability =
         std::max(corrections[i].failure_probability, own[i].failure_probability);
+    corrections[i].log_spread = std::hypot(corrections[i].log_spread, own[i].log_spread);
   }
   return corrections;
+}
+
+ModelMetrics Learner::metrics() const {
+  const auto model = updated_for_ ? own_models_.find(*updated_for_) : own_models_.end();
+  return model == own_models_.end() ? ModelMetrics() : model->second.model.metrics();
 }
 
 absl::StatusOr<std::string> Learner::Save() const {
@@ -92,13 +136,13 @@ absl::StatusOr<std::string> Learner::Save() const {
   }
   XgboostModel trained(config_);
   MYCC_RETURN_IF_ERROR(trained.Train(samples));
-  const size_t first = samples.size() > kMaxSamples ? samples.size() - kMaxSamples : 0;
+  const std::vector<const Sample*> kept = LatestOf(samples);
   const size_t width = samples.empty() ? 0 : samples[0]->features.size();
   ByteWriter body;
   body.Put<int32_t>(kFeatureVersion);
   body.Put(static_cast<uint32_t>(width));
-  body.Put<uint64_t>(samples.size() - first);
-  for (size_t i = first; i < samples.size(); ++i) PutSample(*samples[i], &body);
+  body.Put<uint64_t>(kept.size());
+  for (const Sample* sample : kept) PutSample(*sample, &body);
   MYCC_ASSIGN_OR_RETURN(const std::string model, trained.Save());
   body.PutString(model);
   return Seal(kLearnerFormat, body.Take());

@@ -1,6 +1,8 @@
 // The cost model of a running job. It has two stages: the model of earlier jobs corrects the analytic time
-// and stays as it was loaded; the job's own model corrects the remaining error and is trained on the job's
-// samples. So the job's samples count fully, and training costs the same however many samples were loaded.
+// and stays as it was loaded; the job's own models correct the remaining error and are trained on the job's
+// samples. Each task has a model of its own, in which its own samples weigh more than those of the job's
+// other tasks. So what was measured in this job counts fully, what was measured of the task at hand counts
+// most, and training costs the same however many samples were loaded.
 //
 // A model's version is the number of the job's samples that it was trained on, in the order in which they
 // were added. The version that predicts next is a function of the loaded bytes, the samples, and the version
@@ -9,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +25,7 @@ namespace mycc {
 
 class Learner {
  public:
-  explicit Learner(const ModelConfig& config = {})
-      : config_(config), earlier_model_(config), own_model_(config) {}
+  explicit Learner(const ModelConfig& config = {}) : config_(config), earlier_model_(config) {}
 
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
   // was. REQUIRES: no samples yet.
@@ -37,20 +39,30 @@ class Learner {
   // The latest proposals were made by the model of this version: growth counts from there.
   void Proposed(uint64_t version);
 
-  // Brings the model up to date for predictions of `group`: it is trained anew when the job's samples of this
+  // Brings the group's model up to date: it is trained anew when the job's samples of this
   // group, or of all, are a fifth more than the latest proposals' model had. Cheap when it is up to date.
   absl::Status Update(const std::string& group);
-  // One correction of the analytic time for each row, as of the last Update.
+  // One correction of the analytic time for each row. FailedPrecondition unless the job has no samples yet,
+  // or the last Update was of this group.
   absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
                                                   const std::string& group) const;
   uint64_t version() const { return version_; }  // as of the last Update; 0: before any training
 
-  // The metrics of the training on the job's own samples.
-  const ModelMetrics& metrics() const { return own_model_.metrics(); }
+  // The metrics of the training on the job's own samples, for the group of the last Update.
+  ModelMetrics metrics() const;
+  // The model that was loaded.
+  const XgboostModel& earlier() const { return earlier_model_; }
   int num_samples() const { return static_cast<int>(earlier_.size() + own_.size()); }
 
  private:
+  struct OwnModel {
+    uint64_t version = 0;
+    XgboostModel model;
+  };
+
   uint64_t VersionDue(const std::string& group) const;
+  // The latest of the job's first `count` samples: more of the group than of others.
+  std::vector<const Sample*> TrainingSet(const std::string& group, uint64_t count) const;
 
   const ModelConfig config_;
   std::vector<Sample> earlier_;
@@ -58,7 +70,8 @@ class Learner {
   // The job's samples, with the analytic time corrected by the earlier model; and their plain analytic times.
   std::vector<Sample> own_;
   std::vector<double> own_analytic_seconds_;
-  XgboostModel own_model_;
+  std::map<std::string, OwnModel>
+      own_models_;  // by group; a memo: each is a function of the samples and its version
   uint64_t version_ = 0;
   uint64_t proposed_by_ = 0;
   std::optional<std::string> updated_for_;  // the group of the last Update, while nothing has changed since

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -63,6 +64,29 @@ OrderMetrics EvaluateOrder(const std::vector<Predicted>& rows) {
   metrics.recall_at_k = recall / compared;
   metrics.rmse = std::sqrt(squares / metrics.rows);
   return metrics;
+}
+
+double ClearPairs(const std::vector<Predicted>& rows, double clear) {
+  double right = 0, pairs = 0;
+  for (const Predicted& slow : rows) {
+    for (const Predicted& fast : rows) {
+      if (slow.measured - fast.measured <= std::log1p(clear)) continue;
+      ++pairs;
+      right += slow.predicted > fast.predicted ? 1 : slow.predicted == fast.predicted ? 0.5 : 0;
+    }
+  }
+  return pairs > 0 ? right / pairs : 0.5;
+}
+
+double BestOfTop(const std::vector<Predicted>& rows, size_t k) {
+  Rows pointers;
+  for (const Predicted& row : rows) pointers.push_back(&row);
+  double best = rows[0].measured, of_top = std::numeric_limits<double>::infinity();
+  for (const Predicted& row : rows) best = std::min(best, row.measured);
+  for (const size_t i :
+       Smallest(pointers, std::min(k, rows.size()), [](const Predicted& p) { return p.predicted; }))
+    of_top = std::min(of_top, rows[i].measured);
+  return std::exp(best - of_top);
 }
 
 }  // namespace mycc

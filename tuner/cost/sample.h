@@ -22,6 +22,7 @@ struct Sample {
 struct Correction {
   double factor = 1;
   double failure_probability = 0;
+  double log_spread = 0;  // standard deviation of ln(factor) among the members of the ensemble
 };
 
 }  // namespace mycc

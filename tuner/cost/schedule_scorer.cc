@@ -49,8 +49,13 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
     prediction.seconds *= (*corrections)[r].factor;
     prediction.failure_probability = (*corrections)[r].failure_probability;
     prediction.model = learner_->version();
+    prediction.log_spread = (*corrections)[r].log_spread;
   }
   return predictions;
+}
+
+absl::StatusOr<std::string> ScheduleScorer::CodeOf(const Trace& trace) {
+  return CodeDigest(workload_, target_, trace);
 }
 
 std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<SearchLedger::Entry>& generation) {

@@ -23,6 +23,8 @@ class ScheduleScorer : public Scorer {
 
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override;
 
+  absl::StatusOr<std::string> CodeOf(const Trace& trace) override;
+
   // The samples of a generation, once its outcomes are known. Candidates whose trace no longer replays teach
   // nothing.
   std::vector<Sample> SamplesOf(const std::vector<SearchLedger::Entry>& generation);

@@ -1,105 +1,25 @@
-// Calls of XGBoost's C interface, the choice of the number of trees, and the stored format.
+// The choice of the number of trees, the ensemble's predictions, and the stored format.
 #include "tuner/cost/xgboost_model.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "tuner/cost/bytes.h"
-#include "xgboost/c_api.h"
 
 namespace mycc {
 namespace {
 
-constexpr char kModelFormat[] = "mycc-xgboost-1";
-
-// The C API's error is a message followed by a stack trace.
-absl::Status Check(int result, const char* what) {
-  if (result == 0) return absl::OkStatus();
-  std::string message = XGBGetLastError();
-  message = message.substr(0, message.find("\nStack trace"));
-  return absl::InternalError(absl::StrCat("xgboost: ", what, ": ", message));
-}
-
-// Rows in XGBoost's own form.
-class Matrix {
- public:
-  Matrix() = default;
-  ~Matrix() {
-    if (handle_ != nullptr) XGDMatrixFree(handle_);
-  }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
-
-  absl::Status Fill(const std::vector<const Features*>& rows) {
-    const size_t width = rows[0]->size();
-    std::vector<float> values;
-    values.reserve(rows.size() * width);
-    for (const Features* row : rows) {
-      if (row->size() != width) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("cost model: rows of ", width, " and of ", row->size(), " features"));
-      }
-      values.insert(values.end(), row->begin(), row->end());
-    }
-    return Check(XGDMatrixCreateFromMat_omp(values.data(), rows.size(), width,
-                                            std::numeric_limits<float>::quiet_NaN(), &handle_, 1),
-                 "filling a matrix");
-  }
-  absl::Status Set(const char* field, const std::vector<float>& values) {
-    return Check(XGDMatrixSetFloatInfo(handle_, field, values.data(), values.size()), field);
-  }
-  DMatrixHandle handle() const { return handle_; }
-
- private:
-  DMatrixHandle handle_ = nullptr;
-};
-
-double LogRatio(const Sample& sample) { return std::log(*sample.seconds / sample.analytic_seconds); }
-
-std::map<std::string, double> MeanOffsets(const std::vector<const Sample*>& samples) {
-  std::map<std::string, std::pair<double, int>> sums;
-  for (const Sample* sample : samples) {
-    auto& [sum, count] = sums[sample->group];
-    sum += LogRatio(*sample);
-    ++count;
-  }
-  std::map<std::string, double> offsets;
-  for (const auto& [group, sum] : sums) offsets[group] = sum.first / sum.second;
-  return offsets;
-}
+constexpr char kModelFormat[] = "mycc-xgboost-2";
+constexpr int kMostMembers = 64;  // of a stored ensemble
 
 std::vector<const Features*> RowsOf(const std::vector<const Sample*>& samples) {
   std::vector<const Features*> rows;
   for (const Sample* sample : samples) rows.push_back(&sample->features);
   return rows;
-}
-
-// Labels of the correction, and weights: the fastest of a group counts 1, one that is twice as slow 0.5.
-absl::Status FillCorrection(const std::vector<const Sample*>& samples, Matrix* matrix) {
-  MYCC_RETURN_IF_ERROR(matrix->Fill(RowsOf(samples)));
-  const std::map<std::string, double> offsets = MeanOffsets(samples);
-  std::map<std::string, double> best;
-  for (const Sample* sample : samples) {
-    double& seconds = best.emplace(sample->group, *sample->seconds).first->second;
-    seconds = std::min(seconds, *sample->seconds);
-  }
-  std::vector<float> labels, weights;
-  for (const Sample* sample : samples) {
-    if (!std::isfinite(LogRatio(*sample))) {
-      return absl::InvalidArgumentError(absl::StrCat("cost model: a sample of ", *sample->seconds,
-                                                     " s, expected to take ", sample->analytic_seconds,
-                                                     " s; expected positive, finite times"));
-    }
-    labels.push_back(static_cast<float>(LogRatio(*sample) - offsets.at(sample->group)));
-    weights.push_back(static_cast<float>(std::max(0.05, best.at(sample->group) / *sample->seconds)));
-  }
-  MYCC_RETURN_IF_ERROR(matrix->Set("label", labels));
-  return matrix->Set("weight", weights);
 }
 
 // A fifth of the samples: whole tasks when there are three or more, else every fifth sample.
@@ -132,84 +52,44 @@ std::vector<bool> HeldOut(const std::vector<const Sample*>& samples, bool* tasks
   return held_out;
 }
 
+// Every fifth sample of the task at hand; empty where they are too few.
+std::vector<bool> HeldOutOfTask(const std::vector<const Sample*>& samples, const std::string& task,
+                                int enough) {
+  std::vector<bool> held_out(samples.size(), false);
+  int of_task = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i]->group == task) held_out[i] = of_task++ % 5 == 2;
+  }
+  return of_task >= enough ? held_out : std::vector<bool>();
+}
+
+void PutMetrics(const ModelMetrics& metrics, ByteWriter* out) {
+  for (const int count : {metrics.samples, metrics.failures, metrics.groups, metrics.trees})
+    out->Put<int32_t>(count);
+  out->Put<uint8_t>(metrics.held_out_tasks);
+  for (const OrderMetrics* order : {&metrics.corrected, &metrics.analytic}) {
+    out->Put<int32_t>(order->rows);
+    for (const double value : {order->pairwise_accuracy, order->recall_at_k, order->rmse}) out->Put(value);
+  }
+}
+
+ModelMetrics GetMetrics(ByteReader* in) {
+  ModelMetrics metrics;
+  for (int* count : {&metrics.samples, &metrics.failures, &metrics.groups, &metrics.trees})
+    *count = in->Get<int32_t>();
+  metrics.held_out_tasks = in->Get<uint8_t>() != 0;
+  for (OrderMetrics* order : {&metrics.corrected, &metrics.analytic}) {
+    order->rows = in->Get<int32_t>();
+    for (double* value : {&order->pairwise_accuracy, &order->recall_at_k, &order->rmse})
+      *value = in->Get<double>();
+  }
+  return metrics;
+}
+
 }  // namespace
 
-struct XgboostModel::Booster {
-  Booster() = default;
-  ~Booster() {
-    if (handle != nullptr) XGBoosterFree(handle);
-  }
-  Booster(const Booster&) = delete;
-  Booster& operator=(const Booster&) = delete;
-
-  absl::Status Create(const std::vector<DMatrixHandle>& matrices, const ModelConfig& config,
-                      const char* objective) {
-    MYCC_RETURN_IF_ERROR(
-        Check(XGBoosterCreate(matrices.data(), matrices.size(), &handle), "creating a booster"));
-    const std::pair<const char*, std::string> params[] = {
-        {"objective", objective},
-        {"nthread", "1"},
-        {"verbosity", "0"},
-        {"seed", absl::StrCat(config.seed & 0x7fffffff)},
-        {"tree_method", "hist"},
-        {"max_bin", "64"},
-        {"eta", absl::StrCat(config.eta)},
-        {"max_depth", absl::StrCat(config.depth)},
-        {"min_child_weight", "1"},
-        {"gamma", "0.001"},
-        {"lambda", "1"},
-        {"subsample", "0.9"},
-        {"colsample_bytree", "0.5"},
-        {"base_score", objective == std::string("binary:logistic") ? "0.5" : "0"},
-    };
-    for (const auto& [name, value] : params)
-      MYCC_RETURN_IF_ERROR(Check(XGBoosterSetParam(handle, name, value.c_str()), name));
-    return absl::OkStatus();
-  }
-
-  absl::Status Update(int tree, const Matrix& matrix) {
-    return Check(XGBoosterUpdateOneIter(handle, tree, matrix.handle()), "boosting");
-  }
-
-  absl::StatusOr<std::vector<float>> Predict(const Matrix& matrix) const {
-    constexpr char kConfig[] =
-        R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":false})";
-    const bst_ulong* shape = nullptr;
-    bst_ulong dims = 0;
-    const float* values = nullptr;
-    MYCC_RETURN_IF_ERROR(Check(
-        XGBoosterPredictFromDMatrix(handle, matrix.handle(), kConfig, &shape, &dims, &values), "predicting"));
-    bst_ulong count = 1;
-    for (bst_ulong d = 0; d < dims; ++d) count *= shape[d];
-    return std::vector<float>(values, values + count);
-  }
-
-  absl::StatusOr<std::string> Save() const {
-    bst_ulong size = 0;
-    const char* bytes = nullptr;
-    MYCC_RETURN_IF_ERROR(
-        Check(XGBoosterSaveModelToBuffer(handle, R"({"format":"ubj"})", &size, &bytes), "saving"));
-    return std::string(bytes, size);
-  }
-
-  // The objective comes with the bytes.
-  absl::Status Load(const std::string& bytes) {
-    MYCC_RETURN_IF_ERROR(Check(XGBoosterCreate(nullptr, 0, &handle), "creating a booster"));
-    MYCC_RETURN_IF_ERROR(Check(XGBoosterSetParam(handle, "nthread", "1"), "nthread"));
-    MYCC_RETURN_IF_ERROR(Check(XGBoosterSetParam(handle, "verbosity", "0"), "verbosity"));
-    return Check(XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()), "loading");
-  }
-
-  BoosterHandle handle = nullptr;
-};
-
-XgboostModel::XgboostModel(const ModelConfig& config) : config_(config) {}
-XgboostModel::~XgboostModel() = default;
-XgboostModel::XgboostModel(XgboostModel&&) noexcept = default;
-XgboostModel& XgboostModel::operator=(XgboostModel&&) noexcept = default;
-
-absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples) {
-  correction_.reset();
+absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples, const std::string& task) {
+  members_.clear();
   failure_.reset();
   offsets_.clear();
   mean_offset_ = 0;
@@ -221,92 +101,158 @@ absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples) {
   }
   metrics_.samples = static_cast<int>(successful.size());
   metrics_.failures = static_cast<int>(samples.size() - successful.size());
-  if (metrics_.samples >= config_.min_samples) MYCC_RETURN_IF_ERROR(TrainCorrection(successful));
+  if (metrics_.samples >= config_.min_samples) MYCC_RETURN_IF_ERROR(TrainCorrection(successful, task));
   if (metrics_.failures >= config_.min_failures && metrics_.samples >= config_.min_failures)
     return TrainFailures(samples);
   return absl::OkStatus();
 }
 
+BoosterConfig XgboostModel::BoosterOf(int member) const {
+  return {BoosterObjective(config_.objective), config_.seed + 7919 * static_cast<uint64_t>(member),
+          config_.eta, config_.depth};
+}
+
 // The number of trees with which the held-out rows are predicted best; fills in the metrics.
-absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& samples) {
-  const std::vector<bool> held_out = HeldOut(samples, &metrics_.held_out_tasks);
+absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& samples,
+                                              const std::string& task) {
+  std::vector<bool> held_out = HeldOutOfTask(samples, task, config_.min_task_samples);
+  if (held_out.empty()) held_out = HeldOut(samples, &metrics_.held_out_tasks);
   std::vector<const Sample*> trained, tested;
   for (size_t i = 0; i < samples.size(); ++i) (held_out[i] ? tested : trained).push_back(samples[i]);
-  Matrix train, test;
-  MYCC_RETURN_IF_ERROR(FillCorrection(trained, &train));
-  MYCC_RETURN_IF_ERROR(FillCorrection(tested, &test));
+  BoosterMatrix train, test;
+  MYCC_RETURN_IF_ERROR(FillMatrix(trained, config_.objective, task, config_.task_weight, &train));
+  MYCC_RETURN_IF_ERROR(test.Fill(RowsOf(tested)));
   Booster booster;
-  MYCC_RETURN_IF_ERROR(booster.Create({train.handle(), test.handle()}, config_, "reg:squarederror"));
+  MYCC_RETURN_IF_ERROR(booster.Create({&train, &test}, BoosterOf(0)));
 
   std::vector<Predicted> rows;
   for (const Sample* sample : tested) {
     rows.push_back({std::log(sample->analytic_seconds), std::log(*sample->seconds), sample->group});
   }
   metrics_.analytic = metrics_.corrected = EvaluateOrder(rows);
+  // Only the ratios are meant to come close to the times; the other objectives care for the order alone.
+  const auto loss = [&](const OrderMetrics& metrics) {
+    return config_.objective == Objective::kLogRatio ? metrics.rmse : -metrics.pairwise_accuracy;
+  };
   int best_trees = 0;
   for (int tree = 0; tree < config_.max_trees && tree < best_trees + config_.patience; ++tree) {
-    MYCC_RETURN_IF_ERROR(booster.Update(tree, train));
-    MYCC_ASSIGN_OR_RETURN(const std::vector<float> corrections, booster.Predict(test));
+    MYCC_RETURN_IF_ERROR(booster.Boost(tree, train));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<float> margins, booster.Margin(test));
     for (size_t i = 0; i < tested.size(); ++i)
-      rows[i].predicted = std::log(tested[i]->analytic_seconds) + corrections[i];
+      rows[i].predicted = std::log(tested[i]->analytic_seconds) + LogFactor(config_.objective, margins[i]);
     const OrderMetrics metrics = EvaluateOrder(rows);
-    if (metrics.rmse >= metrics_.corrected.rmse) continue;
+    if (loss(metrics) >= loss(metrics_.corrected)) continue;
     metrics_.corrected = metrics;
     best_trees = tree + 1;
   }
   return best_trees;
 }
 
-absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& samples) {
+absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& samples,
+                                           const std::string& task) {
+  // The rows are checked first: a time that is not finite is a time that no mean may have.
+  BoosterMatrix matrix;
+  MYCC_RETURN_IF_ERROR(FillMatrix(samples, config_.objective, task, config_.task_weight, &matrix));
   offsets_ = MeanOffsets(samples);
   metrics_.groups = static_cast<int>(offsets_.size());
   for (const auto& [group, offset] : offsets_) mean_offset_ += offset / static_cast<double>(offsets_.size());
-  MYCC_ASSIGN_OR_RETURN(metrics_.trees, ChooseTrees(samples));
+  MYCC_ASSIGN_OR_RETURN(metrics_.trees, ChooseTrees(samples, task));
   if (metrics_.trees == 0) return absl::OkStatus();
-  Matrix matrix;
-  MYCC_RETURN_IF_ERROR(FillCorrection(samples, &matrix));
-  correction_ = std::make_unique<Booster>();
-  MYCC_RETURN_IF_ERROR(correction_->Create({matrix.handle()}, config_, "reg:squarederror"));
-  for (int tree = 0; tree < metrics_.trees; ++tree) MYCC_RETURN_IF_ERROR(correction_->Update(tree, matrix));
+  for (int m = 0; m < config_.members; ++m) {
+    Booster& member = members_.emplace_back();
+    MYCC_RETURN_IF_ERROR(member.Create({&matrix}, BoosterOf(m)));
+    for (int tree = 0; tree < metrics_.trees; ++tree) MYCC_RETURN_IF_ERROR(member.Boost(tree, matrix));
+  }
   return absl::OkStatus();
 }
 
 absl::Status XgboostModel::TrainFailures(const std::vector<const Sample*>& samples) {
   constexpr int kTrees = 60;
-  Matrix matrix;
+  BoosterMatrix matrix;
   MYCC_RETURN_IF_ERROR(matrix.Fill(RowsOf(samples)));
   std::vector<float> labels;
   for (const Sample* sample : samples) labels.push_back(sample->seconds ? 0.0f : 1.0f);
   MYCC_RETURN_IF_ERROR(matrix.Set("label", labels));
-  failure_ = std::make_unique<Booster>();
-  MYCC_RETURN_IF_ERROR(failure_->Create({matrix.handle()}, config_, "binary:logistic"));
-  for (int tree = 0; tree < kTrees; ++tree) MYCC_RETURN_IF_ERROR(failure_->Update(tree, matrix));
+  failure_.emplace();
+  MYCC_RETURN_IF_ERROR(
+      failure_->Create({&matrix}, {"binary:logistic", config_.seed, config_.eta, config_.depth}));
+  for (int tree = 0; tree < kTrees; ++tree) MYCC_RETURN_IF_ERROR(failure_->Boost(tree, matrix));
+  return absl::OkStatus();
+}
+
+absl::Status XgboostModel::CheckWidth(const Features& row) const {
+  if (row.size() == width_) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cost model: trained on ", width_, " features, asked about ", row.size()));
+}
+
+absl::Status XgboostModel::Correct(const BoosterMatrix& matrix, std::vector<Correction>* corrections) const {
+  constexpr double kMaxLog = 7;  // a factor of a thousand either way is no correction any more
+  std::vector<double> sums(corrections->size(), 0.0), squares(corrections->size(), 0.0);
+  for (const Booster& member : members_) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<float> margins, member.Margin(matrix));
+    for (size_t i = 0; i < corrections->size(); ++i) {
+      const double log = std::clamp(LogFactor(config_.objective, margins[i]), -kMaxLog, kMaxLog);
+      sums[i] += log;
+      squares[i] += log * log;
+    }
+  }
+  const double count = static_cast<double>(members_.size());
+  for (size_t i = 0; i < corrections->size(); ++i) {
+    const double mean = sums[i] / count;
+    (*corrections)[i].factor *= std::exp(mean);
+    (*corrections)[i].log_spread = std::sqrt(std::max(0.0, squares[i] / count - mean * mean));
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Correction>> XgboostModel::Predict(const std::vector<const Features*>& rows,
                                                               const std::string& group) const {
-  constexpr double kMaxLog = 7;  // a factor of a thousand either way is no correction any more
   const auto offset = offsets_.find(group);
   std::vector<Correction> corrections(
-      rows.size(), Correction{std::exp(offset == offsets_.end() ? mean_offset_ : offset->second), 0});
-  if (rows.empty() || (correction_ == nullptr && failure_ == nullptr)) return corrections;
-  if (rows[0]->size() != width_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cost model: trained on ", width_, " features, asked about ", rows[0]->size()));
-  }
-  Matrix matrix;
+      rows.size(), Correction{std::exp(offset == offsets_.end() ? mean_offset_ : offset->second), 0, 0});
+  if (rows.empty() || (members_.empty() && !failure_)) return corrections;
+  MYCC_RETURN_IF_ERROR(CheckWidth(*rows[0]));
+  BoosterMatrix matrix;
   MYCC_RETURN_IF_ERROR(matrix.Fill(rows));
-  if (correction_ != nullptr) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<float> logs, correction_->Predict(matrix));
-    for (size_t i = 0; i < rows.size(); ++i)
-      corrections[i].factor *= std::exp(std::clamp<double>(logs[i], -kMaxLog, kMaxLog));
-  }
-  if (failure_ != nullptr) {
+  if (!members_.empty()) MYCC_RETURN_IF_ERROR(Correct(matrix, &corrections));
+  if (failure_) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<float> odds, failure_->Predict(matrix));
     for (size_t i = 0; i < rows.size(); ++i) corrections[i].failure_probability = odds[i];
   }
   return corrections;
+}
+
+absl::StatusOr<std::vector<double>> XgboostModel::Contributions(const Features& row) const {
+  std::vector<double> contributions(row.size(), 0.0);
+  if (members_.empty()) return contributions;
+  MYCC_RETURN_IF_ERROR(CheckWidth(row));
+  BoosterMatrix matrix;
+  MYCC_RETURN_IF_ERROR(matrix.Fill({&row}));
+  for (const Booster& member : members_) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<float> values, member.Contributions(matrix));
+    if (values.size() != row.size() + 1) {
+      return absl::InternalError(absl::StrCat("xgboost: ", values.size(), " contributions of ", row.size(),
+                                              " features; expected one more"));
+    }
+    for (size_t i = 0; i < row.size(); ++i)
+      contributions[i] += LogFactor(config_.objective, values[i]) / static_cast<double>(members_.size());
+  }
+  return contributions;
+}
+
+absl::StatusOr<std::vector<double>> XgboostModel::Gains() const {
+  std::vector<double> shares(width_, 0.0);
+  double all = 0;
+  for (const Booster& member : members_) {
+    MYCC_ASSIGN_OR_RETURN(const std::vector<double> gains, member.Gains(width_));
+    for (size_t i = 0; i < shares.size(); ++i) {
+      shares[i] += gains[i];
+      all += gains[i];
+    }
+  }
+  for (double& share : shares) share = all > 0 ? share / all : 0;
+  return shares;
 }
 
 absl::StatusOr<std::string> XgboostModel::Save() const {
@@ -314,18 +260,23 @@ absl::StatusOr<std::string> XgboostModel::Save() const {
   body.Put<int32_t>(kFeatureVersion);
   body.Put(width_);
   body.Put(mean_offset_);
+  PutMetrics(metrics_, &body);
+  body.Put(static_cast<uint8_t>(config_.objective));
   body.Put<uint64_t>(offsets_.size());
   for (const auto& [group, offset] : offsets_) {
     body.PutString(group);
     body.Put(offset);
   }
-  for (const Booster* booster : {correction_.get(), failure_.get()}) {
-    std::string bytes;
-    if (booster != nullptr) {
-      MYCC_ASSIGN_OR_RETURN(bytes, booster->Save());
-    }
+  body.Put(static_cast<uint32_t>(members_.size()));
+  for (const Booster& member : members_) {
+    MYCC_ASSIGN_OR_RETURN(const std::string bytes, member.Save());
     body.PutString(bytes);
   }
+  std::string failure;
+  if (failure_) {
+    MYCC_ASSIGN_OR_RETURN(failure, failure_->Save());
+  }
+  body.PutString(failure);
   return Seal(kModelFormat, body.Take());
 }
 
@@ -337,21 +288,28 @@ absl::Status XgboostModel::Load(const std::string& bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the cost model is of feature version ", version, "; expected ", kFeatureVersion));
   }
+  const auto cut_short = [] {
+    return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
+  };
   XgboostModel loaded(config_);
   loaded.width_ = body.Get<uint32_t>();
   loaded.mean_offset_ = body.Get<double>();
+  loaded.metrics_ = GetMetrics(&body);
+  const uint8_t objective = body.Get<uint8_t>();
+  if (objective > static_cast<uint8_t>(Objective::kBestTenth)) return cut_short();
+  loaded.config_.objective = static_cast<Objective>(objective);
   const uint64_t groups = body.Get<uint64_t>();
   for (uint64_t g = 0; g < groups && body.ok(); ++g) {
     const std::string group = body.GetString();
     loaded.offsets_[group] = body.Get<double>();
   }
-  for (std::unique_ptr<Booster>* booster : {&loaded.correction_, &loaded.failure_}) {
-    const std::string saved = body.GetString();
-    if (saved.empty()) continue;
-    *booster = std::make_unique<Booster>();
-    MYCC_RETURN_IF_ERROR((*booster)->Load(saved));
-  }
-  if (!body.done()) return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
+  const uint32_t members = body.Get<uint32_t>();
+  if (members > kMostMembers) return cut_short();
+  for (uint32_t m = 0; m < members && body.ok(); ++m)
+    MYCC_RETURN_IF_ERROR(loaded.members_.emplace_back().Load(body.GetString()));
+  const std::string failure = body.GetString();
+  if (!failure.empty()) MYCC_RETURN_IF_ERROR(loaded.failure_.emplace().Load(failure));
+  if (!body.done()) return cut_short();
   *this = std::move(loaded);
   return absl::OkStatus();
 }

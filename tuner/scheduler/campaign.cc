@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "tuner/scheduler/generation_plan.h"
 
 namespace mycc {
 
@@ -26,6 +27,11 @@ absl::StatusOr<SearchStrategy*> Campaign::Begun(int task) {
 int Campaign::num_generations_of(int task) const {
   const Task& asked = tasks_[task];
   return asked.search == nullptr ? 0 : asked.search->ledger().generations();
+}
+
+std::vector<std::pair<std::string, int>> Campaign::refusals_of(int task) const {
+  const Task& asked = tasks_[task];
+  return asked.search == nullptr ? std::vector<std::pair<std::string, int>>() : asked.search->refusals();
 }
 
 bool Campaign::Complete(const ProposalRef& proposal) const {
@@ -98,7 +104,8 @@ absl::StatusOr<std::optional<Proposal>> Campaign::Next(double elapsed_seconds, i
     if (stop_reason_) return std::optional<Proposal>();
     const int task = *choice.task;
     const int64_t limit = std::min({config_.max_trials - trials, choice.most_trials,
-                                    config_.max_trials_per_task - progress[task].trials});
+                                    config_.max_trials_per_task - progress[task].trials,
+                                    MostTrials(config_, num_tasks(), progress[task].trials)});
     MYCC_ASSIGN_OR_RETURN(SearchStrategy* const search, Begun(task));
     MYCC_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
                           search->Ask(visible[task], static_cast<int>(std::min<int64_t>(limit, 1 << 30))));

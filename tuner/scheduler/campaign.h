@@ -2,9 +2,10 @@
 //
 // Deterministic, as a strategy is: a proposal is a function of the earlier ones, of its window, and of the
 // outcomes that the windows let it see (proposal_window.h), whatever order they arrive in. With the least
-// window, proposal r + 1 sees the proposals up to r - 1. Only the end may depend on the time that is passed
-// in. After a crash, Restore the recorded proposals with their windows in order, Tell the recorded outcomes,
-// and go on. Thread rule: thread-compatible. No clock, no thread, no I/O.
+// window, proposal r + 1 sees the proposals up to r - 1. How many candidates a proposal has at most is a
+// function of the budget and of the trials so far (generation_plan.h). Only the end may depend on the time
+// that is passed in. After a crash, Restore the recorded proposals with their windows in order, Tell the
+// recorded outcomes, and go on. Thread rule: thread-compatible. No clock, no thread, no I/O.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,6 +65,8 @@ class Campaign {
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
   // Generations of the task so far.
   int num_generations_of(int task) const;
+  // Why points did not become candidates of the task's latest proposal, as SearchStrategy::refusals.
+  std::vector<std::pair<std::string, int>> refusals_of(int task) const;
   // The progress of every task with all outcomes told so far, for reports; decisions see fewer outcomes.
   std::vector<TaskProgress> progress() const;
 

@@ -116,4 +116,20 @@ std::optional<GainForecast> ForecastMinute(SchedulerConfig config, std::vector<T
   return forecast;
 }
 
+std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks) {
+  constexpr double kFalling = 0.5;  // of the gain, from one doubling to the next
+  double known = 0, gain = 0;
+  for (const TrialFall& task : tasks) {
+    if (task.best.size() < 2) continue;
+    const auto [trials, now] = task.best.back();
+    double before = task.best.front().second;
+    for (const auto& [earlier, seconds] : task.best) {
+      if (2 * earlier <= trials) before = seconds;
+    }
+    known += task.weight * now;
+    gain += kFalling * task.weight * (before - now);
+  }
+  return known > 0 ? std::make_optional(std::min(gain / known, 1.0)) : std::nullopt;
+}
+
 }  // namespace mycc

@@ -2,7 +2,9 @@
 // functions of values; the time is an argument.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tuner/scheduler/task_scheduler.h"
@@ -32,5 +34,16 @@ struct ProposedAt {
 // pause between proposals, so a time without workers counts little.
 std::optional<GainForecast> ForecastMinute(SchedulerConfig config, std::vector<TaskProgress> tasks,
                                            const std::vector<ProposedAt>& proposed, double now);
+
+// How a task's best time fell with its trials.
+struct TrialFall {
+  double weight = 1;
+  std::vector<std::pair<int64_t, double>> best;  // trials so far, and the best of them in seconds
+};
+
+// The share of the weighted latency that as many trials again are expected to gain. Each doubling of a task's
+// trials gains half as much as the one before; a task with one generation alone gains the share of the
+// others. Nullopt where no task has two.
+std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks);
 
 }  // namespace mycc

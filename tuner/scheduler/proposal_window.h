@@ -8,6 +8,9 @@
 //   window  1  -----------------|      proposal 7 depends on 0 to 5
 //   window 40  -----------|            proposal 7 depends on 0 to 3, since 4 to 6 hold 48
 //
+// The window kNoneUnseen is for searches that wait: a proposal with it depends on all earlier ones. So does a
+// search with a budget of few trials, which are worth more than the time in which devices wait.
+//
 // A proposal that has been depended on is depended on ever after, also with a wider window. So the outcomes
 // that a proposal sees are a function of the sizes and the windows of the proposals up to it, whatever order
 // the outcomes arrive in. Thread rule: a value.
@@ -18,10 +21,13 @@
 
 namespace mycc {
 
+inline constexpr uint32_t kNoneUnseen = 0xffffffff;
+
 class ProposalWindow {
  public:
   // The number of leading proposals that the next one depends on when it is made with this window; 0 is as 1.
   int Visible(int64_t window) const {
+    if (window == kNoneUnseen) return num_proposals();
     int visible = visible_;
     for (int64_t unseen = unseen_; visible + 1 < num_proposals(); ++visible) {
       unseen -= sizes_[static_cast<size_t>(visible)];

@@ -1,6 +1,9 @@
 #include "tuner/scheduler/task_scheduler.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "tuner/scheduler/generation_plan.h"
 
 namespace mycc {
 namespace {
@@ -116,12 +119,18 @@ std::optional<int> FruitlessTask(const SchedulerConfig& config, const std::vecto
   return std::nullopt;
 }
 
+// No trial of the task is in flight unseen.
+bool IsSeen(const TaskProgress& task) {
+  return task.generations == static_cast<int>(task.best_seconds.size());
+}
+
 // The open task with the greatest expected gain, of those that take at least `least_seconds` of the weighted
-// latency.
+// latency. `seen`: of those alone whose trials are all seen.
 TaskChoice GreatestGain(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
-                        double least_seconds) {
+                        double least_seconds, bool seen = false) {
   TaskChoice choice;
   for (size_t i = 0; i < tasks.size(); ++i) {
+    if (seen && !IsSeen(tasks[i])) continue;
     if (!Open(config, tasks[i]) || !BestOf(tasks[i])) continue;
     if (tasks[i].info.weight * *BestOf(tasks[i]) < least_seconds) continue;
     const double gain = ExpectedGain(config, tasks[i], tasks);
@@ -154,7 +163,9 @@ TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgres
   if (choice.task) return choice;
   double latency = 0;
   for (const TaskProgress& task : tasks) latency += task.info.weight * BestOf(task).value_or(0);
-  choice = GreatestGain(config, tasks, config.min_share * latency);
+  if (HasSmallBudget(config, std::ssize(tasks)))
+    choice = GreatestGain(config, tasks, config.min_share * latency, /*seen=*/true);
+  if (!choice.task) choice = GreatestGain(config, tasks, config.min_share * latency);
   if (!choice.task) choice = GreatestGain(config, tasks, 0);
   if (!choice.task) choice.task = FewestGenerations(config, tasks);
   return choice;

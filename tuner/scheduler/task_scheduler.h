@@ -41,6 +41,8 @@ struct SchedulerConfig {
   // Candidates of the first generation of a task that seems to matter less than the average one. Tasks then
   // begin in the order of weight and rough cost. 0: the tasks begin in their order, with whole generations.
   int64_t first_trials = 0;
+  // A small budget is spent in small generations (generation_plan.h). For searches that learn from outcomes.
+  bool adapts_to_budget = false;
   // A task whose share of the weighted latency is less has only its first generation, while others are open.
   double min_share = 0;
   // The search is over when the next minute is expected to gain a smaller share of the weighted latency

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tuner/search/decision_search.h"
+#include "tuner/search/prior_descent.h"
 #include "tuner/search/trust.h"
 
 namespace mycc {
@@ -13,27 +15,6 @@ namespace {
 
 using Points = std::vector<std::pair<Point, Origin>>;
 using Entries = std::vector<const SearchLedger::Entry*>;
-
-// Without predictions: a point is about as good as the nearest measured one, a little worse for each place
-// between them.
-double NearestMeasured(const Point& point, const std::vector<Sketch>& sketches, const Entries& measured) {
-  constexpr double kPerPlace = 0.05;
-  double best = std::numeric_limits<double>::infinity(), nearest = std::numeric_limits<double>::infinity();
-  for (const SearchLedger::Entry* entry : measured) {
-    const Point& other = entry->candidate.point;
-    if (other.sketch != point.sketch) continue;
-    double places = 0;
-    for (size_t d = 0; d < point.choice.size(); ++d) {
-      const int apart = std::abs(point.choice[d] - other.choice[d]);
-      places += sketches[point.sketch].space.decisions[d].ordered ? apart : 2 * std::min(apart, 1);
-    }
-    if (places < nearest) {
-      nearest = places;
-      best = *entry->outcome->seconds * (1 + kPerPlace * places);
-    }
-  }
-  return best;
-}
 
 // Tournament selection: the best of a few drawn members. Members are sorted, so the lowest index wins.
 const Member& SelectParent(const Pool& pool, Rng* rng) {
@@ -59,56 +40,128 @@ EvolutionarySearch::EvolutionarySearch(const SearchConfig& config, std::vector<S
 EvolutionarySearch::Shares EvolutionarySearch::SharesOf(int generation, int visible, bool believe) const {
   constexpr double kStillImproving = 0.98;  // new best / old best
   const Entries measured = ledger().Fastest(visible);
-  const int n = config_.generation_size;
+  const int n = wanted();
   double random = config_.epsilon, descent = 0;
   if (!measured.empty()) {
     const Entries before = ledger().Fastest(visible - 2);
     const bool stalled =
         !before.empty() && *measured[0]->outcome->seconds > kStillImproving * *before[0]->outcome->seconds;
     descent = stalled || !believe ? 0.5 : 0.3;
-    if (!believe) random = std::max(random, 0.2);
   }
   // Small generations take their random point in turns.
   const double exact = random * n;
-  const int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  int whole = static_cast<int>(std::floor(exact * (generation + 1)) - std::floor(exact * generation));
+  // All else in the first generation is what one model believes in.
+  constexpr int kOneRandomIn = 8;
+  if (generation == 0) whole = std::max(whole, n / kOneRandomIn);
   return {whole, static_cast<int>(std::lround(descent * n))};
 }
 
 std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visible) {
+  constexpr size_t kEnoughToLearn = 12;  // measured points, for a model of the decisions
   const Entries measured = ledger().Fastest(visible);
-  const bool believe = scorer_ != nullptr && PredictionsLead(measured);
+  const bool believe = PredictionsLead(measured);
   Pool::Context context = UnrankedContext();
-  context.unranked_order = [&](const Point& point) { return NearestMeasured(point, sketches_, measured); };
   context.believe = believe;
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
+  if (scorer_ == nullptr || scorer_->KnowsDecisionsAlone())
+    return ProposeByDecisions(generation, visible, context, &rng);
   const Shares shares = SharesOf(generation, visible, believe);
-  Picks picks(config_.generation_size);
+  Picks picks(wanted(), context);
   if (generation == 0) TakeStart(context, &picks);
 
   Pool pool(context);
+  if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &pool);
   Evolve(visible, context, &rng, &pool);
   if (generation == 0 && pool.analytic_best() != nullptr) picks.Take(*pool.analytic_best());
-  TakeDescent(shares.descent, visible, context, &picks);
-  TakePredicted(config_.generation_size - picks.size() - shares.random, pool, &picks);
-  TakeRandom(config_.generation_size - picks.size(), sampler, context, &rng, &picks);
+  const auto take_promising = [&](int count) {
+    DecisionSearch(sketches_, ledger(), visible, context).TakePromising(count, &rng, &picks);
+  };
+  if (measured.size() < kEnoughToLearn) {
+    TakeDescent(shares.descent, visible, context, &picks);
+  } else if (believe) {
+    take_promising(shares.descent);
+  }
+  const int places = wanted() - picks.size() - shares.random;
+  if (believe) {
+    TakePredicted(places, pool, &picks);
+  } else {
+    take_promising(places);
+  }
+  TakeRandom(wanted() - picks.size(), sampler, context, &rng, &picks);
   TakeByEnumeration(0, sampler, context, &picks);
   return picks.Release();
 }
 
-// Defaults come first whatever is predicted, history takes up to half of what they leave.
+// The first points are far from each other, unless something is known of good ones.
+std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation, int visible,
+                                                                  const Pool::Context& context,
+                                                                  Rng* rng) const {
+  constexpr int64_t kSpread = 12;
+  Picks picks(wanted(), context);
+  if (generation == 0) TakeStart(context, &picks);
+  DecisionSearch search(sketches_, ledger(), visible, context);
+  const int64_t spread = history_.empty() ? kSpread - ledger().num_candidates() - picks.size() : 0;
+  search.TakeSpread(static_cast<int>(std::clamp<int64_t>(spread, 0, wanted())), rng, &picks);
+  search.TakePromising(wanted() - picks.size(), rng, &picks);
+  const Sampler sampler(sketches_);
+  TakeRandom(wanted() - picks.size(), sampler, context, rng, &picks);
+  TakeByEnumeration(0, sampler, context, &picks);
+  return picks.Release();
+}
+
+// Defaults come first whatever is predicted, history takes up to half of what they leave. A small generation
+// has room for the best predicted default alone.
 void EvolutionarySearch::TakeStart(const Pool::Context& context, Picks* picks) const {
   const auto take = [&](const Point& point, Origin origin) {
     Pool pool(context);
     pool.Add({{point, origin}});
     for (const Member& member : pool.members()) picks->Take(member);
   };
-  for (size_t s = 0; s < sketches_.size(); ++s)
-    take({static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
-  const int limit = picks->size() + (config_.generation_size - picks->size()) / 2;
+  if (wanted() < config_.generation_size) {
+    Pool defaults(context);
+    defaults.Add(Defaults());
+    if (!defaults.members().empty()) picks->Take(defaults.members()[0]);
+  } else {
+    for (const auto& [point, origin] : Defaults()) take(point, origin);
+  }
+  const int limit = picks->size() + (wanted() - picks->size()) / 2;
   for (const Point& point : history_) {
     if (picks->size() < limit) take(point, Origin::kHistory);
   }
+}
+
+std::vector<std::pair<Point, Origin>> EvolutionarySearch::Defaults() const {
+  Points defaults;
+  for (size_t s = 0; s < sketches_.size(); ++s)
+    defaults.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  return defaults;
+}
+
+// From the defaults, the points of the log, and the best of some random ones.
+void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Pool* pool) const {
+  constexpr int kPredictions = 320, kRandom = 48;
+  constexpr size_t kStartsOfAKind = 3;
+  constexpr uint64_t kStream = uint64_t{1} << 32;  // no generation's
+  const Sampler sampler(sketches_);
+  std::vector<Point> starts;
+  const auto add_best = [&](const Points& points) {
+    Pool ranked(context);
+    ranked.Add(points);
+    for (size_t i = 0; i < std::min(kStartsOfAKind, ranked.members().size()); ++i)
+      starts.push_back(ranked.members()[i].point);
+  };
+  add_best(Defaults());
+  for (size_t i = 0; i < std::min(kStartsOfAKind, history_.size()); ++i) starts.push_back(history_[i]);
+  Points random;
+  Rng rng(config_.seed, kStream);
+  for (int i = 0; i < kRandom; ++i) random.emplace_back(sampler.Random(&rng), Origin::kRandom);
+  add_best(random);
+  Points ends;
+  for (const Point& end : DescendPrior(starts, kPredictions, sketches_, context))
+    ends.emplace_back(end, Origin::kDescent);
+  pool->Add(ends);
 }
 
 // Coordinate descent: the neighbours of the best measured points, the best predicted ones first; the very
@@ -156,9 +209,7 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
   for (size_t i = 0; i < parents; ++i)
     pool->AddMeasured(measured[i]->candidate, *measured[i]->outcome->seconds * scale);
 
-  Points start;
-  for (size_t s = 0; s < sketches_.size(); ++s)
-    start.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  Points start = Defaults();
   for (const Point& point : history_) start.emplace_back(point, Origin::kHistory);
   while (static_cast<int>(start.size() + parents) < config_.population)
     start.emplace_back(sampler.Random(rng), Origin::kRandom);

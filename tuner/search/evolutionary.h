@@ -1,8 +1,10 @@
 // Evolutionary search, the default strategy. A population of the sketches' defaults, points from the log, the
-// best measured points and random points is mutated and crossed under the cost model's predictions. A
+// best measured points and random points is mutated and crossed under the cost model's predictions. The first
+// population has the best points of a descent under these predictions (prior_descent.h) besides. A
 // generation takes the best predicted points that differ from each other, neighbours of the best measured
 // points (coordinate descent), and some random points. When past predictions were no better than chance, the
-// search ignores them, and ranks a point by the measured points near it.
+// search ignores them, and takes the points of the greatest expected improvement under a model of the
+// decisions (decision_search.h). Where nothing knows the code, that model chooses all but the first points.
 #pragma once
 
 #include <utility>
@@ -27,8 +29,13 @@ class EvolutionarySearch : public SearchStrategy {
     int random = 0;
     int descent = 0;
   };
+  std::vector<ProposedPoint> ProposeByDecisions(int generation, int visible, const Pool::Context& context,
+                                                Rng* rng) const;
   Shares SharesOf(int generation, int visible, bool believe) const;
 
+  std::vector<std::pair<Point, Origin>> Defaults() const;
+  // The best points before anything is measured.
+  void AddPriorBest(const Pool::Context& context, Pool* pool) const;
   void TakeStart(const Pool::Context& context, Picks* picks) const;
   void TakeDescent(int count, int visible, const Pool::Context& context, Picks* picks) const;
   void TakePredicted(int count, const Pool& pool, Picks* picks) const;

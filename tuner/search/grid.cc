@@ -10,7 +10,7 @@ GridSearch::GridSearch(const SearchConfig& config, std::vector<Sketch> sketches,
 std::vector<ProposedPoint> GridSearch::Propose(int /*generation*/, int /*visible*/) {
   const Pool::Context context = UnrankedContext();
   const Sampler sampler(sketches_);
-  Picks picks(config_.generation_size);
+  Picks picks(config_.generation_size, context);
   TakeByEnumeration(0, sampler, context, &picks);
   return picks.Release();
 }

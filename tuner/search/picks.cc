@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace mycc {
 
 bool Picks::Take(const Member& member) {
   if (full() || member.proposed || !steps_.insert(member.steps_key).second) return false;
+  if (!HasNewCode(member.trace)) return false;
   Candidate candidate;
   candidate.point = member.point;
   candidate.trace = member.trace;
@@ -17,6 +20,21 @@ bool Picks::Take(const Member& member) {
   }
   proposals_.push_back({std::move(candidate), member.steps_key});
   return true;
+}
+
+bool Picks::HasNewCode(const std::string& trace) {
+  if (context_.codes == nullptr) return true;
+  const absl::StatusOr<std::string> code = context_.codes->CodeOf(trace);
+  std::string why;
+  if (!code.ok()) {
+    why = std::string(code.status().message());
+  } else if (const std::string other = context_.codes->CandidateWith(*code); !other.empty()) {
+    why = absl::StrCat("same code as trial ", other);
+  } else if (!code->empty() && !codes_.insert(*code).second) {
+    why = "same code as another of its generation";
+  }
+  if (!why.empty()) context_.refuse(why);
+  return why.empty();
 }
 
 int Picks::Distance(const Point& point) const {

@@ -1,4 +1,5 @@
-// The generation under construction. Strategies take candidates into it from pools until it is full.
+// The generation under construction. Strategies take candidates into it from pools until it is full. It
+// refuses those that are lowered to the code of another candidate, or that cannot be lowered.
 #pragma once
 
 #include <string>
@@ -13,22 +14,29 @@ namespace mycc {
 
 class Picks {
  public:
-  explicit Picks(int capacity) : capacity_(capacity) {}
+  // `context` outlives it.
+  Picks(int capacity, const Pool::Context& context) : capacity_(capacity), context_(context) {}
 
   bool full() const { return size() >= capacity_; }
   int size() const { return static_cast<int>(proposals_.size()); }
-  // False when the generation is full, or holds the same steps, or the member was proposed in an earlier one.
+  // False when the generation is full, or holds the same steps or code, or the member or its code was
+  // proposed in an earlier one.
   bool Take(const Member& member);
 
   // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
 
+  const std::vector<ProposedPoint>& proposals() const { return proposals_; }
   std::vector<ProposedPoint> Release() { return std::move(proposals_); }
 
  private:
+  // Whether the code of the trace is new; says why not.
+  bool HasNewCode(const std::string& trace);
+
   const int capacity_;
+  const Pool::Context& context_;
   std::vector<ProposedPoint> proposals_;
-  absl::flat_hash_set<std::string> steps_;
+  absl::flat_hash_set<std::string> steps_, codes_;
 };
 
 // Takes up to `count` random points that are new, whatever their expected seconds.

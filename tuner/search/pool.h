@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "tuner/search/known_codes.h"
 #include "tuner/search/scorer.h"
 #include "tuner/search/search_ledger.h"
 #include "tuner/space/space.h"
@@ -39,7 +40,8 @@ class Pool {
     std::function<void(const std::string&)> refuse;  // called with the reason why a point is no member
     // Points that never become members: a memo between generations.
     absl::flat_hash_set<Point>* dead = nullptr;
-    bool believe = true;  // predictions rank
+    bool believe = true;          // predictions rank
+    KnownCodes* codes = nullptr;  // of the candidates; null: codes are not compared
   };
   explicit Pool(const Context& context) : context_(context) {}
 

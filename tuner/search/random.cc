@@ -11,7 +11,7 @@ std::vector<ProposedPoint> RandomSearch::Propose(int generation, int /*visible*/
   const Pool::Context context = UnrankedContext();
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
-  Picks picks(config_.generation_size);
+  Picks picks(config_.generation_size, context);
   if (generation == 0) {
     for (size_t s = 0; s < sketches_.size(); ++s) {
       Pool pool(context);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,8 @@ struct Prediction {
   // The version of the model that predicted. Predictions of two versions are not comparable: a correction
   // that was learned between them shifts all of them.
   uint64_t model = 0;
+  // The doubt about `seconds`: the standard deviation of their logarithm among the models of an ensemble.
+  double log_spread = 0;
 };
 
 // Predicts traces by replay, features and model. Deterministic as long as its model does not
@@ -28,6 +31,12 @@ class Scorer {
   // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
   // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
   virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
+  // A digest of the code that the trace is lowered to: equal ones are equal code. Empty: it is not known. An
+  // error where the trace cannot be lowered. A function of the trace alone.
+  virtual absl::StatusOr<std::string> CodeOf(const Trace& /*trace*/) { return std::string(); }
+  // True when it knows a trace's decisions and no code. Searches then learn by a model of their own
+  // (decision_model.h), which starts from the analytic seconds.
+  virtual bool KnowsDecisionsAlone() const { return false; }
 };
 
 }  // namespace mycc

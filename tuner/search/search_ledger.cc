@@ -10,7 +10,7 @@ namespace mycc {
 
 std::string_view OriginName(Origin origin) {
   constexpr std::string_view kNames[] = {"default",   "history", "random", "mutation",
-                                         "crossover", "descent", "grid"};
+                                         "crossover", "descent", "grid",   "surrogate"};
   return kNames[static_cast<int>(origin)];
 }
 

@@ -15,7 +15,16 @@
 namespace mycc {
 
 // The origin of a candidate. The names are for logs and people; the numbers may change.
-enum class Origin : uint8_t { kDefault, kHistory, kRandom, kMutation, kCrossover, kDescent, kGrid };
+enum class Origin : uint8_t {
+  kDefault,
+  kHistory,
+  kRandom,
+  kMutation,
+  kCrossover,
+  kDescent,
+  kGrid,
+  kSurrogate
+};
 std::string_view OriginName(Origin origin);  // "default"
 
 struct Candidate {

@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "tuner/search/annealing.h"
+#include "tuner/search/bayesian.h"
+#include "tuner/search/descent.h"
+#include "tuner/search/differential.h"
 #include "tuner/search/evolutionary.h"
 #include "tuner/search/grid.h"
 #include "tuner/search/listed.h"
@@ -13,7 +18,8 @@
 namespace mycc {
 namespace {
 
-constexpr char kEvolutionary[] = "evolutionary", kRandom[] = "random", kGrid[] = "grid";
+constexpr char kEvolutionary[] = "evolutionary", kDescent[] = "descent", kAnnealing[] = "annealing",
+               kDifferential[] = "differential", kRandom[] = "random", kGrid[] = "grid";
 
 int DefaultLag(int generation) { return std::max(0, generation - 1); }
 
@@ -35,7 +41,11 @@ std::string Missing(const SearchLedger& ledger, int visible) {
 }  // namespace
 
 SearchStrategy::SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer)
-    : config_(std::move(config)), sketches_(std::move(sketches)), scorer_(scorer) {}
+    : config_(std::move(config)),
+      sketches_(std::move(sketches)),
+      scorer_(scorer),
+      codes_(scorer),
+      wanted_(config_.generation_size) {}
 
 bool SearchStrategy::Ready() const { return ledger_.complete() >= DefaultLag(ledger_.generations()); }
 
@@ -54,14 +64,15 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   }
   refusals_.clear();
   if (exhausted_) return std::vector<Candidate>();
+  wanted_ = std::min(limit, config_.generation_size);
+  codes_.CatchUp(ledger_);
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
   std::stable_sort(refusals_.begin(), refusals_.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  const bool is_cut = static_cast<int>(proposals.size()) > limit;
-  exhausted_ = !is_cut && static_cast<int>(proposals.size()) < config_.generation_size;
-  if (is_cut) proposals.resize(limit);
+  exhausted_ = static_cast<int>(proposals.size()) < wanted_;
+  if (!exhausted_) proposals.resize(wanted_);
   if (proposals.empty()) return std::vector<Candidate>();
 
   std::vector<Candidate> candidates;
@@ -123,7 +134,9 @@ Pool::Context SearchStrategy::UnrankedContext() {
           scorer_,
           [](const Point&) { return 0.0; },
           [this](const std::string& reason) { CountRefusal(reason); },
-          &dead_};
+          &dead_,
+          /*believe=*/true,
+          &codes_};
 }
 
 void SearchStrategy::CountRefusal(const std::string& reason) {
@@ -136,17 +149,26 @@ void SearchStrategy::CountRefusal(const std::string& reason) {
   refusals_.emplace_back(reason, 1);
 }
 
+std::vector<std::string> StrategyNames() {
+  return {kEvolutionary, kDescent, kAnnealing, kBayesianStrategy, kDifferential, kRandom, kGrid};
+}
+
+bool Learns(const std::string& strategy) {
+  return strategy != kRandom && strategy != kGrid && strategy != kListedStrategy;
+}
+
 absl::Status CheckStrategy(const std::string& name) {
-  if (name == kEvolutionary || name == kRandom || name == kGrid || name == kListedStrategy)
+  const std::vector<std::string> names = StrategyNames();
+  if (name == kListedStrategy || std::find(names.begin(), names.end(), name) != names.end())
     return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("search: unknown strategy \"", name, "\"; expected evolutionary, random, grid or listed"));
+  return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", name, "\"; expected ",
+                                                 absl::StrJoin(names, ", "), " or ", kListedStrategy));
 }
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
-                                                                   Scorer* scorer) {
+                                                                   Scorer* scorer, Classifier* classifier) {
   const bool is_listed = config.strategy == kListedStrategy;
   if (sketches.empty() && !is_listed)
     return absl::InvalidArgumentError("search: no sketches; expected at least one");
@@ -158,12 +180,23 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchC
                                                    "; expected at least 1, 2, 0, and a share of 0 to 1"));
   }
   MYCC_RETURN_IF_ERROR(CheckStrategy(config.strategy));
+  const std::string& name = config.strategy;
   std::unique_ptr<SearchStrategy> strategy;
-  if (config.strategy == kEvolutionary) {
+  if (name == kEvolutionary) {
     strategy = std::make_unique<EvolutionarySearch>(config, std::move(sketches), history, scorer);
+  } else if (name == kDescent) {
+    strategy = std::make_unique<CoordinateDescent>(config, std::move(sketches), history, scorer);
+  } else if (name == kAnnealing) {
+    strategy = std::make_unique<SimulatedAnnealing>(config, std::move(sketches), history, scorer);
+  } else if (name == kBayesianStrategy) {
+    if (classifier == nullptr)
+      return absl::InvalidArgumentError("search: the strategy bayesian needs a classifier");
+    strategy = std::make_unique<BayesianSearch>(config, std::move(sketches), history, scorer, classifier);
+  } else if (name == kDifferential) {
+    strategy = std::make_unique<DifferentialEvolution>(config, std::move(sketches), history, scorer);
   } else if (is_listed) {
     strategy = std::make_unique<ListedSearch>(config, history);
-  } else if (config.strategy == kRandom) {
+  } else if (name == kRandom) {
     strategy = std::make_unique<RandomSearch>(config, std::move(sketches), scorer);
   } else {
     strategy = std::make_unique<GridSearch>(config, std::move(sketches), scorer);

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/schedule/trace.h"
+#include "tuner/search/classifier.h"
 #include "tuner/search/pool.h"
 #include "tuner/search/scorer.h"
 #include "tuner/search/search_ledger.h"
@@ -30,7 +31,7 @@
 namespace mycc {
 
 struct SearchConfig {
-  std::string strategy = "evolutionary";  // or "random", "grid", "listed"
+  std::string strategy = "evolutionary";  // or another of StrategyNames()
   uint64_t seed = 0;
   int generation_size = 16;
   // Evolutionary alone: members of a population, steps of mutation and crossover in one generation, and the
@@ -84,11 +85,13 @@ class SearchStrategy {
   SearchStrategy(SearchConfig config, std::vector<Sketch> sketches, Scorer* scorer);
 
   // Generation number `generation`, a function of its arguments and of ledger() restricted to what `visible`
-  // allows: candidates of every earlier generation, outcomes of the first `visible` ones. Generation and
-  // index are filled in by the caller.
+  // allows: candidates of every earlier generation, outcomes of the first `visible` ones. The caller fills in
+  // generation and index, and takes the first wanted() of them.
   virtual std::vector<ProposedPoint> Propose(int generation, int visible) = 0;
   // The point of a trace that is restored; nullopt when this search cannot have proposed it.
   virtual std::optional<Point> PointOfRecorded(const Trace& trace) const { return PointOf(trace, sketches_); }
+  // The number of candidates that are asked for: config_.generation_size, or fewer where the budget says so.
+  int wanted() const { return wanted_; }
   // For pools of this strategy, in which all points without a prediction are alike.
   Pool::Context UnrankedContext();
 
@@ -100,24 +103,35 @@ class SearchStrategy {
   void CountRefusal(const std::string& reason);
 
   SearchLedger ledger_;
+  KnownCodes codes_;
   absl::flat_hash_set<Point> dead_;  // points that are never candidates
   bool exhausted_ = false;
+  int wanted_;
   std::vector<std::pair<std::string, int>> refusals_;
 };
 
-// InvalidArgument for an unknown name, with the known ones.
-absl::Status CheckStrategy(const std::string& name);
+// The strategies that search the space of sketches, the default one first.
+std::vector<std::string> StrategyNames();
+
+// Whether the strategy's proposals depend on outcomes.
+bool Learns(const std::string& strategy);
 
 // The strategy that measures given traces alone (listed.h).
 inline constexpr char kListedStrategy[] = "listed";
+// The strategy that needs a classifier (bayesian.h).
+inline constexpr char kBayesianStrategy[] = "bayesian";
+
+// InvalidArgument for a name that is neither of StrategyNames() nor `listed`, with the known ones.
+absl::Status CheckStrategy(const std::string& name);
 
 // `history`: traces that were good for this workload or a neighbour of it, best first; their decisions are
 // re-fitted to these sketches. For `listed` they are the candidates, and sketches are not needed. `scorer`
-// outlives the strategy; null means no predictions. InvalidArgument for an unknown strategy or a senseless
-// size.
+// outlives the strategy; null means no predictions. `classifier` outlives it too; only `bayesian` needs one.
+// InvalidArgument for an unknown strategy, a senseless size, and `bayesian` without a classifier.
 absl::StatusOr<std::unique_ptr<SearchStrategy>> MakeSearchStrategy(const SearchConfig& config,
                                                                    std::vector<Sketch> sketches,
                                                                    const std::vector<Trace>& history,
-                                                                   Scorer* scorer);
+                                                                   Scorer* scorer,
+                                                                   Classifier* classifier = nullptr);
 
 }  // namespace mycc

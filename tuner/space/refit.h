@@ -26,9 +26,11 @@ struct Point {
 // The point whose sketch and decisions the trace names, all of them and exactly; nullopt when there is none.
 std::optional<Point> PointOf(const Trace& trace, const std::vector<Sketch>& sketches);
 
-// The legal point nearest to what the trace names: ordered decisions take the choice nearest by ratio, others
-// an equal choice or the default's; decisions that the trace lacks take the default's. Illegal combinations
-// fall back to the default, decision by decision from the last. nullopt when no sketch has the trace's name.
+// The legal point nearest to what the trace names. The distance is the sum over the decisions: for ordered
+// ones the logarithm of the ratio to the named value, for others 1 unless the choice is the named one.
+// Decisions that the trace lacks, or whose unordered value is no choice here, want the default's, half as
+// much. Points are tried by their distance; where thousands of the nearest are illegal, the point is the one
+// that is reached from the default, which is legal. nullopt when no sketch has the trace's name.
 std::optional<Point> Refit(const Trace& trace, const std::vector<Sketch>& sketches);
 
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// Bundles the page into a C++ source: node bundle.mjs FOLDER, where FOLDER has node_modules. It writes FOLDER/assets.cc, and the files
+// Bundles the page, and the report of a job, into a C++ source: node bundle.mjs FOLDER, where FOLDER has node_modules. It writes FOLDER/assets.cc, and the files
 // themselves into FOLDER/dist, for a look.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -17,9 +17,9 @@ const digestOf = (bytes) => createHash("sha256").update(bytes).digest("hex").sli
 const { dependencies } = JSON.parse(readFileSync(join(ui, "package.json"), "utf8"));
 const terms = Object.keys(dependencies).map((name) => `${name}:\n${readFileSync(join(folder, "node_modules", name, "LICENSE"), "utf8")}`);
 
-const bundled = await build({
+const bundle = (entryPoints) => build({
   absWorkingDir: ui,
-  entryPoints: { app: "src/main.tsx" },
+  entryPoints,
   outdir: join(folder, "dist"),
   bundle: true,
   minify: true,
@@ -32,6 +32,19 @@ const bundled = await build({
   banner: { js: `/*\n${terms.join("\n")}*/` },
   write: false,
 });
+const bundled = await bundle({ app: "src/main.tsx" });
+
+// The report is one file: what it needs stands in it. Nothing in a script or a style may end its element.
+const report = await bundle({ report: "src/report.tsx" });
+const textOf = (extension) => {
+  const { text } = report.outputFiles.find((file) => file.path.endsWith(extension));
+  if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`the report's ${extension} would end its element`);
+  return text;
+};
+const reportPage = readFileSync(join(ui, "report.html"), "utf8")
+  .replace("@STYLE@", () => textOf(".css"))
+  .replace("@SCRIPT@", () => textOf(".js"));
+if (reportPage.split("@REPORT_DATA@").length !== 2) throw new Error("report.html has no place for the data, or more than one");
 
 const types = { ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8" };
 const assets = [];
@@ -44,12 +57,13 @@ for (const file of bundled.outputFiles) {
 }
 assets.push({ path: "/", type: types[".html"], bytes: Buffer.from(page) });
 
-const arrays = assets.map(({ bytes }, i) => {
+const arrayOf = (name, bytes) => {
   const packed = gzipSync(bytes, { level: 9 });
   const lines = [];
   for (let at = 0; at < packed.length; at += 32) lines.push([...packed.subarray(at, at + 32)].join(","));
-  return `const unsigned char kFile${i}[] = {\n${lines.join(",\n")}};`;
-});
+  return `const unsigned char ${name}[] = {\n${lines.join(",\n")}};`;
+};
+const arrays = [...assets.map(({ bytes }, i) => arrayOf(`kFile${i}`, bytes)), arrayOf("kReport", Buffer.from(reportPage))];
 const rows = assets.map(({ path, type, bytes }, i) =>
   `    {"${path}", "${type}", "${digestOf(bytes)}",\n     std::string_view(reinterpret_cast<const char*>(kFile${i}), sizeof(kFile${i}))},`);
 const source = `// Made by web/ui/bundle.mjs.
@@ -69,13 +83,15 @@ ${rows.join("\n")}
   return assets;
 }
 
+std::string_view ReportTemplate() { return std::string_view(reinterpret_cast<const char*>(kReport), sizeof(kReport)); }
+
 }  // namespace mycc
 `;
 
 // A file with its final name is complete.
 writeFileSync(join(folder, "assets.cc.partial"), source);
 renameSync(join(folder, "assets.cc.partial"), join(folder, "assets.cc"));
-for (const { path, bytes } of assets) {
+for (const { path, bytes } of [...assets, { path: "report.html", bytes: Buffer.from(reportPage) }]) {
   const file = join(folder, "dist", path === "/" ? "index.html" : path);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, bytes);

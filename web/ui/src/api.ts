@@ -66,6 +66,7 @@ export interface Job {
   tasks_timed?: number;
   latency_seconds?: number;
   default_latency_seconds?: number;
+  refusals?: { reason: string; points: number }[];
 }
 
 // [trial of the task, time of its record, best seconds until then]

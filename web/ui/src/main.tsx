@@ -10,7 +10,7 @@ import { useRate } from "./rate";
 import { linkTo, route } from "./route";
 import { useStore } from "./store";
 import "./style.css";
-import { chooseTheme, theme, type Theme } from "./theme";
+import { ThemeButton } from "./theme_button";
 import { BestView } from "./views/best";
 import { DevicesView } from "./views/devices";
 import { FailuresView } from "./views/failures";
@@ -48,17 +48,6 @@ function Overview({ status }: { status: Status }) {
       <Figure label="Failed" value={results > 0 ? `${((100 * failed) / results).toFixed(1)} %` : "–"} detail="since the start" />
       <Figure label="Log" value={formatBytes(status.log.bytes)} detail={`${formatCount(status.log.records)} records`} tone={status.log.trouble ? "bad" : ""} />
     </dl>
-  );
-}
-
-function ThemeButton() {
-  const chosen = useStore(theme);
-  const next: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
-  const names: Record<Theme, string> = { auto: "◐ auto", light: "○ light", dark: "● dark" };
-  return (
-    <button type="button" class="small theme" aria-label={`Theme: ${chosen}`} onClick={() => chooseTheme(next[chosen])}>
-      {names[chosen]}
-    </button>
   );
 }
 

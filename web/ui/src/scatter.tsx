@@ -229,7 +229,7 @@ function Tip({ pointed }: { pointed: Pointed }) {
       </span>
       {candidate.sketch ? <span>{candidate.sketch}</span> : null}
       {decisions.length > 0 ? <code>{decisions.map(([name, value]) => `${name}=${value}`).join(" ")}</code> : null}
-      <span class="hint">click for the trace</span>
+      <span class="hint">click for more</span>
     </div>
   );
 }

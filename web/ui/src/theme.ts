@@ -6,7 +6,16 @@ export type Theme = "auto" | "light" | "dark";
 const key = "mycc-tune-theme";
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
-const saved = localStorage.getItem(key);
+// A page in a sandboxed frame has none: there the reader's choice lasts as long as the page.
+function openStorage(): Storage | null {
+  try {
+    return window.localStorage;
+  } catch {
+    return null;
+  }
+}
+const storage = openStorage();
+const saved = storage?.getItem(key);
 export const theme = storeOf<Theme>(saved === "light" || saved === "dark" ? saved : "auto");
 
 export const isDark = () => theme.value === "dark" || (theme.value === "auto" && system.matches);
@@ -21,8 +30,8 @@ function apply() {
 
 export function chooseTheme(choice: Theme) {
   theme.set(choice);
-  if (choice === "auto") localStorage.removeItem(key);
-  else localStorage.setItem(key, choice);
+  if (choice === "auto") storage?.removeItem(key);
+  else storage?.setItem(key, choice);
   apply();
 }
 

@@ -21,7 +21,7 @@ function meanSpeedup(tasks: Task[]): number {
 
 const failuresOf = (task: Task) => (task.outcomes ?? []).filter(({ status }) => status !== "ok").reduce((sum, { count }) => sum + count, 0);
 
-function Summary({ job }: { job: Job }) {
+export function Summary({ job }: { job: Job }) {
   const tasks = job.tasks ?? [];
   const failures = tasks.reduce((sum, task) => sum + failuresOf(task), 0);
   const trials = job.trials ?? 0;
@@ -51,7 +51,7 @@ function Outcomes({ task }: { task: Task }) {
   );
 }
 
-function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number | null; onSelect: (task: number | null) => void }) {
+export function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number | null; onSelect: (task: number | null) => void }) {
   const rows = tasks.map((task, number) => ({ task, number }));
   return (
     <section class="panel" aria-labelledby="tasks">
@@ -94,7 +94,7 @@ function Tasks({ tasks, selected, onSelect }: { tasks: Task[]; selected: number 
 }
 
 // The points of the scatter without a pointer.
-function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onChoose: (candidate: Candidate) => void }) {
+export function Fastest({ candidates, onChoose }: { candidates: Candidate[]; onChoose: (candidate: Candidate) => void }) {
   const rows = useMemo(
     () =>
       candidates
@@ -157,6 +157,30 @@ function DeviceShare({ job }: { job: Job }) {
   );
 }
 
+// Why points of the tasks' spaces did not become candidates.
+function Refusals({ job }: { job: Job }) {
+  const refusals = job.refusals ?? [];
+  if (refusals.length === 0) return null;
+  return (
+    <section class="panel" aria-labelledby="refusals">
+      <header>
+        <h2 id="refusals">Points that died</h2>
+        <span class="hint">refused before they were measured</span>
+      </header>
+      <Table
+        label="Points that died"
+        rows={refusals}
+        keyOf={({ reason }) => reason}
+        empty=""
+        columns={[
+          { name: "Points", number: true, cell: ({ points }) => formatCount(points) },
+          { name: "Why", wide: true, cell: ({ reason }) => <span class="message">{reason}</span> },
+        ]}
+      />
+    </section>
+  );
+}
+
 export function JobView({ id }: { id: string }) {
   const { data, error } = useLive<JobDetail>(`jobs/${encodeURIComponent(id)}`);
   const [task, setTask] = useState<number | null>(null);
@@ -193,6 +217,7 @@ export function JobView({ id }: { id: string }) {
       <CandidateScatter candidates={candidates} total={candidates.length < mostCandidates ? candidates.length : total} onChoose={choose} />
       <Fastest candidates={candidates} onChoose={choose} />
       <DeviceShare job={job} />
+      <Refusals job={job} />
       {record === null ? null : <TraceDialog id={record} onClose={() => setRecord(null)} />}
     </>
   );

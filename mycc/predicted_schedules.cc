@@ -1,0 +1,59 @@
+#include "mycc/predicted_schedules.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "codegen/schedule/schedule.h"
+#include "codegen/workload/canonical.h"
+#include "tuner/cost/model_file.h"
+#include "tuner/cost/schedule_scorer.h"
+#include "tuner/search/best_predicted.h"
+
+namespace mycc {
+namespace {
+
+constexpr size_t kMostPredicted = 8;  // before none is taken to compile
+
+absl::Status InFile(const std::string& file, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(file, ": ", std::string(status.message())));
+}
+
+std::string DeviceOf(TargetKind kind) { return kind == TargetKind::kCpu ? "CPUs" : "GPUs"; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PredictedSchedules>> PredictedSchedules::Read(const std::string& file,
+                                                                             const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file, kMostSourceBytes));
+  const absl::StatusOr<ModelFile> model = ParseModelFile(contents);
+  if (!model.ok()) return InFile(file, model.status());
+  if (model->device != target.kind) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": the model is for ", DeviceOf(model->device),
+                                                   "; expected one for ", DeviceOf(target.kind)));
+  }
+  std::unique_ptr<PredictedSchedules> schedules(
+      new PredictedSchedules(target, absl::StrCat("model `", model->kind, "` of ", file)));
+  if (const absl::Status loaded = schedules->learner_.Load(model->bytes); !loaded.ok())
+    return InFile(file, loaded);
+  return schedules;
+}
+
+absl::StatusOr<std::vector<ScoredSchedule>> PredictedSchedules::Best(const Workload& canonical,
+                                                                     const std::vector<Trace>& near) {
+  ScheduleScorer scorer(canonical, target_, WorkloadHash(canonical), &learner_);
+  const std::vector<Member> members = BestPredicted(GenerateSketches(canonical, target_), near, &scorer);
+  std::vector<ScoredSchedule> best;
+  for (const Member& member : members) {
+    if (best.size() == kMostPredicted) break;
+    ScoredSchedule schedule{.seconds = member.expected_seconds};
+    MYCC_ASSIGN_OR_RETURN(schedule.trace, ParseTrace(member.trace));
+    MYCC_ASSIGN_OR_RETURN(const Schedule replayed, Replay(canonical, target_, schedule.trace));
+    schedule.function = replayed.function();
+    best.push_back(std::move(schedule));
+  }
+  return best;
+}
+
+}  // namespace mycc

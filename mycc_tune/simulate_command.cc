@@ -1,0 +1,151 @@
+#include "mycc_tune/simulate_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "command/misuse.h"
+#include "command/sources.h"
+#include "laboratory/log_space.h"
+#include "laboratory/read_space.h"
+#include "laboratory/warm_start.h"
+#include "mycc_tune/simulate_report.h"
+#include "proto/names.h"
+
+namespace mycc {
+namespace {
+
+// Reads the files of results, each by the options of the command.
+class ResultReader {
+ public:
+  static absl::StatusOr<ResultReader> Make(const SimulateOptions& options) {
+    ResultReader reader;
+    if (!options.space.empty()) {
+      MYCC_ASSIGN_OR_RETURN(reader.t1_, ReadT1File(options.space));
+    }
+    reader.task_.workload = options.workload;
+    if (!options.target.empty()) {
+      MYCC_ASSIGN_OR_RETURN(const Target target, ReadTarget(options.target));
+      reader.task_.target = PrintTarget(target);
+    }
+    if (!options.cache.empty()) {
+      MYCC_ASSIGN_OR_RETURN(reader.task_.protocol, ParseProtocolName(options.cache));
+    }
+    return reader;
+  }
+
+  const std::optional<T1Space>& t1() const { return t1_; }
+
+  absl::StatusOr<RecordedSpace> Read(const std::string& path, SpaceCounts* counts) const {
+    if (task_.workload.empty()) return ReadRecordedSpace(path, t1_ ? &*t1_ : nullptr, counts);
+    MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, TuningLog::Open(path, OpenMode::kRead));
+    return ReadLogSpace(*log, task_, counts);
+  }
+
+ private:
+  std::optional<T1Space> t1_;
+  LogTask task_;
+};
+
+absl::Status CheckOptions(const SimulateOptions& options) {
+  if (options.results.empty() && options.space.empty())
+    return Misuse(
+        "no RESULT; expected files of results, or --space with a T1 file to count its configurations");
+  if (!options.space.empty() && !options.workload.empty())
+    return Misuse("--space describes other tuners' spaces; expected it without --workload");
+  if (options.workload.empty() && !(options.target.empty() && options.cache.empty()))
+    return Misuse("--target and --cache choose trials of a tuning log; expected them with --workload");
+  if (options.leave_one_out && options.results.size() < 2)
+    return Misuse("--leave-one-device-out with one RESULT; expected results of two devices at least");
+  return absl::OkStatus();
+}
+
+absl::Status CountSpace(const T1Space& t1, bool json, std::ostream& out) {
+  MYCC_ASSIGN_OR_RETURN(const int64_t legal, CountConfigurations(t1.space));
+  if (json) {
+    out << absl::StrFormat("{\"space\":\"%s\",\"raw_size\":%.0f,\"configurations\":%d}\n", t1.name,
+                           t1.space.raw_size(), legal);
+  } else {
+    out << absl::StrFormat("%s: %d of %.0f configurations satisfy the constraints\n", t1.name, legal,
+                           t1.space.raw_size());
+  }
+  return absl::OkStatus();
+}
+
+struct Read {
+  std::vector<RecordedSpace> spaces, warm;
+};
+
+absl::StatusOr<Read> ReadAll(const SimulateOptions& options, const ResultReader& reader, std::ostream& out) {
+  Read read;
+  for (const std::string& path : options.results) {
+    SpaceCounts counts;
+    MYCC_ASSIGN_OR_RETURN(RecordedSpace space, reader.Read(path, &counts));
+    if (counts.outside + counts.superseded > 0 && !options.json) {
+      out << path << ": left out " << counts.outside << " results that the space does not have and "
+          << counts.superseded << " that have a later one\n";
+    }
+    read.spaces.push_back(std::move(space));
+  }
+  for (const std::string& path : options.warm) {
+    SpaceCounts counts;
+    MYCC_ASSIGN_OR_RETURN(RecordedSpace space, reader.Read(path, &counts));
+    read.warm.push_back(std::move(space));
+  }
+  return read;
+}
+
+// The spaces whose results a search on space `number` begins with.
+std::vector<const RecordedSpace*> OthersOf(const Read& read, size_t number, bool leave_one_out) {
+  std::vector<const RecordedSpace*> others;
+  for (const RecordedSpace& space : read.warm) others.push_back(&space);
+  for (size_t i = 0; leave_one_out && i < read.spaces.size(); ++i) {
+    if (i != number && read.spaces[i].name == read.spaces[number].name) others.push_back(&read.spaces[i]);
+  }
+  return others;
+}
+
+absl::StatusOr<std::vector<SimulatedSpace>> Prepare(const SimulateOptions& options, const Read& read) {
+  std::vector<SimulatedSpace> prepared;
+  for (size_t i = 0; i < read.spaces.size(); ++i) {
+    MYCC_ASSIGN_OR_RETURN(Replay replay, Replay::Make(read.spaces[i]));
+    SimulatedSpace& space = prepared.emplace_back(SimulatedSpace{std::move(replay), std::nullopt});
+    const std::vector<const RecordedSpace*> others = OthersOf(read, i, options.leave_one_out);
+    if (others.empty()) {
+      if (!options.leave_one_out) continue;
+      return Misuse(absl::StrCat("--leave-one-device-out: ", options.results[i],
+                                 " is the only result of space \"", read.spaces[i].name,
+                                 "\"; expected one of another device as well"));
+    }
+    MYCC_ASSIGN_OR_RETURN(space.warm, WarmStartFrom(space.replay, others));
+  }
+  return prepared;
+}
+
+}  // namespace
+
+absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out) {
+  MYCC_RETURN_IF_ERROR(CheckOptions(options));
+  SimulationConfig config = options.config;
+  if (config.strategies == std::vector<std::string>{"all"}) config.strategies = SimulatedStrategies();
+  if (const absl::Status fit = CheckSimulation(config); !fit.ok()) return Misuse(std::string(fit.message()));
+  MYCC_ASSIGN_OR_RETURN(const ResultReader reader, ResultReader::Make(options));
+  if (reader.t1() && (!options.json || options.results.empty()))
+    MYCC_RETURN_IF_ERROR(CountSpace(*reader.t1(), options.json, out));
+  if (options.results.empty()) return absl::OkStatus();
+  MYCC_ASSIGN_OR_RETURN(const Read read, ReadAll(options, reader, out));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<SimulatedSpace> spaces, Prepare(options, read));
+  MYCC_ASSIGN_OR_RETURN(const SimulationResult result, Simulate(config, spaces));
+  out << (options.json ? SimulationJson(config, result) + "\n" : SimulationText(config, result));
+  if (options.plot.empty()) return absl::OkStatus();
+  return WriteFileAtomically(options.plot, SimulationPlot(config, result));
+}
+
+}  // namespace mycc

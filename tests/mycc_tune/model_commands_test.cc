@@ -1,0 +1,131 @@
+// `mycc-tune log model`: a model's way from one log into another, what is shown of it, and what is refused.
+#include "mycc_tune/model_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "db/model_store.h"
+#include "db/tuning_log.h"
+#include "tests/db/test_log.h"
+#include "tests/tuner/samples.h"
+#include "tuner/cost/learner.h"
+
+namespace mycc {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class ModelCommandsTest : public testing::Test {
+ protected:
+  std::string NewLog(const std::string& name, const std::vector<std::string>& kinds,
+                     const std::string& bytes) {
+    const std::string path = MakeLog(directory_, name, 0);
+    const auto log = TuningLog::Open(path, OpenMode::kCreate).value();
+    for (const std::string& kind : kinds)
+      EXPECT_TRUE(ModelStore(log.get()).Save(kind, "after job 1", absl::StrCat(bytes)).ok());
+    EXPECT_TRUE(log->Close().ok());
+    return path;
+  }
+  static std::string Trained(uint64_t seed) {
+    Learner learner;
+    EXPECT_TRUE(learner.Add(MakeSamples(4, 20, seed, FunctionFeatureSlots().size())).ok());
+    return learner.Save().value();
+  }
+  template <typename Args>
+  std::string Output(absl::Status (*command)(const Args&, std::ostream&), const Args& args) {
+    std::ostringstream out;
+    const absl::Status status = command(args, out);
+    EXPECT_TRUE(status.ok()) << status;
+    return out.str();
+  }
+  template <typename Args>
+  std::string Refusal(absl::Status (*command)(const Args&, std::ostream&), const Args& args) {
+    std::ostringstream out;
+    return std::string(command(args, out).message());
+  }
+  std::string WriteFile(const std::string& contents) {
+    const std::string path = directory_.path() + "/other.model";
+    std::ofstream(path, std::ios::binary) << contents;
+    return path;
+  }
+
+  TempDir directory_;
+};
+
+TEST_F(ModelCommandsTest, AModelMovesFromOneLogIntoAnother) {
+  const std::string bytes = Trained(1), from = NewLog("from.db", {"cost-avx2"}, bytes);
+  const std::string to = NewLog("to.db", {}, ""), file = directory_.path() + "/avx2.model";
+  EXPECT_THAT(Output<ModelExportArgs>(ModelExportCommand, {.log = from, .kind = "", .output = file}),
+              HasSubstr("the model cost-avx2 of"));
+  Output<ModelImportArgs>(ModelImportCommand, {.log = to, .input = file});
+  const auto log = TuningLog::Open(to, OpenMode::kRead).value();
+  const ModelStore store(log.get());
+  EXPECT_EQ(store.Load(store.NewestId("cost-avx2").value())->bytes, bytes);
+}
+
+TEST_F(ModelCommandsTest, ShowSaysFromWhatAndHowWell) {
+  const std::string log = NewLog("log.db", {"cost-sm_90a"}, Trained(1));
+  const json shown =
+      json::parse(Output<ModelShowArgs>(ModelShowCommand, {.log = log, .features = 3, .json = true}))[0];
+  EXPECT_EQ(shown["kind"], "cost-sm_90a");
+  EXPECT_EQ(shown["samples"], 80);
+  EXPECT_EQ(shown["tasks"], 4);
+  EXPECT_EQ(shown["held_out"], "tasks");
+  EXPECT_GT(shown["corrected"]["pairwise_accuracy"], shown["analytic"]["pairwise_accuracy"]);
+  ASSERT_EQ(shown["features"].size(), 3u);
+  EXPECT_EQ(shown["features"][0]["name"], FunctionFeatureSlots()[0].name);
+  EXPECT_GT(shown["features"][0]["share_of_gain"], 0.2);
+  const std::string text =
+      Output<ModelShowArgs>(ModelShowCommand, {.log = log, .features = 1, .json = false});
+  EXPECT_THAT(text, HasSubstr("80 valid and 0 failed candidates of 4 tasks"));
+  EXPECT_THAT(text, HasSubstr(FunctionFeatureSlots()[0].meaning));
+}
+
+TEST_F(ModelCommandsTest, AModelOfAnotherBuildIsShownWithTheReason) {
+  const std::string log = NewLog("log.db", {"cost-cpu"}, "old bytes");
+  EXPECT_THAT(Output<ModelShowArgs>(ModelShowCommand, {.log = log, .features = 1, .json = false}),
+              HasSubstr("this build cannot use it: these bytes are not a cost model of format"));
+}
+
+TEST_F(ModelCommandsTest, WhichOneMustBeClear) {
+  const std::string none = NewLog("none.db", {}, ""), file = directory_.path() + "/out.model";
+  EXPECT_THAT(Refusal<ModelShowArgs>(ModelShowCommand, {.log = none, .features = 1, .json = false}),
+              HasSubstr("no cost model"));
+  EXPECT_THAT(Refusal<ModelExportArgs>(ModelExportCommand, {.log = none, .kind = "", .output = file}),
+              HasSubstr("no cost model"));
+  const std::string two = NewLog("two.db", {"cost-amx"}, Trained(1));
+  const auto log = TuningLog::Open(two, OpenMode::kWrite).value();
+  ASSERT_TRUE(ModelStore(log.get()).Save("cost-avx2", "", Trained(2)).ok());
+  ASSERT_TRUE(log->Close().ok());
+  EXPECT_THAT(Refusal<ModelExportArgs>(ModelExportCommand, {.log = two, .kind = "", .output = file}),
+              HasSubstr("expected --kind with one of cost-amx, cost-avx2"));
+  EXPECT_THAT(Refusal<ModelExportArgs>(ModelExportCommand, {.log = two, .kind = "cost-sse", .output = file}),
+              HasSubstr("no cost model of kind cost-sse"));
+}
+
+TEST_F(ModelCommandsTest, WhatIsNoModelOfThisBuildIsRefusedAndTheLogStays) {
+  const std::string to = NewLog("to.db", {}, ""), bytes = Trained(1);
+  const auto refusal = [&](const std::string& contents) {
+    return Refusal<ModelImportArgs>(ModelImportCommand, {.log = to, .input = WriteFile(contents)});
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("this is no cost model"));
+  EXPECT_THAT(refusal("mycc-model 9 cpu cost-avx2\n" + bytes), HasSubstr("format 9; expected 1"));
+  EXPECT_THAT(refusal("mycc-model 1 cpu cost-toaster\n" + bytes), HasSubstr("does not know"));
+  EXPECT_THAT(refusal("mycc-model 1 cuda cost-avx2\n" + bytes), HasSubstr("the other sort of device"));
+  std::string damaged = bytes;
+  damaged[damaged.size() / 2] ^= 1;
+  EXPECT_THAT(refusal("mycc-model 1 cpu cost-avx2\n" + damaged), HasSubstr("damaged"));
+  EXPECT_THAT(refusal("mycc-model 1 cpu cost-avx2\n" + bytes.substr(0, 100)), HasSubstr("other.model: "));
+  const auto log = TuningLog::Open(to, OpenMode::kRead).value();
+  EXPECT_TRUE(ModelStore(log.get()).ListNewest()->empty());
+}
+
+}  // namespace
+}  // namespace mycc

@@ -1,0 +1,178 @@
+"""Tunes small CPU workloads twice, cold, and compares the two choices of each; see agreement.sh.
+
+Choices tie when their times, taken in turn, differ by no more than the final rounds' own intervals allow: half of each, and 2 % at most, as in
+server/ties.h. A difference counts only where the interval of the side by side ratio excludes 1.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+import typing
+
+import cpu_workloads as cpu
+import harness
+
+MOST_TIE = 0.02  # kMostBehind of server/ties.cc, less 1
+QUICK = re.compile("gemm_64x|softmax_64x|dwconv_14x14_c64|gelu_64x")
+
+
+def small_workloads():
+    """Kernels of a few microseconds to a millisecond, of the families that models are made of."""
+    made = [cpu.gemm(f"gemm_{m}x{n}x{k}", m, n, k)
+            for m, n, k in ((64, 64, 64), (1, 512, 512), (16, 256, 512), (128, 128, 256), (196, 128, 128), (256, 256, 256), (33, 77, 129), (512, 64, 300))]
+    made += [cpu.linear(f"linear_{m}x{n}x{k}", m, n, k) for m, n, k in ((1, 256, 768), (8, 256, 256), (49, 256, 128), (128, 192, 96))]
+    made += [cpu.bmm(f"bmm_{b}x{m}x{n}x{k}", b, m, n, k) for b, m, n, k in ((4, 64, 64, 32), (12, 49, 49, 64), (8, 16, 128, 64), (2, 100, 80, 120))]
+    made += [cpu.conv(f"conv_{size}x{size}_c{c}_k{k}_{kernel}x{kernel}_s{stride}", (1, size, size, c), k, kernel, stride)
+             for size, c, k, kernel, stride in ((14, 32, 32, 3, 1), (28, 16, 32, 3, 1), (28, 64, 64, 1, 1), (7, 128, 64, 1, 1), (56, 3, 16, 3, 2),
+                                                (14, 64, 32, 3, 2), (13, 24, 40, 5, 1), (32, 8, 8, 3, 1))]
+    made += [cpu.conv(f"dwconv_{size}x{size}_c{c}_{kernel}x{kernel}_s{stride}", (1, size, size, c), c, kernel, stride, groups=c)
+             for size, c, kernel, stride in ((14, 64, 3, 1), (28, 32, 3, 1), (28, 96, 3, 2), (14, 48, 5, 1), (56, 16, 3, 1))]
+    for family, shapes in ((cpu.softmax, ((64, 128), (128, 197), (16, 1000), (512, 64))), (cpu.layernorm, ((64, 256), (128, 768), (197, 192), (16, 1024))),
+                           (cpu.gelu, ((64, 512), (197, 768))), (cpu.chain, ((128, 256), (64, 1000))),
+                           (cpu.transpose, ((128, 256), (197, 64)))):
+        made += [family(f"{family.__name__}_{m}x{n}", m, n) for m, n in shapes]
+    made += [cpu.max_pool(f"max_pool_{size}x{size}_c{c}", (1, size, size, c), 3, 2) for size, c in ((28, 64), (56, 16))]
+    return {one.name: one.text for one in made}
+
+
+class Choice(typing.NamedTuple):
+    """A tune's choice for a workload: its trace, and half of its time's interval over the time."""
+    trace: str
+    half_interval: float
+
+
+class Compared(typing.NamedTuple):
+    name: str
+    same: bool
+    ratio: float  # the second's time over the first's, and its interval
+    low: float
+    high: float
+    tie: float  # the greatest difference that is a tie, relative
+
+    def difference(self):
+        return 0.0 if self.same else abs(math.log(self.ratio))
+
+    def disagrees(self):
+        return not self.same and self.difference() > self.tie and not self.low <= 1 <= self.high
+
+
+def tie_of(first, second):
+    return min(MOST_TIE, first.half_interval + second.half_interval)
+
+
+def figures(compared):
+    """The last lines: shares and means over all workloads, those with the same choice included."""
+    return {"disagreement_outside_ties": sum(one.disagrees() for one in compared) / len(compared),
+            "runtime_difference": math.exp(statistics.fmean(one.difference() for one in compared)) - 1}
+
+
+class Tune:
+    """One cold tune: a folder with a log, a library, and caches that nothing else uses."""
+
+    def __init__(self, arguments, number):
+        self.arguments, self.seed = arguments, arguments.seeds[number]
+        self.folder = arguments.work / f"tune{number + 1}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = self.folder / "tuning.db"
+        self.hashes = {}  # function -> workload hash, of the library
+        if self.log.exists():
+            raise harness.BenchmarkError(f"{self.log} is there already; a cold tune needs a new folder (--work)")
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), OMP_NUM_THREADS=str(harness.THREADS))
+
+    def run(self, program, *words):
+        return harness.run([self.arguments.bin / program, *words], capture_output=True, env=self.environment).stdout
+
+    def choices(self, file):
+        """Tunes, compiles, and returns workload hash -> Choice."""
+        limits = ["--trials", self.arguments.trials] + (["--budget", self.arguments.budget] if self.arguments.budget else [])
+        (self.folder / "tune.txt").write_text(self.run("mycc-tune", "tune", file, "--log", self.log, "--seed", self.seed, *limits))
+        compiled = json.loads(self.run("mycc", "compile", file, "--tuning-log", self.log, "--strict", "-o", self.folder, "--name", "kernels", "--json"))
+        self.hashes = {one["name"]: one["workload_hash"] for one in compiled["functions"]}
+        records = map(json.loads, self.run("mycc-tune", "best", file, "--log", self.log, "--json").splitlines())
+        return {record["workload_hash"]: choice_of(record) for record in records}
+
+
+def choice_of(record):
+    timing = record["result"]["timing"]
+    seconds = timing["seconds"]
+    width = timing.get("ci_high_seconds", seconds) - timing.get("ci_low_seconds", seconds)
+    return Choice(record["trace"], width / seconds / 2)
+
+
+def compare(arguments, tunes, choices):
+    first, second = (tune.folder / "kernels.so" for tune in tunes)
+    report = json.loads(tunes[0].run("mycc", "bench", first, second, "--threads", harness.THREADS, "--seconds", arguments.seconds, "--json"))
+    compared = []
+    for row in report["functions"]:
+        of_workload = [by_hash[tunes[0].hashes[row["name"]]] for by_hash in choices]
+        same = of_workload[0].trace == of_workload[1].trace
+        compared.append(Compared(row["name"], same, row["ratio"], row["ci_low_ratio"], row["ci_high_ratio"], tie_of(*of_workload)))
+    return compared
+
+
+def print_table(compared):
+    print(f"{'workload':44} {'second/first':>12}  {'95 % interval':>18}  {'tie within':>10}")
+    for one in compared:
+        verdict = "same code" if one.same else "differs" if one.disagrees() else "tie"
+        print(f"{one.name:44} {one.ratio:12.4f}  {one.low:8.4f} .. {one.high:.4f}  {100 * one.tie:8.2f} %  {verdict}")
+
+
+def parse_arguments(words=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, default=harness.default_programs(), help="the folder of mycc and mycc-tune")
+    parser.add_argument("--work", type=pathlib.Path, help="a new folder for logs and libraries; a temporary one if not given")
+    parser.add_argument("--trials", type=int, help="for each workload; 64 if not given")
+    parser.add_argument("--budget", help="time limit of each tune, as mycc-tune takes it")
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 0), metavar=("A", "B"), help="of the two searches; the same if not given")
+    parser.add_argument("--seconds", type=float, help="for timing each pair; 1 if not given")
+    parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
+    parser.add_argument("--quick", action="store_true", help="four workloads, few trials")
+    arguments = parser.parse_args(words)
+    arguments.trials = arguments.trials or (4 if arguments.quick else 64)
+    arguments.seconds = arguments.seconds or (0.05 if arguments.quick else 1)
+    return arguments
+
+
+def measure(arguments):
+    chosen = {name: text for name, text in small_workloads().items()
+              if re.search(arguments.only, name) and (not arguments.quick or QUICK.match(name))}
+    if not chosen:
+        raise harness.BenchmarkError(f"--only {arguments.only}: no workload matches")
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    file = arguments.work / "workloads.te"
+    file.write_text("\n".join(chosen.values()))
+    tunes = [Tune(arguments, number) for number in range(2)]
+    choices = [tune.choices(file) for tune in tunes]
+    compared = compare(arguments, tunes, choices)
+    print_table(compared)
+    same = sum(one.same for one in compared)
+    print(f"workloads: {len(compared)}, of which both tunes chose the same code for {same}, tied code for "
+          f"{sum(not one.same and not one.disagrees() for one in compared)}")
+    for name, value in figures(compared).items():
+        print(f"{name}: {value:.4f}")
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        harness.pin()
+        if arguments.work:
+            measure(arguments)
+            return 0
+        with tempfile.TemporaryDirectory() as folder:
+            arguments.work = pathlib.Path(folder)
+            measure(arguments)
+    except harness.BenchmarkError as error:
+        print(f"agreement: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,395 @@
+// How good the search is (search_quality.sh): what it has found after 16 and 64 trials against what 1,000
+// trials find, on eight CPU workloads, with five seeds. Prints a table and ends in the figures:
+//
+//   reach_64_of_1000     time of the best after 1,000 trials over that after 64, median of workloads and
+//   seeds reach_16_warm        the same after 16, beginning with models and records of the other workloads
+//   reach_16_cold        the same without them
+//   raw_random_ratio     uniformly drawn points until one is as fast as the best after 64, over 64
+//   pairwise_accuracy    pairs of 256 uniformly drawn points, more than 3 % apart, that a model of the other
+//                        workloads orders rightly
+//   top5_of_best         the best of the five that this model likes best, against the best of the 256
+//   candidates_scored_per_second
+//                        different ones, on one core, in a search whose times are known already
+//   predicted_of_best    the kernel that this model chooses without a measurement, against the best after 64
+//
+// Each workload has one search of 1,000 trials, and `the best` is the best of all that was measured.
+// Which of the leaders is the best, and by how much, is timed in turn in one process, since the fastest of
+// many single timings is partly the luckiest.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "codegen/target/target.h"
+#include "codegen/workload/parse.h"
+#include "codegen/workload/print.h"
+#include "server/job_plan.h"
+#include "server/local_search.h"
+#include "tests/perf/measured_cache.h"
+#include "tuner/cost/model_kind.h"
+#include "tuner/cost/schedule_scorer.h"
+#include "tuner/search/strategy.h"
+#include "worker/child_main.h"
+
+namespace mycc {
+namespace {
+
+struct Plan {
+  int seeds = 5, long_trials = 1000, random_points = 256;
+  size_t workloads = 8;
+};
+constexpr int kTrials = 64, kFewTrials = 16;
+constexpr size_t kLeaders = 3;  // that are timed in turn
+constexpr double kDistinct = 1.03;
+
+struct Tried {
+  std::string trace;
+  std::optional<double> seconds;
+};
+using Tries = std::vector<Tried>;  // in the order of the search
+
+struct Task {
+  JobPlan plan;
+  std::string text;
+  std::vector<Tries> cold, warm;  // of each seed
+  Tries longest, random;
+
+  const PlannedTask& planned() const { return plan.tasks[0]; }
+};
+
+// Counts the different traces that it predicts.
+class CountingScorer final : public Scorer {
+ public:
+  explicit CountingScorer(Scorer* scorer) : scorer_(scorer) {}
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    for (const Trace* trace : traces) seen_.insert(PrintTrace(*trace));
+    return scorer_->Score(traces);
+  }
+  size_t count() const { return seen_.size(); }
+
+ private:
+  Scorer* const scorer_;
+  std::set<std::string> seen_;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+void Print(const char* name, double value) { std::printf("%s: %.4g\n", name, value); }
+
+// The fastest of the first `count` tries.
+std::vector<std::string> Leaders(const Tries& tries, size_t count) {
+  std::vector<std::pair<double, std::string>> valid;
+  for (size_t i = 0; i < std::min(count, tries.size()); ++i) {
+    if (tries[i].seconds) valid.push_back({*tries[i].seconds, tries[i].trace});
+  }
+  std::sort(valid.begin(), valid.end());
+  std::vector<std::string> leaders;
+  for (size_t i = 0; i < std::min(kLeaders, valid.size()); ++i) leaders.push_back(valid[i].second);
+  return leaders;
+}
+
+class Quality {
+ public:
+  Quality(const Plan& plan, const std::vector<Workload>& workloads, const std::string& cache)
+      : plan_(plan), cache_(cache, PrintTarget(DetectHostTarget())) {
+    for (const Workload& workload : workloads) {
+      if (tasks_.size() == plan.workloads) break;
+      v1::JobSpec spec;
+      spec.add_tasks()->set_workload(PrintWorkload(workload));
+      spec.set_target(PrintTarget(DetectHostTarget()));
+      spec.set_trials(static_cast<uint32_t>(plan.long_trials));
+      Task task{
+          .plan = PlanJob(spec).value(), .text = "", .cold = {}, .warm = {}, .longest = {}, .random = {}};
+      task.text = PrintWorkload(task.planned().workload);
+      tasks_.push_back(std::move(task));
+    }
+  }
+
+  void Run() {
+    for (Task& task : tasks_) {
+      for (int seed = 1; seed <= plan_.seeds; ++seed)
+        task.cold.push_back(Search(task, "evolutionary", seed, kTrials, {}, {}));
+      task.longest = Search(task, "evolutionary", 1, plan_.long_trials, {}, {});
+      task.random = Search(task, "random", 1, plan_.random_points, {}, {});
+      Tell(task, "searched");
+    }
+    for (Task& task : tasks_) {
+      const ModelBytes models = ModelsWithout(task);
+      for (int seed = 1; seed <= plan_.seeds; ++seed)
+        task.warm.push_back(Search(task, "evolutionary", seed, kFewTrials, models, RecordsWithout(task)));
+      Tell(task, "searched with what the others taught");
+    }
+    PrintFigures();
+  }
+
+ private:
+  void Tell(const Task& task, const char* what) const {
+    std::printf("%s %s (%lld schedules measured)\n", task.planned().key.workload_name.c_str(), what,
+                static_cast<long long>(cache_.measured()));
+    std::fflush(stdout);
+  }
+
+  // A job's search, measured as it goes.
+  Tries Search(const Task& task, const std::string& strategy, int seed, int trials, const ModelBytes& models,
+               const std::vector<std::string>& history) {
+    v1::StoredJob job;
+    *job.mutable_spec() = task.plan.spec;
+    job.mutable_spec()->set_strategy(strategy);
+    job.mutable_spec()->set_seed(static_cast<uint64_t>(seed));
+    job.mutable_spec()->set_trials(static_cast<uint32_t>(trials));
+    job.set_generation_size(16);
+    std::vector<v1::StoredTask> stored(1);
+    stored[0].set_count(1);
+    for (const std::string& trace : history) stored[0].add_history(trace);
+    SearchStart start{
+        .job = &job, .tasks = &task.plan.tasks, .stored_tasks = &stored, .models = models, .proposals = {}};
+    const auto search = LocalSearch::Start(start);
+    MYCC_CHECK(search.ok()) << search.status();
+    Tries tries;
+    TaskOutcomes outcomes;
+    while (true) {
+      const auto step = (*search)->Next(outcomes, 0, 0);
+      MYCC_CHECK(step.ok()) << step.status();
+      if (!step->proposal) return tries;
+      const v1::Proposal& proposal = *step->proposal;
+      const std::vector<std::string> traces(proposal.traces().begin(), proposal.traces().end());
+      const std::vector<TimedSchedule> timed = cache_.Measure(task.text, traces);
+      outcomes[0].clear();
+      for (size_t i = 0; i < traces.size(); ++i) {
+        tries.push_back({traces[i], timed[i].seconds});
+        outcomes[0].push_back({.generation = proposal.generation(),
+                               .index = static_cast<uint32_t>(i),
+                               .seconds = timed[i].seconds,
+                               .failure = timed[i].failure});
+      }
+    }
+  }
+
+  // All that was measured of a task, each schedule once.
+  std::vector<SearchLedger::Entry> Entries(const Task& task) const {
+    std::vector<SearchLedger::Entry> entries;
+    std::set<std::string> known;
+    std::vector<const Tries*> all = {&task.longest, &task.random};
+    for (const Tries& tries : task.cold) all.push_back(&tries);
+    for (const Tries* tries : all) {
+      for (const Tried& tried : *tries) {
+        if (!known.insert(tried.trace).second) continue;
+        SearchLedger::Entry entry;
+        entry.candidate.trace = tried.trace;
+        entry.outcome = Outcome{.seconds = tried.seconds, .failure = tried.seconds ? "" : "run_error"};
+        entries.push_back(std::move(entry));
+      }
+    }
+    return entries;
+  }
+
+  ModelBytes ModelsWithout(const Task& task) const {
+    Learner learner;
+    for (const Task& other : tasks_) {
+      if (&other == &task) continue;
+      ScheduleScorer scorer(other.planned().workload, other.planned().target,
+                            other.planned().key.workload_hash, &learner);
+      MYCC_CHECK(learner.Add(scorer.SamplesOf(Entries(other))).ok());
+    }
+    const auto bytes = learner.Save();
+    MYCC_CHECK(bytes.ok()) << bytes.status();
+    return {{ModelKind(task.planned().target), *bytes}};
+  }
+
+  // The best schedules of the same computation at other shapes.
+  std::vector<std::string> RecordsWithout(const Task& task) {
+    std::vector<std::string> records;
+    for (const Task& other : tasks_) {
+      if (&other == &task || other.planned().key.shape_erased_hash != task.planned().key.shape_erased_hash)
+        continue;
+      for (const std::string& trace : Leaders(other.longest, other.longest.size())) records.push_back(trace);
+    }
+    return records;
+  }
+
+  // The time of the best of the first `count` tries over the anchor's.
+  double BestRatio(const Task& task, const std::string& anchor, const Tries& tries, size_t count) {
+    double best = HUGE_VAL;
+    for (const auto& ratio : cache_.Compare(task.text, anchor, Leaders(tries, count)))
+      best = std::min(best, ratio.value_or(HUGE_VAL));
+    return best;
+  }
+
+  void PrintFigures() {
+    std::vector<double> reach_64, reach_cold, reach_warm, random_ratio, pairwise, top5, predicted;
+    std::printf("\n%-26s %8s %8s %8s %8s %8s %8s %8s\n", "workload", "64", "16 cold", "16 warm", "random",
+                "pairs", "top 5", "chosen");
+    for (const Task& task : tasks_) {
+      const std::string anchor = Leaders(task.longest, task.longest.size()).at(0);
+      double best = BestRatio(task, anchor, task.longest, task.longest.size());
+      for (const Tries& tries : task.cold) {
+        for (const size_t count : {size_t{kFewTrials}, size_t{kTrials}})
+          best = std::min(best, BestRatio(task, anchor, tries, count));
+      }
+      for (const Tries& tries : task.warm) best = std::min(best, BestRatio(task, anchor, tries, kFewTrials));
+      std::vector<double> of_64, of_cold, of_warm;
+      for (const Tries& tries : task.cold) {
+        of_64.push_back(best / BestRatio(task, anchor, tries, kTrials));
+        of_cold.push_back(best / BestRatio(task, anchor, tries, kFewTrials));
+      }
+      for (const Tries& tries : task.warm)
+        of_warm.push_back(best / BestRatio(task, anchor, tries, kFewTrials));
+      Learner learner;
+      MYCC_CHECK(learner.Load(ModelsWithout(task).begin()->second).ok());
+      ScheduleScorer scorer(task.planned().workload, task.planned().target, "another task", &learner);
+      const auto [pairs, top] = Ranking(task, &scorer);
+      const double chosen = best / Median(of_64) /
+                            cache_.Compare(task.text, anchor, {Chosen(task, &scorer)})[0].value_or(HUGE_VAL);
+      const double random = RandomTries(task);
+      std::printf("%-26s %8.3f %8.3f %8.3f %8.1f %8.3f %8.3f %8.3f\n",
+                  task.planned().key.workload_name.c_str(), Median(of_64), Median(of_cold), Median(of_warm),
+                  random, pairs, top, chosen);
+      reach_64.insert(reach_64.end(), of_64.begin(), of_64.end());
+      reach_cold.insert(reach_cold.end(), of_cold.begin(), of_cold.end());
+      reach_warm.insert(reach_warm.end(), of_warm.begin(), of_warm.end());
+      random_ratio.push_back(random), pairwise.push_back(pairs), top5.push_back(top),
+          predicted.push_back(chosen);
+    }
+    const double scored = ScoredPerSecond();
+    std::printf("\n");
+    Print("reach_64_of_1000", Median(reach_64));
+    Print("reach_16_warm", Median(reach_warm));
+    Print("reach_16_cold", Median(reach_cold));
+    Print("raw_random_ratio", Median(random_ratio));
+    Print("pairwise_accuracy", Median(pairwise));
+    Print("top5_of_best", Median(top5));
+    Print("candidates_scored_per_second", scored);
+    Print("predicted_of_best", Median(predicted));
+  }
+
+  // The number of random points until one is as fast as the median seed's best after 64, over 64; the drawn
+  // number where none is.
+  double RandomTries(const Task& task) const {
+    std::vector<double> bests;
+    for (const Tries& tries : task.cold) {
+      double best = HUGE_VAL;
+      for (const Tried& tried : tries) best = std::min(best, tried.seconds.value_or(HUGE_VAL));
+      bests.push_back(best);
+    }
+    size_t needed = 0;
+    while (needed < task.random.size() && task.random[needed].seconds.value_or(HUGE_VAL) > Median(bests))
+      ++needed;
+    return static_cast<double>(std::min(needed + 1, task.random.size())) / kTrials;
+  }
+
+  // The pairwise accuracy of the scorer on the random points, and the best of its five favourites against the
+  // best.
+  std::pair<double, double> Ranking(const Task& task, Scorer* scorer) const {
+    std::vector<Trace> traces;
+    std::vector<double> measured;
+    for (const Tried& tried : task.random) {
+      if (!tried.seconds) continue;
+      traces.push_back(ParseTrace(tried.trace).value());
+      measured.push_back(*tried.seconds);
+    }
+    std::vector<const Trace*> pointers;
+    for (const Trace& trace : traces) pointers.push_back(&trace);
+    const auto predictions = scorer->Score(pointers);
+    std::vector<std::pair<double, double>> rows;  // predicted, measured
+    for (size_t i = 0; i < traces.size(); ++i)
+      rows.push_back({predictions[i].ok() ? predictions[i]->seconds : HUGE_VAL, measured[i]});
+    double right = 0, pairs = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      for (size_t j = 0; j < rows.size(); ++j) {
+        if (rows[j].second < rows[i].second * kDistinct) continue;
+        pairs += 1;
+        right += rows[i].first < rows[j].first ? 1 : rows[i].first == rows[j].first ? 0.5 : 0;
+      }
+    }
+    std::sort(rows.begin(), rows.end());
+    double top = HUGE_VAL;
+    for (size_t i = 0; i < std::min<size_t>(5, rows.size()); ++i) top = std::min(top, rows[i].second);
+    return {pairs > 0 ? right / pairs : 1, *std::min_element(measured.begin(), measured.end()) / top};
+  }
+
+  // The schedule of a first generation that the scorer likes best.
+  std::string Chosen(const Task& task, Scorer* scorer) {
+    const auto strategy =
+        MakeSearchStrategy({}, GenerateSketches(task.planned().workload, task.planned().target), {}, scorer);
+    MYCC_CHECK(strategy.ok()) << strategy.status();
+    const auto generation = (*strategy)->Ask();
+    MYCC_CHECK(generation.ok() && !generation->empty()) << generation.status();
+    const auto best =
+        std::min_element(generation->begin(), generation->end(), [](const Candidate& a, const Candidate& b) {
+          return a.predicted_seconds.value_or(HUGE_VAL) < b.predicted_seconds.value_or(HUGE_VAL);
+        });
+    (void)cache_.Measure(task.text, {best->trace});
+    return best->trace;
+  }
+
+  // Searches of 64 trials whose times are known already, without models.
+  double ScoredPerSecond() {
+    double seconds = 0, scored = 0;
+    for (const Task& task : tasks_) {
+      const PlannedTask& planned = task.planned();
+      Learner learner;
+      ScheduleScorer scorer(planned.workload, planned.target, planned.key.workload_hash, &learner);
+      CountingScorer counting(&scorer);
+      const std::clock_t begun = std::clock();
+      std::clock_t measuring = 0;
+      const auto strategy =
+          MakeSearchStrategy({.seed = 1}, GenerateSketches(planned.workload, planned.target), {}, &counting);
+      MYCC_CHECK(strategy.ok()) << strategy.status();
+      for (int generation = 0; generation < kTrials / 16; ++generation) {
+        const auto asked = (*strategy)->Ask();
+        MYCC_CHECK(asked.ok()) << asked.status();
+        if (asked->empty()) break;
+        std::vector<std::string> traces;
+        for (const Candidate& candidate : *asked) traces.push_back(candidate.trace);
+        const std::clock_t pause = std::clock();
+        const std::vector<TimedSchedule> timed = cache_.Measure(task.text, traces);
+        measuring += std::clock() - pause;
+        std::vector<Outcome> outcomes;
+        for (size_t i = 0; i < timed.size(); ++i)
+          outcomes.push_back({static_cast<uint32_t>(generation), static_cast<uint32_t>(i), timed[i].seconds,
+                              timed[i].failure});
+        MYCC_CHECK((*strategy)->Tell(outcomes).ok());
+        MYCC_CHECK(learner.Add(scorer.SamplesOf((*strategy)->ledger().generation(generation))).ok());
+      }
+      seconds += static_cast<double>(std::clock() - begun - measuring) / CLOCKS_PER_SEC;
+      scored += static_cast<double>(counting.count());
+    }
+    return scored / seconds;
+  }
+
+  const Plan plan_;
+  MeasuredCache cache_;
+  std::vector<Task> tasks_;
+};
+
+}  // namespace
+}  // namespace mycc
+
+int main(int argc, char** argv) {
+  if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
+  const bool quick = argc > 1 && std::string(argv[1]) == "--quick";
+  if (argc != 3 + (quick ? 1 : 0)) {
+    std::fprintf(stderr, "usage: search_quality [--quick] WORKLOADS CACHE\n");
+    return 2;
+  }
+  mycc::Plan plan;
+  if (quick) plan = {.seeds = 1, .long_trials = 80, .random_points = 24, .workloads = 2};
+  const std::string path = argv[argc - 2];
+  const auto workloads = mycc::ParseWorkloads(mycc::ReadFile(path).value(), path);
+  MYCC_CHECK(workloads.ok()) << workloads.status();
+  mycc::Quality(plan, *workloads, argv[argc - 1]).Run();
+  return 0;
+}

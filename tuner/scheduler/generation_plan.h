@@ -1,0 +1,50 @@
+// How a budget of trials is divided into generations. Pure functions.
+//
+// Each of a few trials counts: what one generation shows should guide the next. So a small budget begins
+// with four candidates, and each generation is as large as all before it, up to a whole one:
+//
+//   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
+//
+// And nothing is in flight unseen: a job with one task waits for its results (kNoneUnseen). A job with
+// several tasks turns to another task meanwhile: its window holds a least generation of each task but one,
+// and one whole generation at most.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "tuner/scheduler/proposal_window.h"
+#include "tuner/scheduler/task_scheduler.h"
+
+namespace mycc {
+
+inline constexpr int64_t kLeastGeneration = 4;
+// A task with fewer whole generations has a small budget.
+inline constexpr int64_t kGenerationsOfSmallBudget = 5;
+
+// The trials that a task has, where they are divided evenly.
+inline int64_t EvenShare(const SchedulerConfig& config, int64_t tasks) {
+  return std::min(config.max_trials_per_task, config.max_trials / std::max<int64_t>(1, tasks));
+}
+
+inline bool HasSmallBudget(const SchedulerConfig& config, int64_t tasks) {
+  return config.adapts_to_budget &&
+         EvenShare(config, tasks) < kGenerationsOfSmallBudget * config.generation_size;
+}
+
+// The most candidates of a task's next generation, after `spent` ones.
+inline int64_t MostTrials(const SchedulerConfig& config, int64_t tasks, int64_t spent) {
+  if (!HasSmallBudget(config, tasks)) return std::numeric_limits<int64_t>::max();
+  return std::clamp(spent, std::min(kLeastGeneration, config.generation_size), config.generation_size);
+}
+
+// The window (proposal_window.h) of a job whose devices are few. 0: a generation is measured while the next
+// one is made.
+inline uint32_t LeastWindow(const SchedulerConfig& config, int64_t tasks) {
+  if (!HasSmallBudget(config, tasks)) return 0;
+  if (tasks <= 1) return kNoneUnseen;
+  return static_cast<uint32_t>(std::min(config.generation_size, kLeastGeneration * (tasks - 1)));
+}
+
+}  // namespace mycc
