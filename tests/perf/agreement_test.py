@@ -36,7 +36,7 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(agreement.choice_of({"trace": "t", "result": {"timing": {"seconds": 2.0}}}), choice("t", 0))
 
     def test_there_are_forty_workloads(self):
-        self.assertGreaterEqual(len(agreement.small_workloads()), 40)
+        self.assertGreaterEqual(len(agreement.small_workloads.made()), 40)
 
 
 class QuickRunTest(unittest.TestCase):

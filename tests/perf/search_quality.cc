@@ -15,6 +15,9 @@
 // Each workload has one search of 1,000 trials, and `the best` is the best of all that was measured.
 // Which of the leaders is the best, and by how much, is timed in turn in one process, since the fastest of
 // many single timings is partly the luckiest.
+//
+// On a host of many cores the times can be filled in by several processes, each on cores of its own
+// (--searches I/N, then --figures I/N): each does every N-th part, and prints no figures.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,6 +40,7 @@
 #include "tests/perf/measured_cache.h"
 #include "tuner/cost/model_kind.h"
 #include "tuner/cost/schedule_scorer.h"
+#include "tuner/search/best_predicted.h"
 #include "tuner/search/strategy.h"
 #include "worker/child_main.h"
 
@@ -46,6 +50,12 @@ namespace {
 struct Plan {
   int seeds = 5, long_trials = 1000, random_points = 256;
   size_t workloads = 8;
+};
+
+// A share of the work: every `of`-th part from `part` on.
+struct Share {
+  size_t part = 0, of = 1;
+  bool Has(size_t index) const { return index % of == part; }
 };
 constexpr int kTrials = 64, kFewTrials = 16;
 constexpr size_t kLeaders = 3;  // that are timed in turn
@@ -118,7 +128,24 @@ class Quality {
     }
   }
 
-  void Run() {
+  // The share's searches alone, the longest ones first.
+  void Fill(const Share& share) {
+    size_t next = 0;
+    for (Task& task : tasks_) {
+      if (share.Has(next++)) Search(task, "evolutionary", 1, plan_.long_trials, {}, {});
+    }
+    for (Task& task : tasks_) {
+      if (share.Has(next++)) Search(task, "random", 1, plan_.random_points, {}, {});
+    }
+    for (Task& task : tasks_) {
+      for (int seed = 1; seed <= plan_.seeds; ++seed) {
+        if (share.Has(next++)) Search(task, "evolutionary", seed, kTrials, {}, {});
+      }
+    }
+  }
+
+  // All searches, and the figures of the share's workloads.
+  void Run(const Share& share) {
     for (Task& task : tasks_) {
       for (int seed = 1; seed <= plan_.seeds; ++seed)
         task.cold.push_back(Search(task, "evolutionary", seed, kTrials, {}, {}));
@@ -126,13 +153,17 @@ class Quality {
       task.random = Search(task, "random", 1, plan_.random_points, {}, {});
       Tell(task, "searched");
     }
-    for (Task& task : tasks_) {
-      const ModelBytes models = ModelsWithout(task);
-      for (int seed = 1; seed <= plan_.seeds; ++seed)
-        task.warm.push_back(Search(task, "evolutionary", seed, kFewTrials, models, RecordsWithout(task)));
-      Tell(task, "searched with what the others taught");
+    std::vector<Task*> chosen;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (share.Has(i)) chosen.push_back(&tasks_[i]);
     }
-    PrintFigures();
+    for (Task* task : chosen) {
+      const ModelBytes models = ModelsWithout(*task);
+      for (int seed = 1; seed <= plan_.seeds; ++seed)
+        task->warm.push_back(Search(*task, "evolutionary", seed, kFewTrials, models, RecordsWithout(*task)));
+      Tell(*task, "searched with what the others taught");
+    }
+    PrintFigures(chosen);
   }
 
  private:
@@ -228,11 +259,12 @@ class Quality {
     return best;
   }
 
-  void PrintFigures() {
+  void PrintFigures(const std::vector<Task*>& tasks) {
     std::vector<double> reach_64, reach_cold, reach_warm, random_ratio, pairwise, top5, predicted;
     std::printf("\n%-26s %8s %8s %8s %8s %8s %8s %8s\n", "workload", "64", "16 cold", "16 warm", "random",
                 "pairs", "top 5", "chosen");
-    for (const Task& task : tasks_) {
+    for (const Task* const each : tasks) {
+      const Task& task = *each;
       const std::string anchor = Leaders(task.longest, task.longest.size()).at(0);
       double best = BestRatio(task, anchor, task.longest, task.longest.size());
       for (const Tries& tries : task.cold) {
@@ -320,19 +352,14 @@ class Quality {
     return {pairs > 0 ? right / pairs : 1, *std::min_element(measured.begin(), measured.end()) / top};
   }
 
-  // The schedule of a first generation that the scorer likes best.
+  // The schedule that `mycc compile --model` chooses.
   std::string Chosen(const Task& task, Scorer* scorer) {
-    const auto strategy =
-        MakeSearchStrategy({}, GenerateSketches(task.planned().workload, task.planned().target), {}, scorer);
-    MYCC_CHECK(strategy.ok()) << strategy.status();
-    const auto generation = (*strategy)->Ask();
-    MYCC_CHECK(generation.ok() && !generation->empty()) << generation.status();
-    const auto best =
-        std::min_element(generation->begin(), generation->end(), [](const Candidate& a, const Candidate& b) {
-          return a.predicted_seconds.value_or(HUGE_VAL) < b.predicted_seconds.value_or(HUGE_VAL);
-        });
-    (void)cache_.Measure(task.text, {best->trace});
-    return best->trace;
+    std::vector<Trace> near;
+    for (const std::string& trace : RecordsWithout(task)) near.push_back(ParseTrace(trace).value());
+    const std::vector<Sketch> sketches = GenerateSketches(task.planned().workload, task.planned().target);
+    const std::vector<Member> members = BestPredicted(sketches, near, scorer);
+    MYCC_CHECK(!members.empty()) << "no schedule can be predicted";
+    return members.front().trace;
   }
 
   // Searches of 64 trials whose times are known already, without models.
@@ -380,16 +407,35 @@ class Quality {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> child = mycc::RunWorkerChild(argc, argv)) return *child;
-  const bool quick = argc > 1 && std::string(argv[1]) == "--quick";
-  if (argc != 3 + (quick ? 1 : 0)) {
-    std::fprintf(stderr, "usage: search_quality [--quick] WORKLOADS CACHE\n");
+  mycc::Plan plan;
+  mycc::Share share;
+  bool searches_alone = false;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    unsigned part = 0, of = 0;
+    if (word == "--quick") {
+      plan = {.seeds = 1, .long_trials = 80, .random_points = 24, .workloads = 2};
+    } else if ((word == "--searches" || word == "--figures") && i + 1 < argc &&
+               std::sscanf(argv[++i], "%u/%u", &part, &of) == 2 && 1 <= part && part <= of) {
+      share = {part - 1, of};
+      searches_alone = word == "--searches";
+    } else {
+      paths.push_back(word);
+    }
+  }
+  if (paths.size() != 2) {
+    std::fprintf(stderr,
+                 "usage: search_quality [--quick] [--searches I/N | --figures I/N] WORKLOADS CACHE\n");
     return 2;
   }
-  mycc::Plan plan;
-  if (quick) plan = {.seeds = 1, .long_trials = 80, .random_points = 24, .workloads = 2};
-  const std::string path = argv[argc - 2];
-  const auto workloads = mycc::ParseWorkloads(mycc::ReadFile(path).value(), path);
+  const auto workloads = mycc::ParseWorkloads(mycc::ReadFile(paths[0]).value(), paths[0]);
   MYCC_CHECK(workloads.ok()) << workloads.status();
-  mycc::Quality(plan, *workloads, argv[argc - 1]).Run();
+  mycc::Quality quality(plan, *workloads, paths[1]);
+  if (searches_alone) {
+    quality.Fill(share);
+  } else {
+    quality.Run(share);
+  }
   return 0;
 }
