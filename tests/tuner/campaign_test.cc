@@ -308,6 +308,16 @@ TEST(CampaignTest, ASmallBudgetIsSpentInSmallGenerations) {
   EXPECT_THAT(sizes(80), ElementsAre(16, 16, 16, 16, 16));
 }
 
+TEST(CampaignTest, ABudgetOfTimeCountsAsTheTrialsThatADeviceMeasuresInIt) {
+  const auto first = [](double seconds, int tasks) {
+    return Generations({.max_trials = 200, .max_seconds = seconds}, tasks)[0].second;
+  };
+  EXPECT_EQ(first(10, 1), 4u);
+  EXPECT_EQ(first(30, 1), 16u);
+  EXPECT_EQ(first(30, 2), 4u);
+  EXPECT_EQ(first(0, 1), 16u);
+}
+
 TEST(CampaignTest, AJobOfSeveralTasksTurnsToAnotherWhileOneIsUnseen) {
   const auto generations = Generations({.max_trials = 64}, 4);
   int64_t trials = 0;

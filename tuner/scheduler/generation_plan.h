@@ -5,6 +5,8 @@
 //
 //   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
 //
+// A budget of time counts as the trials that one device measures in it (kTrialsASecond).
+//
 // And nothing is in flight unseen: a job with one task waits for its results (kNoneUnseen). A job with
 // several tasks turns to another task meanwhile: its window holds a least generation of each task but one,
 // and one whole generation at most.
@@ -23,9 +25,15 @@ inline constexpr int64_t kLeastGeneration = 4;
 // A task with fewer whole generations has a small budget.
 inline constexpr int64_t kGenerationsOfSmallBudget = 5;
 
+// Of one device, roughly. It decides how large the generations are, and nothing else.
+inline constexpr double kTrialsASecond = 4;
+
 // The trials that a task has, where they are divided evenly.
 inline int64_t EvenShare(const SchedulerConfig& config, int64_t tasks) {
-  return std::min(config.max_trials_per_task, config.max_trials / std::max<int64_t>(1, tasks));
+  int64_t trials = config.max_trials;
+  if (config.max_seconds > 0 && config.max_seconds * kTrialsASecond < static_cast<double>(trials))
+    trials = static_cast<int64_t>(config.max_seconds * kTrialsASecond);
+  return std::min(config.max_trials_per_task, trials / std::max<int64_t>(1, tasks));
 }
 
 inline bool HasSmallBudget(const SchedulerConfig& config, int64_t tasks) {
