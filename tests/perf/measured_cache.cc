@@ -1,5 +1,9 @@
 #include "tests/perf/measured_cache.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,21 +24,43 @@ constexpr size_t kRivals = 3;
 
 }  // namespace
 
-MeasuredCache::MeasuredCache(const std::string& path, std::string target) : target_(std::move(target)) {
-  std::ifstream known(path);
-  for (std::string line; std::getline(known, line);) {
-    const std::vector<std::string> words = absl::StrSplit(line, '\t');
-    if (words.size() == 3 && words[2] == ".") values_[words[0]] = words[1];
+MeasuredCache::MeasuredCache(const std::string& path, std::string target)
+    : target_(std::move(target)), file_(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  MYCC_CHECK(file_ >= 0) << "cannot write " << path;
+  ReadNewLines();
+}
+
+MeasuredCache::~MeasuredCache() { close(file_); }
+
+void MeasuredCache::ReadNewLines() {
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t bytes =
+        pread(file_, buffer, sizeof(buffer), read_bytes_ + static_cast<int64_t>(text.size()));
+    MYCC_CHECK(bytes >= 0) << "cannot read the measured times";
+    if (bytes == 0) break;
+    text.append(buffer, static_cast<size_t>(bytes));
   }
-  file_.open(path, std::ios::app);
-  MYCC_CHECK(file_.good()) << "cannot write " << path;
-  file_ << "\n";  // ends a line that was cut short
+  text.resize(text.rfind('\n') + 1);  // a last line that is cut short, or being written, waits
+  read_bytes_ += static_cast<int64_t>(text.size());
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    const std::vector<std::string> words = absl::StrSplit(line, '\t');
+    if (words.size() == 3 && words[2] == ".") values_.emplace(words[0], words[1]);
+  }
 }
 
 void MeasuredCache::Keep(const std::string& key, const std::string& value) {
-  values_[key] = value;
-  file_ << key << "\t" << value << "\t.\n" << std::flush;
-  MYCC_CHECK(file_.good()) << "cannot write the measured times: is the disk full?";
+  MYCC_CHECK(flock(file_, LOCK_EX) == 0) << "cannot lock the measured times";
+  ReadNewLines();
+  if (!values_.contains(key)) {
+    // The first line break ends a line that a crash has cut short.
+    const std::string line = absl::StrCat("\n", key, "\t", value, "\t.\n");
+    MYCC_CHECK(write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+        << "cannot write the measured times: is the disk full?";
+    ReadNewLines();
+  }
+  flock(file_, LOCK_UN);
   ++measured_;
 }
 
@@ -63,6 +89,7 @@ std::vector<TimedSchedule> MeasuredCache::Measure(const std::string& workload,
   const auto key_of = [&](const std::string& trace) {
     return Sha256Hex(absl::StrCat(target_, "\n", workload, "\n", trace));
   };
+  ReadNewLines();
   std::vector<v1::Assignment> unseen;
   for (const std::string& trace : traces) {
     if (!values_.contains(key_of(trace))) unseen.push_back(AssignmentOf(workload, trace));
@@ -98,6 +125,7 @@ std::vector<std::optional<double>> MeasuredCache::Compare(const std::string& wor
   const auto key_of = [&](const std::string& trace) {
     return "pair" + Sha256Hex(absl::StrCat(target_, "\n", workload, "\n", anchor, "\n", trace));
   };
+  ReadNewLines();
   std::vector<std::string> unseen;
   for (const std::string& trace : traces) {
     if (trace != anchor && !values_.contains(key_of(trace))) unseen.push_back(trace);
