@@ -7,6 +7,12 @@
 namespace mycc {
 namespace {
 
+// A model that is known becomes the newest of its kind again, also within one microsecond.
+constexpr char kInsert[] = R"sql(
+INSERT INTO models (id, kind, info, created, bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (id) DO UPDATE SET
+  created = max(excluded.created, 1 + (SELECT max(created) FROM models WHERE kind = excluded.kind))
+WHERE kind = excluded.kind)sql";
 constexpr char kSelectNewest[] =
     "SELECT id FROM models WHERE kind = ?1 ORDER BY created DESC, rowid DESC LIMIT 1";
 constexpr char kSelectNewestOfEach[] = R"sql(
@@ -23,10 +29,7 @@ absl::StatusOr<std::string> ModelStore::Save(const std::string& kind, const std:
                                              const std::string& bytes) {
   const std::string id = Sha256Hex(bytes);
   MutexLock lock(database_->mutex());
-  MYCC_RETURN_IF_ERROR(
-      database_->Run("INSERT INTO models (id, kind, info, created, bytes) VALUES (?1, ?2, ?3, ?4, ?5) ON "
-                     "CONFLICT DO NOTHING",
-                     {id, kind, info, log_->now(), Blob{bytes}}));
+  MYCC_RETURN_IF_ERROR(database_->Run(kInsert, {id, kind, info, log_->now(), Blob{bytes}}));
   return id;
 }
 

@@ -27,7 +27,8 @@ class ModelStore {
   // REQUIRES: the log outlives the store.
   explicit ModelStore(TuningLog* log) : log_(log), database_(log->database()) {}
 
-  // Returns the model's id. A model that is known already keeps its info.
+  // Returns the model's id. It is the newest of its kind then. A model that is known already keeps its kind
+  // and its info.
   absl::StatusOr<std::string> Save(const std::string& kind, const std::string& info,
                                    const std::string& bytes);
   // NotFound when there is none.

@@ -47,7 +47,8 @@ absl::StatusOr<std::vector<ScoredSchedule>> PredictedSchedules::Best(const Workl
   std::vector<ScoredSchedule> best;
   for (const Member& member : members) {
     if (best.size() == kMostPredicted) break;
-    ScoredSchedule schedule{.seconds = member.expected_seconds};
+    // Its time when it succeeds, without the doubt and the odds by which it ranks.
+    ScoredSchedule schedule{.seconds = member.prediction->seconds};
     MYCC_ASSIGN_OR_RETURN(schedule.trace, ParseTrace(member.trace));
     MYCC_ASSIGN_OR_RETURN(const Schedule replayed, Replay(canonical, target_, schedule.trace));
     schedule.function = replayed.function();

@@ -187,6 +187,11 @@ absl::Status ModelImportCommand(const ModelImportArgs& args, std::ostream& out) 
   ModelStore store(log.get());
   MYCC_ASSIGN_OR_RETURN(const std::string id,
                         store.Save(file->kind, absl::StrCat("from ", args.input), file->bytes));
+  MYCC_ASSIGN_OR_RETURN(const StoredModel known, store.Load(id));
+  if (known.kind != file->kind) {
+    return in_file(absl::AlreadyExistsError(absl::StrCat(args.log, " has this model as ", known.kind,
+                                                         "; expected another one for ", file->kind)));
+  }
   out << args.input << ": the model " << file->kind << " is in " << args.log << "\n";
   return log->Close();
 }

@@ -101,7 +101,10 @@ class JobLedger {
   bool is_negligible(uint32_t task) const;
 
   // The time that the log knew for a task that is not searched.
-  void SetKnownBest(uint32_t task, double seconds) { tasks_[task].best_seconds = seconds; }
+  void SetKnownBest(uint32_t task, double seconds) {
+    tasks_[task].best_seconds = seconds;
+    milestones_.SetKnown(task, seconds);
+  }
   // The share of the weighted latency that as many trials again are expected to gain; nullopt: unknown.
   std::optional<double> GainOfTwice() const;
   // A task's final round is over, and has a winner.

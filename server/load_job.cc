@@ -142,15 +142,19 @@ void AddTrials(std::vector<TrialsOfTask> trials, LoadedJob* state) {
   }
 }
 
-// Adds the task's best times as the log has them now. A damaged record is done without.
-absl::Status AddTimes(const TuningLog& log, uint32_t task, JobLedger* ledger) {
+// The time of a task that is not searched, as the log has it now. A damaged record is done without.
+void AddKnownTime(const TuningLog& log, uint32_t task, JobLedger* ledger) {
+  if (!ledger->stored_tasks()[task].reused()) return;
   const PlannedTask& planned = ledger->plan().tasks[task];
-  if (ledger->stored_tasks()[task].reused()) {
-    const absl::StatusOr<StoredRecord> best =
-        log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
-    if (best.ok()) ledger->SetKnownBest(task, best->record.result().timing().seconds());
-    return absl::OkStatus();
-  }
+  const absl::StatusOr<StoredRecord> best =
+      log.Best({planned.key.workload_hash, planned.key.target}, planned.protocol);
+  if (best.ok()) ledger->SetKnownBest(task, best->record.result().timing().seconds());
+}
+
+// Adds the task's times of a final round as the log has them now. A damaged record is done without.
+absl::Status AddFinalTimes(const TuningLog& log, uint32_t task, JobLedger* ledger) {
+  if (ledger->stored_tasks()[task].reused()) return absl::OkStatus();
+  const PlannedTask& planned = ledger->plan().tasks[task];
   const absl::StatusOr<std::vector<v1::Record>> final = FinalRecordsOf(log, ledger->id(), task, planned);
   const absl::StatusOr<std::optional<v1::Record>> by_default =
       RecordOfTrial(log, ledger->default_trial(task));
@@ -178,9 +182,11 @@ absl::StatusOr<LoadedJob> LoadJob(const TuningLog& log, const JobStore& store, c
   state.proposals = std::move(proposals.proposals);
   state.ledger = std::make_unique<JobLedger>(job.id, std::move(stored), std::move(tasks.plan), tasks.stored,
                                              job.created_unix_micros);
+  // Before the trials: what each percent of the job's latency cost is counted from when all have a time.
+  for (uint32_t task = 0; task < tasks.stored.size(); ++task) AddKnownTime(log, task, state.ledger.get());
   AddTrials(std::move(trials), &state);
   for (uint32_t task = 0; task < tasks.stored.size(); ++task)
-    MYCC_RETURN_IF_ERROR(AddTimes(log, task, state.ledger.get()));
+    MYCC_RETURN_IF_ERROR(AddFinalTimes(log, task, state.ledger.get()));
   return state;
 }
 

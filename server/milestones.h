@@ -18,6 +18,9 @@ class Milestones {
   // The launches of each task; tasks without any do not count.
   explicit Milestones(std::vector<double> counts);
 
+  // The time of a task that the job does not search, which counts as it was first known; 0: it is searched
+  // now.
+  void SetKnown(uint32_t task, double seconds);
   // A task's new best time, the number of finished trials of the job, and the seconds since it began.
   void OnBest(uint32_t task, double seconds, int64_t trials, double elapsed_seconds);
   // The latency once all tasks have a time, then each time that it has fallen by a further percent of that,

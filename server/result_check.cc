@@ -44,6 +44,10 @@ absl::Status CheckTiming(const v1::Timing& timing, const Expectation& expected) 
                                    " of the rules; expected ", registered != 0 ? registered : kTimerVersion));
   }
   MYCC_RETURN_IF_ERROR(CheckTime(timing.seconds(), expected));
+  for (const double bound : {timing.ci_low_seconds(), timing.ci_high_seconds()}) {
+    if (!std::isfinite(bound) || bound < 0)
+      return Impossible(absl::StrCat("a bound of its interval is ", bound, " s"));
+  }
   for (const double sample : timing.samples_seconds()) MYCC_RETURN_IF_ERROR(CheckTime(sample, expected));
   return absl::OkStatus();
 }

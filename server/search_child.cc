@@ -45,13 +45,6 @@ absl::StatusOr<v1::SearchReply> AnswerNext(LocalSearch* search, const v1::Search
   return reply;
 }
 
-absl::StatusOr<v1::SearchReply> AnswerModels(LocalSearch* search) {
-  MYCC_ASSIGN_OR_RETURN(const ModelBytes models, search->Models());
-  v1::SearchReply reply;
-  reply.mutable_models()->insert(models.begin(), models.end());
-  return reply;
-}
-
 }  // namespace
 
 absl::Status SearchAnswerer::AddTask(const v1::SearchTask& task) {
@@ -76,9 +69,19 @@ absl::StatusOr<LocalSearch*> SearchAnswerer::Search() {
   return search_.get();
 }
 
+absl::StatusOr<v1::SearchReply> SearchAnswerer::AnswerModels(const std::string& after) {
+  if (after.empty()) {
+    MYCC_ASSIGN_OR_RETURN(models_, search_->Models());
+  }
+  v1::SearchReply reply;
+  const auto next = models_.upper_bound(after);
+  if (next != models_.end()) (*reply.mutable_models())[next->first] = next->second;
+  return reply;
+}
+
 v1::SearchReply SearchAnswerer::Answer(const v1::SearchRequest& request) {
   if (request.has_create()) {
-    job_ = request.create().job();
+    if (request.create().has_job()) job_ = request.create().job();
     models_.insert(request.create().models().begin(), request.create().models().end());
     return v1::SearchReply();
   }
@@ -87,7 +90,7 @@ v1::SearchReply SearchAnswerer::Answer(const v1::SearchRequest& request) {
   if (!search.ok()) return ErrorReply(search.status());
   if (request.has_restore()) return ErrorReply((*search)->Restore(request.restore()));
   const absl::StatusOr<v1::SearchReply> reply =
-      request.has_next() ? AnswerNext(*search, request.next()) : AnswerModels(*search);
+      request.has_next() ? AnswerNext(*search, request.next()) : AnswerModels(request.models().after());
   return reply.ok() ? *reply : ErrorReply(reply.status());
 }
 

@@ -22,11 +22,13 @@ class SearchAnswerer {
 
  private:
   absl::Status AddTask(const v1::SearchTask& task);
+  // REQUIRES: there is a search.
+  absl::StatusOr<v1::SearchReply> AnswerModels(const std::string& after);
   // Built when the tasks are all there: before the first proposal.
   absl::StatusOr<LocalSearch*> Search();
 
   v1::StoredJob job_;
-  ModelBytes models_;
+  ModelBytes models_;  // those of earlier jobs until the search is built, then its own
   std::vector<PlannedTask> tasks_;
   std::vector<v1::StoredTask> stored_;
   std::unique_ptr<LocalSearch> search_;

@@ -53,8 +53,12 @@ absl::Status SearchProcess::Begin(const SearchStart& start) {
   *request.mutable_create()->mutable_job() = *start.job;
   // Each task says its own.
   request.mutable_create()->mutable_job()->mutable_spec()->clear_tasks();
-  request.mutable_create()->mutable_models()->insert(start.models.begin(), start.models.end());
   MYCC_RETURN_IF_ERROR(Call(request).status());
+  for (const auto& [kind, bytes] : start.models) {
+    request.mutable_create()->Clear();
+    (*request.mutable_create()->mutable_models())[kind] = bytes;
+    MYCC_RETURN_IF_ERROR(Call(request).status());
+  }
   for (size_t i = 0; i < start.tasks->size(); ++i) {
     const KeyText& key = (*start.tasks)[i].key;
     v1::SearchTask& task = *request.mutable_task();
@@ -94,10 +98,14 @@ absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, dou
 }
 
 absl::StatusOr<ModelBytes> SearchProcess::Models() {
+  ModelBytes models;
   v1::SearchRequest request;
-  request.mutable_models();
-  MYCC_ASSIGN_OR_RETURN(const v1::SearchReply reply, Call(request));
-  return ModelBytes(reply.models().begin(), reply.models().end());
+  while (true) {
+    request.mutable_models()->set_after(models.empty() ? "" : models.rbegin()->first);
+    MYCC_ASSIGN_OR_RETURN(const v1::SearchReply reply, Call(request));
+    if (reply.models().empty()) return models;
+    models.insert(reply.models().begin(), reply.models().end());
+  }
 }
 
 absl::StatusOr<v1::SearchReply> SearchProcess::Call(const v1::SearchRequest& request) {

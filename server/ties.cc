@@ -20,7 +20,9 @@ const v1::Timing& TimeOf(const v1::Record& record) { return record.result().timi
 double LowOf(const v1::Timing& timing) {
   return timing.ci_low_seconds() > 0 ? std::min(timing.ci_low_seconds(), timing.seconds()) : timing.seconds();
 }
-double HighOf(const v1::Timing& timing) { return std::max(timing.ci_high_seconds(), timing.seconds()); }
+double HighOf(const v1::Timing& timing) {
+  return timing.ci_high_seconds() > timing.seconds() ? timing.ci_high_seconds() : timing.seconds();
+}
 
 // The interval's width as a power of two: it is an estimate itself, and small differences are chance. A time
 // without an interval is the least steady.

@@ -50,6 +50,22 @@ TEST_F(ModelStoreTest, TheNewestOfAKindIsFound) {
   EXPECT_EQ(models.Load(*models.NewestId("score"))->bytes, "four");
 }
 
+// A model that is imported again is the one that the next jobs begin with.
+TEST_F(ModelStoreTest, AModelThatIsSavedAgainIsTheNewest) {
+  ModelStore models(log_.get());
+  const std::string one = *models.Save("score", "", "one");
+  ASSERT_TRUE(models.Save("score", "", "two").ok());
+  ASSERT_TRUE(models.Save("score", "", "one").ok());
+  EXPECT_EQ(*models.NewestId("score"), one);
+  EXPECT_EQ((*models.ListNewest())[0].id, one);
+  now_ = 9;
+  ASSERT_TRUE(models.Save("score", "", "two").ok());
+  EXPECT_NE(*models.NewestId("score"), one);
+  ASSERT_TRUE(models.Save("failure", "", "one").ok());
+  EXPECT_EQ(models.Load(one)->kind, "score") << "its kind stays";
+  EXPECT_NE(*models.NewestId("score"), one);
+}
+
 TEST_F(ModelStoreTest, OnlyTheNewestOfEachKindAndThoseThatAreNeededAreKept) {
   ModelStore models(log_.get());
   std::vector<std::string> ids;

@@ -15,6 +15,7 @@
 #include "mycc/finder.h"
 #include "tuner/cost/appraisals.h"
 #include "tuner/cost/model_file.h"
+#include "tuner/cost/schedule_scorer.h"
 #include "tuner/search/sampler.h"
 
 namespace mycc {
@@ -100,6 +101,26 @@ TEST_F(PredictedSchedulesTest, FollowsWhatTheModelLearned) {
   const Learner taught =
       Taught(Product(256, 256, 256), [&](const Trace& trace) { return rows(trace) == plain ? 64.0 : 1.0; });
   EXPECT_NE(best_rows(taught), plain);
+}
+
+// Candidates rank by their odds and the model's doubt as well; people are told the time.
+TEST_F(PredictedSchedulesTest, TheSecondsAreTheModelsOwn) {
+  const Workload canonical = Canonicalize(Product(256, 256, 192));
+  Learner taught = Taught(Product(256, 256, 256), [](const Trace& trace) {
+    return 1 + static_cast<double>(DecisionOf(trace, ".mr") * DecisionOf(trace, ".kc") % 7);
+  });
+  const std::string file = Written(taught);
+  const auto best = PredictedSchedules::Read(file, AnyCpu()).value()->Best(canonical, {}).value();
+  Learner loaded;
+  ASSERT_TRUE(loaded.Load(taught.Save().value()).ok());
+  ScheduleScorer scorer(canonical, AnyCpu(), WorkloadHash(canonical), &loaded);
+  bool has_doubts = false;
+  for (const ScoredSchedule& schedule : best) {
+    const Prediction prediction = scorer.Score({&schedule.trace})[0].value();
+    EXPECT_DOUBLE_EQ(schedule.seconds, prediction.seconds);
+    has_doubts |= prediction.log_spread > 0.01;
+  }
+  EXPECT_TRUE(has_doubts);
 }
 
 TEST_F(PredictedSchedulesTest, BeginsWithNearTraces) {

@@ -70,6 +70,29 @@ TEST_F(ModelCommandsTest, AModelMovesFromOneLogIntoAnother) {
   EXPECT_EQ(store.Load(store.NewestId("cost-avx2").value())->bytes, bytes);
 }
 
+// Back to the model from before a job that went wrong.
+TEST_F(ModelCommandsTest, AnImportedModelIsTheNewestWhateverTheLogHad) {
+  const std::string old = Trained(1), path = NewLog("log.db", {"cost-avx2"}, old);
+  const std::string file = directory_.path() + "/avx2.model";
+  Output<ModelExportArgs>(ModelExportCommand, {.log = path, .kind = "", .output = file});
+  const auto newest = [&] {
+    const auto log = TuningLog::Open(path, OpenMode::kRead).value();
+    return ModelStore(log.get()).NewestId("cost-avx2").value();
+  };
+  const std::string first = newest();
+  {
+    const auto log = TuningLog::Open(path, OpenMode::kWrite).value();
+    ASSERT_TRUE(ModelStore(log.get()).Save("cost-avx2", "after job 2", Trained(2)).ok());
+    ASSERT_TRUE(log->Close().ok());
+  }
+  ASSERT_NE(newest(), first);
+  Output<ModelImportArgs>(ModelImportCommand, {.log = path, .input = file});
+  EXPECT_EQ(newest(), first);
+  EXPECT_THAT(Refusal<ModelImportArgs>(
+                  ModelImportCommand, {.log = path, .input = WriteFile("mycc-model 1 cpu cost-sse\n" + old)}),
+              HasSubstr("has this model as cost-avx2; expected another one for cost-sse"));
+}
+
 TEST_F(ModelCommandsTest, ShowSaysFromWhatAndHowWell) {
   const std::string log = NewLog("log.db", {"cost-sm_90a"}, Trained(1));
   const json shown =

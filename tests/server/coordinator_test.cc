@@ -238,6 +238,9 @@ TEST(CoordinatorTest, LogThatHoldsEnoughIsReused) {
   EXPECT_TRUE(partly.tasks(0).reused());
   EXPECT_FALSE(partly.tasks(1).reused());
   EXPECT_EQ(worker.Work(), 6);
+  const v1::JobProgress done = server.Progress(partly.job());
+  ASSERT_GE(done.milestones_size(), 1) << "the task that was not searched has a time, too";
+  EXPECT_GT(done.milestones(0).latency_seconds(), done.tasks(0).best_seconds());
 }
 
 TEST(CoordinatorTest, MisuseIsRefusedInWords) {

@@ -18,6 +18,23 @@ TEST(MilestonesTest, BeginWhenAllTasksHaveATime) {
   EXPECT_DOUBLE_EQ(milestones.list()[0].latency_seconds, 4.0);
 }
 
+TEST(MilestonesTest, TasksThatAreNotSearchedHaveTheTimeThatIsKnown) {
+  Milestones milestones({2, 1});
+  milestones.OnBest(0, 1.0, 3, 0.5);
+  EXPECT_TRUE(milestones.list().empty());
+  milestones.SetKnown(1, 3.0);
+  milestones.SetKnown(1, 2.0);  // another job's gain
+  milestones.OnBest(0, 0.5, 4, 0.7);
+  ASSERT_EQ(milestones.list().size(), 1u);
+  EXPECT_DOUBLE_EQ(milestones.list()[0].latency_seconds, 4.0);
+  milestones.SetKnown(1, 0);  // it is to be searched after all
+  milestones.OnBest(0, 0.25, 5, 0.8);
+  EXPECT_EQ(milestones.list().size(), 1u);
+  milestones.OnBest(1, 1.5, 6, 0.9);
+  ASSERT_EQ(milestones.list().size(), 2u);
+  EXPECT_DOUBLE_EQ(milestones.list()[1].latency_seconds, 2.0);
+}
+
 TEST(MilestonesTest, OneForEachPercentOrForSeveralAtOnce) {
   Milestones milestones({1});
   milestones.OnBest(0, 1.0, 1, 1);

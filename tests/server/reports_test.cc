@@ -269,6 +269,9 @@ TEST(ReportsTest, ResultsThatCannotBeAreRefusedAndTriedElsewhere) {
        [](auto* result) { result->mutable_timing()->set_seconds(std::numeric_limits<double>::infinity()); }},
       // 2 * 64^3 operations and 16 KiB written, in a nanosecond.
       {"1e-09 s", [](auto* result) { result->mutable_timing()->set_samples_seconds(0, 1e-9); }},
+      {"interval is nan s",
+       [](auto* result) { result->mutable_timing()->set_ci_high_seconds(std::nan("")); }},
+      {"interval is -1 s", [](auto* result) { result->mutable_timing()->set_ci_low_seconds(-1); }},
       {"version 99", [](auto* result) { result->mutable_timing()->set_timer_version(99); }},
       {"cold caches", [](auto* result) { result->mutable_timing()->set_protocol(v1::TIMING_PROTOCOL_COLD); }},
       {"device cuda:7", [](auto* result) { result->mutable_device()->set_device("cuda:7"); }},

@@ -104,9 +104,13 @@ absl::StatusOr<std::unique_ptr<JobSearch>> StartProcess(const TestJob& job,
   return SearchProcess::Start(options, job.Start());
 }
 
+// Without what was refused: a search that begins again counts anew what the one before it had found out.
 std::vector<std::string> Bytes(const std::vector<v1::Proposal>& proposals) {
   std::vector<std::string> bytes;
-  for (const v1::Proposal& proposal : proposals) bytes.push_back(proposal.SerializeAsString());
+  for (v1::Proposal proposal : proposals) {
+    proposal.mutable_state()->clear_refusals();
+    bytes.push_back(proposal.SerializeAsString());
+  }
   return bytes;
 }
 
@@ -114,6 +118,16 @@ class SearchProcessTest : public ::testing::Test {
  protected:
   void TearDown() override { unsetenv(kPlant); }
 };
+
+// A job for many classes of devices begins with a model of each.
+TEST_F(SearchProcessTest, ModelsMayTakeMoreThanAMessage) {
+  const TestJob job("evolutionary");
+  SearchStart start = job.Start();
+  for (int kind = 0; kind < 9; ++kind) start.models[absl::StrCat("cost-", kind)] = std::string(10 << 20, 'x');
+  const auto process = SearchProcess::Start({}, start);
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_TRUE((*process)->Next({}, 0, 0).ok());
+}
 
 TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
   for (const char* strategy : {"random", "evolutionary"}) {

@@ -1,6 +1,8 @@
 // Ties of a final round, and which of them is chosen.
 #include "server/ties.h"
 
+#include <cmath>
+
 #include "db/record_check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +57,17 @@ TEST(TiesTest, PreferFewerResourcesThenSteadierTimesThenTheText) {
   std::vector<v1::Record> spilling = {Held("a", 1.0, 0.005, 800), Held("b", 1.004, 0.005, 900)};
   spilling[0].mutable_result()->mutable_resources()->set_spill_bytes(8);
   EXPECT_THAT(Ties(spilling), ElementsAre(1, 0));
+}
+
+// Records of others and of older builds may hold any bounds.
+TEST(TiesTest, AnIntervalThatIsNoNumberIsNone) {
+  std::vector<v1::Record> records = {Held("b", 1.0), Held("a", 1.001)};
+  for (v1::Record& record : records) {
+    record.mutable_result()->mutable_timing()->set_ci_low_seconds(std::nan(""));
+    record.mutable_result()->mutable_timing()->set_ci_high_seconds(std::nan(""));
+  }
+  EXPECT_THAT(Ties(records), ElementsAre(0));
+  EXPECT_EQ(FinalTimesOf(records, std::nullopt).ties, 0u);
 }
 
 // Two rounds of the same finalists, whose noise reverses the order of the times.

@@ -2,12 +2,17 @@
 #include "tuner/cost/learner.h"
 
 #include <cmath>
+#include <limits>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/samples.h"
+#include "tuner/cost/bytes.h"
 
 namespace mycc {
 namespace {
+
+using ::testing::HasSubstr;
 
 // The rows are as wide as those of loaded samples must be.
 std::vector<Sample> WideSamples(int groups, int per_group, uint64_t seed) {
@@ -159,6 +164,52 @@ TEST(LearnerTest, AVersionOfMoreSamplesThanThereAreCountsAsAll) {
   ASSERT_TRUE(learner.Add(Generation("a", 1)).ok());
   learner.Proposed(1000);
   EXPECT_EQ(VersionFor(&learner, "a"), 16u);
+}
+
+// A digest tells damage, not what others write: such bytes come in a file of another's model.
+TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
+  const auto learner_of = [](const XgboostModel& model, const std::vector<Sample>& samples) {
+    ByteWriter body;
+    body.Put<int32_t>(kFeatureVersion);
+    body.Put(static_cast<uint32_t>(FunctionFeatureSlots().size()));
+    body.Put<uint64_t>(samples.size());
+    for (const Sample& sample : samples) {
+      body.PutString(sample.group);
+      body.Put(sample.analytic_seconds);
+      body.Put(sample.seconds.value_or(0));
+      for (const float feature : sample.features) body.Put(feature);
+    }
+    body.PutString(model.Save().value());
+    return Seal("mycc-learner-2", body.Take());
+  };
+  const auto trained = [](const std::vector<Sample>& samples) {
+    std::vector<const Sample*> rows;
+    for (const Sample& sample : samples) rows.push_back(&sample);
+    XgboostModel model;
+    EXPECT_TRUE(model.Train(rows).ok());
+    return model;
+  };
+  const auto refusal = [](const std::string& bytes) {
+    Learner learner;
+    const absl::Status status = learner.Load(bytes);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(learner.num_samples(), 0);
+    return std::string(status.message());
+  };
+  const std::vector<Sample> samples = WideSamples(4, 20, 1);
+  const XgboostModel sound = trained(samples);
+  ASSERT_TRUE(Learner().Load(learner_of(sound, samples)).ok());
+
+  EXPECT_THAT(refusal(learner_of(trained(MakeSamples(4, 20, 1)), {})), HasSubstr("trained on 10 features"));
+  std::vector<Sample> spoiled = samples;
+  spoiled[3].analytic_seconds = 0;
+  EXPECT_THAT(refusal(learner_of(sound, spoiled)), HasSubstr("a sample of task task0"));
+  spoiled = samples;
+  spoiled[3].seconds = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(refusal(learner_of(sound, spoiled)), HasSubstr("without a finite time"));
+  spoiled = samples;
+  spoiled[3].features[7] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(refusal(learner_of(sound, spoiled)), HasSubstr("without a finite time or feature"));
 }
 
 TEST(LearnerTest, SavedSamplesTeachTheNextJob) {

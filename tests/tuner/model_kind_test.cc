@@ -30,6 +30,7 @@ TEST(ModelKindTest, ANewClassStartsFromTheNearest) {
   EXPECT_EQ(NearestKinds("cost-sm_80", known).front(), "cost-sm_80");
   EXPECT_TRUE(NearestKinds("cost-sm_80", {"cost-cpu", "cost-amx"}).empty());
   EXPECT_TRUE(NearestKinds("cost-amx", {}).empty());
+  EXPECT_EQ(NearestKinds("cost-sm_90a", {"cost-sm_99999999999999", "cost-sm_80"}).front(), "cost-sm_80");
 }
 
 }  // namespace

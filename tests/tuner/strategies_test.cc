@@ -229,6 +229,58 @@ TEST_P(StrategiesTest, RestoredSearchContinuesBitForBit) {
   }
 }
 
+// Refuses a third of all points, predicts noise, and lowers some points to the code of others.
+class RefusingScorer : public Scorer {
+ public:
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    std::vector<absl::StatusOr<Prediction>> predictions;
+    for (const Trace* trace : traces) {
+      const std::string text = PrintTrace(*trace);
+      const double predicted = 1e-3 * std::exp(NoiseOf(text, 5));
+      if (NoiseOf(text, 4) < -0.33) {
+        predictions.push_back(absl::ResourceExhaustedError("17 accumulators of 16"));
+      } else {
+        predictions.push_back(Prediction{predicted, predicted, 0, 5});
+      }
+    }
+    return predictions;
+  }
+  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
+    const auto& decisions = trace.decisions;
+    const bool is_alike = decisions[0].second == 2;  // whatever the last decision is
+    return absl::StrCat(trace.sketch, decisions[0].second, " ", decisions[1].second, " ", decisions[2].second,
+                        " ", is_alike ? 0 : decisions.back().second);
+  }
+};
+
+// What earlier generations found out about points that they did not propose is not in the log.
+TEST_P(StrategiesTest, RestoredSearchContinuesBitForBitWherePointsAreRefused) {
+  RefusingScorer scorer;
+  const auto make = [&] {
+    return MakeNamed(ConfigOf(GetParam(), 3, 16), {ValleySketch(), ContractionLikeSketch()}, &scorer);
+  };
+  const auto seconds_of = [](const Point& point) {
+    return point.sketch == 0 ? ValleySeconds(point) : 2e-3 + 1e-4 * point.choice[0];
+  };
+  constexpr int kGenerations = 7;
+  std::vector<std::vector<Candidate>> whole;
+  const auto search = make();
+  for (int g = 0; g < kGenerations; ++g) {
+    whole.push_back(*search->Ask(g, 16));
+    for (const Candidate& candidate : whole.back())
+      ASSERT_TRUE(search->Tell({OutcomeOf(candidate, seconds_of)}).ok());
+  }
+  for (int crash = 1; crash < kGenerations; ++crash) {
+    const auto again = make();
+    for (int g = 0; g < crash; ++g) {
+      ASSERT_TRUE(again->Restore(whole[g]).ok());
+      for (const Candidate& candidate : whole[g])
+        ASSERT_TRUE(again->Tell({OutcomeOf(candidate, seconds_of)}).ok());
+    }
+    EXPECT_EQ(*again->Ask(crash, 16), whole[crash]) << "after a crash at " << crash;
+  }
+}
+
 class PickyScorer : public Scorer {
  public:
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {

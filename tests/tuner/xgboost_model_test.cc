@@ -2,11 +2,13 @@
 #include "tuner/cost/xgboost_model.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/samples.h"
+#include "tuner/cost/bytes.h"
 #include "tuner/search/rng.h"
 
 namespace mycc {
@@ -205,6 +207,18 @@ TEST(XgboostModelTest, DamagedBytesAreRefused) {
       damaged[static_cast<size_t>(rng.Below(static_cast<int>(bytes.size())))] ^= 1 << rng.Below(8);
     EXPECT_EQ(XgboostModel().Load(damaged).code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+// With a right digest, which anybody can make.
+TEST(XgboostModelTest, ACorrectionThatIsNoNumberIsRefused) {
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 20, 1))).ok());
+  std::string body = Unseal("mycc-xgboost-2", *model.Save()).value();
+  const double none = std::nan("");
+  std::memcpy(&body[sizeof(int32_t) + sizeof(uint32_t)], &none, sizeof(none));  // the mean of all tasks
+  const absl::Status status = XgboostModel().Load(Seal("mycc-xgboost-2", body));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));
 }
 
 TEST(XgboostModelTest, ErrorsAreStatuses) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "tuner/cost/bytes.h"
@@ -33,6 +34,32 @@ Sample GetSample(uint32_t width, ByteReader* in) {
   if (seconds > 0) sample.seconds = seconds;
   for (uint32_t i = 0; i < width; ++i) sample.features.push_back(in->Get<float>());
   return sample;
+}
+
+// What training would stumble over in every job from then on.
+absl::Status CheckSample(const Sample& sample) {
+  const bool is_timed = !sample.seconds || std::isfinite(*sample.seconds);
+  const bool is_sound = is_timed && std::isfinite(sample.analytic_seconds) && sample.analytic_seconds > 0 &&
+                        std::none_of(sample.features.begin(), sample.features.end(),
+                                     [](float feature) { return std::isinf(feature); });
+  if (is_sound) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the cost model has a sample of task ",
+                                                 absl::CHexEscape(sample.group.substr(0, 64)),
+                                                 " without a finite time or feature"));
+}
+
+// Whether the model answers about a row of this build's features.
+absl::Status CheckAnswer(const XgboostModel& model) {
+  const Features row(FunctionFeatureSlots().size(), 0.0f);
+  if (model.width() != 0 && model.width() != row.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the cost model was trained on ", model.width(), " features; expected ", row.size()));
+  }
+  const absl::StatusOr<std::vector<Correction>> answer = model.Predict({&row}, "");
+  if (answer.ok() && std::isfinite((*answer)[0].factor) && (*answer)[0].factor > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the cost model gives no correction for ", row.size(), " features",
+                   answer.ok() ? "" : absl::StrCat(": ", std::string(answer.status().message()))));
 }
 
 // The samples that are kept for later jobs.
@@ -161,9 +188,13 @@ absl::Status Learner::Load(const std::string& bytes) {
   }
   std::vector<Sample> samples;
   for (uint64_t i = 0; i < count && body.ok(); ++i) samples.push_back(GetSample(width, &body));
-  const std::string model = body.GetString();
+  const std::string bytes_of_model = body.GetString();
   if (!body.done()) return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
-  MYCC_RETURN_IF_ERROR(earlier_model_.Load(model));
+  for (const Sample& sample : samples) MYCC_RETURN_IF_ERROR(CheckSample(sample));
+  XgboostModel model(config_);
+  MYCC_RETURN_IF_ERROR(model.Load(bytes_of_model));
+  MYCC_RETURN_IF_ERROR(CheckAnswer(model));
+  earlier_model_ = std::move(model);
   earlier_ = std::move(samples);
   updated_for_.reset();
   return absl::OkStatus();

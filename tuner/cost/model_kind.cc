@@ -23,8 +23,10 @@ int PlaceOf(const std::string& kind) {
 
 // 90 for "cost-sm_90a".
 int ArchOf(const std::string& kind) {
+  constexpr int kMost = 100000;  // whatever a file calls its model
   int arch = 0;
-  for (size_t i = std::size(kGpuPrefix) - 1; i < kind.size() && absl::ascii_isdigit(kind[i]); ++i)
+  for (size_t i = std::size(kGpuPrefix) - 1; i < kind.size() && absl::ascii_isdigit(kind[i]) && arch < kMost;
+       ++i)
     arch = 10 * arch + (kind[i] - '0');
   return arch;
 }

@@ -310,6 +310,9 @@ absl::Status XgboostModel::Load(const std::string& bytes) {
   const std::string failure = body.GetString();
   if (!failure.empty()) MYCC_RETURN_IF_ERROR(loaded.failure_.emplace().Load(failure));
   if (!body.done()) return cut_short();
+  bool finite = std::isfinite(loaded.mean_offset_);
+  for (const auto& [group, offset] : loaded.offsets_) finite = finite && std::isfinite(offset);
+  if (!finite) return absl::InvalidArgumentError("the cost model corrects a task by what is no number");
   *this = std::move(loaded);
   return absl::OkStatus();
 }

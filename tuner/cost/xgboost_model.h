@@ -66,6 +66,8 @@ class XgboostModel {
   // Each feature's share of the gain of all trees of the correction; all 0 without a correction.
   absl::StatusOr<std::vector<double>> Gains() const;
 
+  // The number of features of a row; 0 before any training.
+  uint32_t width() const { return width_; }
   // Those of the training, also after Load.
   const ModelMetrics& metrics() const { return metrics_; }
 

@@ -167,8 +167,10 @@ DecisionSearch::Points DecisionSearch::FirstPoints(Rng* rng) const {
 
 void DecisionSearch::AddOptions(const Points& points) {
   Points fresh;
+  // The memo of refused points is not asked: a search that is restored has none, and the options lead to
+  // others.
   for (const auto& [point, origin] : points) {
-    if (!context_.dead->contains(point) && known_.insert(point).second) fresh.emplace_back(point, origin);
+    if (known_.insert(point).second) fresh.emplace_back(point, origin);
   }
   const std::vector<std::optional<Guess>> guesses = GuessesOf(fresh);
   for (size_t i = 0; i < fresh.size(); ++i) {
