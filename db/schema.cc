@@ -254,8 +254,26 @@ CREATE INDEX foreign_by_time ON foreign_records (key, protocol, seconds);
 CREATE INDEX foreign_by_signer ON foreign_records (signer);
 )sql";
 
-constexpr const char* kMigrations[] = {kLog,         kJobs,   kFinalRounds, kSubmissions, kProofs,
-                                       kGenerations, kStamps, kServerKey,   kUsage,       kForeign};
+// Micro-benchmarks of devices (constants_store.h); `measured` says which ones are the newest.
+constexpr char kConstants[] = R"sql(
+CREATE TABLE device_constants (
+  id INTEGER PRIMARY KEY,
+  host TEXT NOT NULL,
+  device TEXT NOT NULL,
+  model TEXT NOT NULL,
+  target TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  measured INTEGER NOT NULL,
+  detail BLOB NOT NULL,
+  UNIQUE (host, device, model, target, version)
+);
+CREATE INDEX device_constants_by_age ON device_constants (measured, id);
+)sql";
+
+constexpr const char* kMigrations[] = {kLog,    kJobs,        kFinalRounds, kSubmissions,
+                                       kProofs, kGenerations, kStamps,      kServerKey,
+                                       kUsage,  kForeign,     kConstants};
 
 }  // namespace
 

@@ -51,6 +51,7 @@ struct TuneOptions {
   int priority = 0;
   std::string deadline;  // "18:00", "2h"; empty: none
   bool only_when_idle = false;
+  bool measures_constants = true;  // of the devices of this host, where the log lacks them
   bool fresh = false;
   bool detach = false;  // from the server, which goes on without this command
   bool json = false;

@@ -11,7 +11,7 @@ namespace mycc {
 namespace {
 
 constexpr char kEmbeddedWorker[] = "embedded";
-constexpr double kRegisterSeconds = 5;
+constexpr double kReadySeconds = 10;  // to register, and to measure the device's constants
 // The longest that a search keeps this host from timing.
 constexpr double kQuietSeconds = 10;
 
@@ -63,7 +63,8 @@ Serving::~Serving() {
 }
 
 absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std::string& log,
-                                                                      std::vector<std::string> devices) {
+                                                                      std::vector<std::string> devices,
+                                                                      bool measures_constants) {
   // Wherever TMPDIR is: the path of a socket must be short.
   MYCC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::CreateIn("/tmp"));
   std::unique_ptr<EmbeddedServer> embedded(new EmbeddedServer(std::move(folder)));
@@ -79,11 +80,13 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const std:
   worker.name = kEmbeddedWorker;
   worker.is_alone = true;
   worker.devices = std::move(devices);
+  worker.measures_constants = measures_constants;
   worker.server = embedded->address_;
   MYCC_ASSIGN_OR_RETURN(embedded->worker_, LocalWorker::Create(worker));
   embedded->worker_thread_ = std::thread([worker = embedded->worker_.get()] { (void)worker->Run(); });
-  // The worker will be there soon: a message that the job waits for one is not needed.
-  (void)embedded->worker_->WaitUntilRegistered(kRegisterSeconds);
+  // A job takes the constants that the log has when it begins. And a message that the job waits for a worker
+  // is not needed: it will be there soon.
+  (void)embedded->worker_->WaitUntilReady(kReadySeconds);
   return embedded;
 }
 

@@ -55,9 +55,11 @@ class Serving {
 
 class EmbeddedServer {
  public:
-  // `devices`: of its worker. Takes up none of the log's jobs but those that are submitted again.
+  // `devices`: of its worker, which measures their constants where the log lacks them and it is told to.
+  // Takes up none of the log's jobs but those that are submitted again.
   static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const std::string& log,
-                                                               std::vector<std::string> devices);
+                                                               std::vector<std::string> devices,
+                                                               bool measures_constants);
   ~EmbeddedServer();
 
   const ServerAddress& address() const { return address_; }

@@ -15,6 +15,7 @@
 #include "command/sources.h"
 #include "mycc_tune/job_report.h"
 #include "mycc_tune/log_commands.h"
+#include "mycc_tune/log_devices.h"
 #include "mycc_tune/log_diff.h"
 #include "mycc_tune/model_commands.h"
 #include "mycc_tune/pack_commands.h"
@@ -134,6 +135,15 @@ void AddReaders(CLI::App* log, Command* command) {
   list.app->add_flag("--json", list.args->json, "print JSON lines");
   DoesFiltered<LogListArgs>(list, words, command,
                             [](const LogListArgs& args) { return LogListCommand(args, std::cout); });
+
+  const auto devices = AddSub<LogDevicesArgs>(
+      log, "devices", "show the devices' peaks, bandwidths and latencies, as their workers measured them");
+  auto* lines = devices.app->add_flag("--json", devices.args->json, "print JSON lines");
+  devices.app
+      ->add_flag("--forget", devices.args->forget,
+                 "forget them, so that workers measure them again when they start")
+      ->excludes(lines);
+  Does(devices, command, LogDevicesCommand);
 
   auto compared = std::make_shared<LogDiffArgs>();
   CLI::App* diff =

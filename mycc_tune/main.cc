@@ -144,6 +144,15 @@ void AddConfinement(CLI::App* app, ConfinementMode* mode) {
       ->excludes(required);
 }
 
+void AddCalibration(CLI::App* app, bool* measures_constants) {
+  app->add_flag_callback(
+         "--no-calibration", [measures_constants] { *measures_constants = false; },
+         "do not measure the device's peaks, bandwidths and latencies, which is done once for each device "
+         "and "
+         "log; predictions then use round numbers")
+      ->envname("MYCC_TUNE_NO_CALIBRATION");
+}
+
 void AddWorker(CLI::App* app, Command* command) {
   auto options = std::make_shared<LocalWorkerOptions>();
   CLI::App* sub = app->add_subcommand("worker", "build and measure candidates for a server");
@@ -168,6 +177,7 @@ void AddWorker(CLI::App* app, Command* command) {
       ->type_name("TARGET")
       ->excludes(sub->get_option("--device"));
   AddConfinement(sub, &options->confinement);
+  AddCalibration(sub, &options->measures_constants);
   auto format = std::make_shared<std::string>("text");
   AddLogFormat(sub, format.get());
   sub->callback([=] {
@@ -234,6 +244,7 @@ void AddTune(CLI::App* app, Command* command) {
       ->type_name("NAME")
       ->capture_default_str();
   auto* quiet = sub->add_flag("-q,--quiet", options->quiet, "print only the result, without progress");
+  AddCalibration(sub, &options->measures_constants);
   sub->add_flag("--fresh", options->fresh, "search again although the log has the result already");
   sub->add_flag("--detach", options->detach, "submit to the server, and do not wait for the end")
       ->needs(sub->get_option("--server"));

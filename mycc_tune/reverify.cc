@@ -77,7 +77,8 @@ absl::StatusOr<std::unique_ptr<Measuring>> Measuring::Begin(const MeasuringOptio
       devices.insert(*device);
     }
     MYCC_ASSIGN_OR_RETURN(measuring->embedded_,
-                          EmbeddedServer::Start(options.log, {devices.begin(), devices.end()}));
+                          EmbeddedServer::Start(options.log, {devices.begin(), devices.end()},
+                                                /*measures_constants=*/false));  // nothing is predicted
     address = measuring->embedded_->address();
   }
   MYCC_ASSIGN_OR_RETURN(measuring->client_, TuningClient::Connect(address));

@@ -174,7 +174,8 @@ std::string OthersWait(uint32_t others) {
 }
 
 // Without a server only this host measures.
-absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartServer(const v1::JobSpec& spec, const std::string& log) {
+absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartServer(const v1::JobSpec& spec,
+                                                            const TuneOptions& options) {
   std::set<std::string> devices;
   for (const std::string& target : TargetsOf(spec)) {
     const absl::StatusOr<std::string> device = DeviceFor(target);
@@ -184,7 +185,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartServer(const v1::JobSpec& s
     }
     devices.insert(*device);
   }
-  return EmbeddedServer::Start(log, {devices.begin(), devices.end()});
+  return EmbeddedServer::Start(options.log, {devices.begin(), devices.end()}, options.measures_constants);
 }
 
 // A command that tunes, from its submission on.
@@ -237,7 +238,7 @@ absl::Status Tuning::Connect() {
   if (options_.server) {
     address_ = *options_.server;
   } else {
-    MYCC_ASSIGN_OR_RETURN(embedded_, StartServer(spec_, options_.log));
+    MYCC_ASSIGN_OR_RETURN(embedded_, StartServer(spec_, options_));
     address_ = embedded_->address();
   }
   MYCC_ASSIGN_OR_RETURN(client_, TuningClient::Connect(address_));

@@ -108,6 +108,8 @@ const std::vector<FieldLimit>& FieldLimits() {
       {"ReportBuildsRequest.held", kMostLeases},
       {"HeartbeatRequest.troubles", 64},
       {"HeartbeatRequest.readings", 64},
+      {"HeartbeatRequest.constants", 64},
+      {"DeviceConstants.values", 64},
       // Results.
       {"Report.rivals", 64},
       {"Timing.samples_seconds", 100000},

@@ -53,6 +53,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* qu
       board_(board),
       time_(time),
       write_(write),
+      constants_(log, time, write, options_.log),
       tickets_(""),
       workers_(options_.lease_seconds, options_.log),
       losses_(options_.losses, &store_, queue, board, time, write),
@@ -73,6 +74,7 @@ absl::Status Dispatcher::Start() {
   const absl::Status known_builds = builds_.Start();
   if (!known_builds.ok() && options_.log)
     options_.log(absl::StrCat("earlier builds are not used: ", known_builds.message()));
+  MYCC_RETURN_IF_ERROR(constants_.Start());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Baseline> known, baselines_.List());
   for (const Baseline& baseline : known) {
     if (baseline.kernel == kBaselineKernel)
@@ -139,6 +141,7 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
   }
   if (replaced) builds_.queue().ReturnAllOf(replaced->id);
   LoseAllOf(*session, replaced);
+  for (std::string& device : constants_.Unmeasured(*session)) response.add_unmeasured(std::move(device));
   Tell(WorkerEvent("worker.registered", session->worker));
   return response;
 }
@@ -218,7 +221,10 @@ void Dispatcher::Heartbeat(const v1::HeartbeatRequest& request, const Reply<v1::
   TakeReadings(request, *session);
   v1::HeartbeatResponse response;
   *response.mutable_instructions() = workers_.TakeInstructions(*session);
-  reply(std::move(response));
+  constants_.Take(
+      request, **session,
+      [this, &session](const std::string& line) { reports_.CountRefusal(*session, line); },
+      [reply, response = std::move(response)] { reply(response); });
 }
 
 void Dispatcher::TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session) {

@@ -28,6 +28,7 @@
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
 #include "server/build_farm.h"
+#include "server/constants_table.h"
 #include "server/device_history.h"
 #include "server/job_board.h"
 #include "server/lease_queue.h"
@@ -58,7 +59,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Reads its key and the devices' baselines from the log. REQUIRES: called first.
+  // Reads its key and the devices' baselines and constants from the log. REQUIRES: called first.
   absl::Status Start();
 
   // In all of these, NotFound: the session is unknown.
@@ -141,6 +142,7 @@ class Dispatcher {
   const TimeSource* const time_;
   const WriteExecutor write_;
   std::map<std::string, Baseline> usual_;  // of each device
+  ConstantsTable constants_;
   // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
   std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;
   DeviceHistory history_;

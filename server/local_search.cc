@@ -8,6 +8,7 @@
 #include "codegen/schedule/trace.h"
 #include "server/refusal_counts.h"
 #include "server/scheduler_terms.h"
+#include "tuner/cost/machine_constants.h"
 #include "tuner/cost/model_kind.h"
 #include "tuner/search/strategy.h"
 
@@ -66,8 +67,9 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)
       (void)learner->Load(*bytes);
     search->learner_of_.push_back(learner);
-    search->scorers_.push_back(std::make_unique<ScheduleScorer>(planned.workload, planned.target,
-                                                                planned.key.workload_hash, learner, memo));
+    search->scorers_.push_back(
+        std::make_unique<ScheduleScorer>(planned.workload, planned.target, planned.key.workload_hash, learner,
+                                         memo, MeasuredMachine(planned.target, stored[task].constants())));
     CampaignTask entry;
     entry.info.weight = planned.weight;
     entry.info.flops = CountFlops(planned.workload);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "db/model_store.h"
 #include "proto/job_state.pb.h"
+#include "server/device_choice.h"
 #include "server/history.h"
 #include "server/listed_job.h"
 #include "tuner/cost/model_kind.h"
@@ -91,6 +92,8 @@ absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
   }
   MYCC_ASSIGN_OR_RETURN(JobPlan plan, PlanJob(stored.spec(), stored.deadline_unix_micros() > 0));
   History history(log);
+  MYCC_ASSIGN_OR_RETURN(const std::vector<StoredConstants> known, ConstantsStore(log).List());
+  const DeviceChoice devices(known);
   MYCC_ASSIGN_OR_RETURN(const bool holds_total, HoldsTotal(plan, history));
   PreparedJob prepared;
   prepared.is_done = true;
@@ -102,6 +105,8 @@ absl::StatusOr<PreparedJob> PrepareJob(const Job& job, TuningLog* log) {
       MYCC_ASSIGN_OR_RETURN(recalled, history.Recall(planned, plan.spec.trials(), plan.spec.fresh()));
     }
     if (holds_total) recalled.set_reused(true);
+    if (const v1::DeviceConstants* const constants = devices.For(planned.target); constants != nullptr)
+      *recalled.mutable_constants() = *constants;
     prepared.is_done &= recalled.reused();
     Task& task = prepared.tasks.emplace_back();
     task.key = planned.key;

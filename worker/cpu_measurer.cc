@@ -207,6 +207,20 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Prove(const v1::Assignment& assig
   return std::nullopt;
 }
 
+absl::StatusOr<v1::DeviceConstants> CpuMeasurer::MeasureConstants(int threads,
+                                                                  const std::function<bool()>& gives_up) {
+  v1::RunnerRequest request;
+  request.mutable_constants()->set_threads(threads);
+  Ending ending;
+  const HostLock alone(HostLock::Mode::kTiming, kCpuLock, gives_up);
+  if (alone.gave_up()) return absl::CancelledError("the worker is stopping");
+  absl::StatusOr<v1::RunnerResponse> response =
+      CallRunner(request, threads, options_.constants_seconds, &ending);
+  MYCC_RETURN_IF_ERROR(response.status());
+  if (response->status() != v1::MEASURE_STATUS_OK) return ErrorOf({response->status(), response->error()});
+  return std::move(*response->mutable_constants());
+}
+
 absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,
                                                            double wall_seconds, Ending* ending) {
   if (runner_ == nullptr || runner_threads_ != threads) {

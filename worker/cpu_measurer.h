@@ -1,5 +1,6 @@
 // Measures candidates on this host's CPU. It builds a batch on all cores, then runs the candidates one by
-// one, alone: building and running share the cores. Thread rule: Measure is called by one thread only.
+// one, alone: building and running share the cores. Thread rule: Measure and
+// MeasureConstants are called by one thread only.
 #pragma once
 
 #include <deque>
@@ -27,6 +28,7 @@ struct CpuMeasurerOptions {
   double prepare_seconds = 120;  // for a workload's inputs and reference
   double timing_seconds = 0.1;
   double cold_timing_seconds = 0.3;
+  double constants_seconds = 30;      // for the micro-benchmarks, which take about one
   double proof_seconds = 0.05;        // for launches beyond those that a proof takes
   double max_reference_flops = 3e10;  // above, expected values are sampled
   int64_t run_address_space_bytes = int64_t{32} << 30;
@@ -41,6 +43,9 @@ class CpuMeasurer {
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
+  // The device's constants (proto/device_constants.h), for a target with that number of threads; waits for
+  // the host's lock until `gives_up`.
+  absl::StatusOr<v1::DeviceConstants> MeasureConstants(int threads, const std::function<bool()>& gives_up);
   // The measures that candidates go without, and why; empty: none.
   const std::string& unconfined() const { return unconfined_; }
 

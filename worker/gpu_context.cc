@@ -67,6 +67,10 @@ absl::Status GpuContext::WaitAtMost(double seconds) {
   return Wait();
 }
 
+int64_t GpuContext::most_threads() const {
+  return int64_t{kThreads} * kBlocksAMultiprocessor * multiprocessors_;
+}
+
 absl::Status GpuContext::LaunchWith(const char* kernel, int64_t elements, void** arguments) {
   if (elements == 0) return absl::OkStatus();
   const int64_t blocks = std::min<int64_t>((elements + kThreads - 1) / kThreads,

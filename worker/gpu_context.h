@@ -23,6 +23,8 @@ class GpuContext {
   CuStream stream() const { return stream_.handle(); }
   int64_t l2_bytes() const { return l2_bytes_; }
   int multiprocessors() const { return multiprocessors_; }
+  // Threads of a measuring kernel over a great many elements.
+  int64_t most_threads() const;
 
   absl::StatusOr<CudaBuffer> Allocate(int64_t bytes) { return session_->Allocate(bytes); }
   // In bytes, of the whole device.

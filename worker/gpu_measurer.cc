@@ -180,14 +180,22 @@ void GpuMeasurer::RunDevice() {
   runners_->WarmUp();
   while (true) {
     std::optional<Built> built;
+    std::function<void()> errand;
     {
       const MutexLock lock(&mutex_);
       if (open_ == 0) NoteIdle(/*last=*/false);
-      while (line_.empty() && !stopping_) changed_.Wait(&mutex_);
-      if (line_.empty()) break;
-      share_.is_working = true;
-      built = std::move(line_.front());
-      line_.pop_front();
+      while (line_.empty() && errand_ == nullptr && !stopping_) changed_.Wait(&mutex_);
+      errand = std::exchange(errand_, nullptr);
+      if (errand == nullptr) {
+        if (line_.empty()) break;
+        share_.is_working = true;
+        built = std::move(line_.front());
+        line_.pop_front();
+      }
+    }
+    if (errand != nullptr) {
+      errand();
+      continue;
     }
     Batch* const batch = built->batch;
     Take(*built);
@@ -199,6 +207,32 @@ void GpuMeasurer::RunDevice() {
   runners_.reset();  // children die with the thread that made them
   const MutexLock lock(&mutex_);
   NoteIdle(/*last=*/true);
+}
+
+absl::StatusOr<v1::DeviceConstants> GpuMeasurer::MeasureConstants(const std::function<bool()>& gives_up) {
+  std::optional<absl::StatusOr<v1::DeviceConstants>> measured;
+  const MutexLock lock(&mutex_);
+  errand_ = [this, &gives_up, &measured] {
+    absl::StatusOr<v1::DeviceConstants> made = CallForConstants(gives_up);
+    const MutexLock taking(&mutex_);
+    measured = std::move(made);
+    changed_.NotifyAll();
+  };
+  changed_.NotifyAll();
+  while (!measured) changed_.Wait(&mutex_);
+  return *std::move(measured);
+}
+
+absl::StatusOr<v1::DeviceConstants> GpuMeasurer::CallForConstants(const std::function<bool()>& gives_up) {
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid, gives_up);
+  if (alone.gave_up()) return absl::CancelledError("the worker is stopping");
+  v1::RunnerRequest request;
+  request.mutable_constants();
+  Ending ending;
+  absl::StatusOr<v1::RunnerResponse> response = runners_->Call(request, options_.constants_seconds, &ending);
+  if (!response.ok()) return ErrorOf(ending);
+  if (response->status() != v1::MEASURE_STATUS_OK) return ErrorOf({response->status(), response->error()});
+  return std::move(*response->mutable_constants());
 }
 
 void GpuMeasurer::Take(const Built& built) {

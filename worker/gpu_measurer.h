@@ -32,6 +32,7 @@ namespace mycc {
 
 struct GpuMeasurerOptions {
   double run_seconds = 10;        // for one candidate, with the making of its case where a runner is new
+  double constants_seconds = 30;  // for the micro-benchmarks, which take less than one
   double prepare_seconds = 60;    // for a workload's inputs and reference
   double first_call_seconds = 2;  // a kernel that takes longer counts as hanging
   double timing_seconds = 0.05;
@@ -56,6 +57,9 @@ class GpuMeasurer {
 
   void Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
                const OnMeasured& done);
+  // The device's constants (proto/device_constants.h), measured between two candidates; waits for the
+  // device's lock until `gives_up`. One call at a time.
+  absl::StatusOr<v1::DeviceConstants> MeasureConstants(const std::function<bool()>& gives_up);
   // The measures that candidates go without, and why; empty: none.
   const std::string& unconfined() const { return unconfined_; }
 
@@ -91,6 +95,7 @@ class GpuMeasurer {
 
   // On the device's thread.
   void RunDevice();
+  absl::StatusOr<v1::DeviceConstants> CallForConstants(const std::function<bool()>& gives_up);
   void Take(const Built& built);
   std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
@@ -121,6 +126,7 @@ class GpuMeasurer {
   Mutex mutex_;
   CondVar changed_;
   std::deque<Built> line_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> errand_ ABSL_GUARDED_BY(mutex_);  // for the device's thread, before what is in line
   size_t open_ ABSL_GUARDED_BY(mutex_) = 0;               // candidates of all batches
   Clock::time_point work_began_ ABSL_GUARDED_BY(mutex_);  // when the first of them came
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

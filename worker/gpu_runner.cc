@@ -23,6 +23,7 @@
 #include "worker/gpu_call.h"
 #include "worker/gpu_case.h"
 #include "worker/gpu_cases.h"
+#include "worker/gpu_constants.h"
 #include "worker/gpu_context.h"
 #include "worker/gpu_neighbour.h"
 #include "worker/gpu_timer.h"
@@ -80,9 +81,10 @@ class GpuRunner {
   v1::RunnerResponse Answer(const v1::RunnerRequest& request) {
     v1::RunnerResponse response;
     response.set_status(v1::MEASURE_STATUS_OK);
-    const absl::Status done = request.has_prepare() ? Prepare(request.prepare(), &response)
-                              : request.has_prove() ? Prove(request.prove(), &response)
-                                                    : Run(request.run(), &response);
+    const absl::Status done = request.has_prepare()     ? Prepare(request.prepare(), &response)
+                              : request.has_prove()     ? Prove(request.prove(), &response)
+                              : request.has_constants() ? MeasureConstants(&response)
+                                                        : Run(request.run(), &response);
     if (!done.ok()) {
       response.set_status(StatusOf(done));
       response.set_error(std::string(done.message()));
@@ -134,6 +136,11 @@ class GpuRunner {
     description.set_reference(request.library());
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
     return CheckReference(workload, request.seed(), test->made.get());
+  }
+
+  absl::Status MeasureConstants(v1::RunnerResponse* response) {
+    MYCC_ASSIGN_OR_RETURN(*response->mutable_constants(), MeasureGpuConstants(device_.get()));
+    return absl::OkStatus();
   }
 
   static absl::Status Permit(GpuTest* drawn, v1::GpuCase* description) {

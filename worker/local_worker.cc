@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "codegen/target/target.h"
 #include "process/host_lock.h"
+#include "proto/device_constants.h"
 #include "proto/timer_version.h"
 #include "worker/device.h"
 #include "worker/device_reading.h"
@@ -66,7 +67,8 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(const LocalWorkerOptions& optio
   MYCC_ASSIGN_OR_RETURN(cpu_, CpuMeasurer::Create(measuring));
   WorkerDevice device;
   device.offer.set_device("cpu");
-  device.offer.set_target(PrintTarget(DetectHostTarget()));
+  const Target target = DetectHostTarget();
+  device.offer.set_target(PrintTarget(target));
   *device.offer.mutable_info() = DescribeCpu();
   device.offer.set_timer_version(kTimerVersion);
   for (const auto protocol : {v1::TIMING_PROTOCOL_WARM, v1::TIMING_PROTOCOL_COLD, v1::TIMING_PROTOCOL_MODEL})
@@ -76,6 +78,9 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddCpu(const LocalWorkerOptions& optio
   device.measure = [measurer = cpu_.get()](const std::vector<v1::Assignment>& assignments,
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);
+  };
+  device.measure_constants = [measurer = cpu_.get(), target](const std::function<bool()>& gives_up) {
+    return measurer->MeasureConstants(target.threads, gives_up);
   };
   device.trouble = [] { return StoppedHolderOf(kCpuLock); };
   device.reading = [reader = std::make_shared<CpuReader>()] { return reader->Read(); };
@@ -135,6 +140,9 @@ absl::StatusOr<WorkerDevice> LocalWorker::AddGpu(const std::string& name, const 
                                            const IsRevoked& is_revoked, const OnMeasured& done) {
     measurer->Measure(assignments, is_revoked, done);
   };
+  device.measure_constants = [measurer = made.get()](const std::function<bool()>& gives_up) {
+    return measurer->MeasureConstants(gives_up);
+  };
   device.trouble = [uuid = gpu.uuid] { return StoppedHolderOf(uuid); };
   device.reading = [reader = std::make_shared<GpuReader>(gpu.uuid, gpu.info.device())] {
     return reader->Read();
@@ -173,6 +181,11 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
         name == "cpu" ? local->AddCpu(options) : local->AddGpu(name, options);
     MYCC_RETURN_IF_ERROR(device.status());
     device->offer.mutable_info()->set_worker(worker.name);
+    if (options.measures_constants) {
+      device->offer.mutable_constants()->set_version(kConstantsVersion);
+    } else {
+      device->measure_constants = nullptr;
+    }
     if (options.log && !device->offer.unconfined().empty())
       options.log(absl::StrCat("warning: candidates of ", name,
                                " are not confined in: ", device->offer.unconfined()));

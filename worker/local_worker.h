@@ -29,6 +29,7 @@ struct LocalWorkerOptions {
   int builders = 0;                        // processes that build at once; 0: one a CPU
   bool is_alone = false;                   // the server's only worker, so that its name is unique
   ConfinementMode confinement = ConfinementMode::kWherePossible;  // of candidates
+  bool measures_constants = true;  // of its devices, where the server asks for them
   ServerAddress server;
   EventLog log;  // may be null
 };
@@ -43,7 +44,7 @@ class LocalWorker {
 
   absl::Status Run() { return worker_->Run(); }
   void Stop() { worker_->Stop(); }
-  bool WaitUntilRegistered(double seconds) { return worker_->WaitUntilRegistered(seconds); }
+  bool WaitUntilReady(double seconds) { return worker_->WaitUntilReady(seconds); }
 
  private:
   LocalWorker() = default;

@@ -255,6 +255,60 @@ extern "C" __global__ void mycc_neighbour(u32* memory, i64 words, int rounds) {
   }
 }
 
+// For the device's constants (worker/gpu_constants.h): multiply-adds in registers alone. Nothing is stored, which
+// the compiler cannot know.
+extern "C" __global__ void mycc_fma(float* to, int rounds) {
+  float chain[8];
+  for (int k = 0; k < 8; ++k) chain[k] = (float)(threadIdx.x + k);
+  for (int round = 0; round < rounds; ++round) {
+    for (int k = 0; k < 8; ++k) chain[k] = chain[k] * 0.5f + 1.0f;
+  }
+  float sum = 0;
+  for (int k = 0; k < 8; ++k) sum += chain[k];
+  if (sum < 0) *to = sum;
+}
+
+struct alignas(16) TwoWords {
+  u64 first, second;
+};
+
+// Reads `count` elements in order, all threads beside each other, each `loads` of them in a pass, a multiple of
+// four. In each pass a multiprocessor reads what others read before, so that it does not find it in its own cache.
+// The memory is zero.
+extern "C" __global__ void mycc_read(TwoWords* memory, i64 count, i64 loads, int passes) {
+  const i64 step = ElementStep() % count;
+  u64 all = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    i64 i = (FirstElement() + (i64)pass * 37 * blockDim.x) % count;
+    for (i64 left = loads; left > 0; left -= 4) {
+      u64 some[4];
+      for (int k = 0; k < 4; ++k) {
+        const TwoWords words = memory[i];
+        some[k] = words.first | words.second;
+        i += step;
+        if (i >= count) i -= count;
+      }
+      all |= some[0] | some[1] | some[2] | some[3];
+    }
+  }
+  if (all != 0) memory[0].first = all;
+}
+
+// Loads that wait for each other, by one thread, from lines that lie apart. The memory is zero.
+extern "C" __global__ void mycc_chase(u64* memory, i64 lines, i64 first, int loads) {
+  const i64 words_of_line = 16;
+  const u64 step = 4099 % (u64)lines;
+  if (FirstElement() != 0) return;
+  u64 at = (u64)first % (u64)lines;
+  for (int load = 0; load < loads; ++load) {
+    at += step + memory[at * words_of_line];
+    if (at >= (u64)lines) at -= (u64)lines;
+  }
+  if (at == (u64)lines) memory[0] = at;
+}
+
+extern "C" __global__ void mycc_nothing(float* to) { (void)to; }
+
 // The baseline: multiply-adds in registers, then a copy. A slower clock shows in the first half, a neighbour
 // in both.
 extern "C" __global__ void mycc_baseline(float* to, const float* from, i64 count, int rounds) {

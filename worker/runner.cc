@@ -19,6 +19,7 @@
 #include "proto/proof.h"
 #include "worker/baseline_kernel.h"
 #include "worker/chain.h"
+#include "worker/cpu_constants.h"
 #include "worker/kernel_call.h"
 #include "worker/repetition.h"
 #include "worker/strain.h"
@@ -270,10 +271,18 @@ v1::RunnerResponse Prove(const v1::ProveRequest& request) {
   return std::move(contender.response);
 }
 
+v1::RunnerResponse MeasureConstants(const v1::ConstantsRequest& request) {
+  v1::RunnerResponse response;
+  response.set_status(v1::MEASURE_STATUS_OK);
+  *response.mutable_constants() = MeasureCpuConstants(std::max(1, request.threads()));
+  return response;
+}
+
 }  // namespace
 
 v1::RunnerResponse HandleRunnerRequest(const v1::RunnerRequest& request) {
   if (request.has_prepare()) return Prepare(request.prepare());
+  if (request.has_constants()) return MeasureConstants(request.constants());
   return request.has_prove() ? Prove(request.prove()) : Run(request.run());
 }
 

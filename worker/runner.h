@@ -1,6 +1,6 @@
-// The process that prepares a test case, or verifies and times one candidate, on a CPU. It runs under a
-// fork server (process/fork_server.h), so that a candidate's damage affects this process alone. Thread rule:
-// one request for each process.
+// The process that prepares a test case, verifies and times one candidate, or measures the device's
+// constants, on a CPU. It runs under a fork server (process/fork_server.h), so that a candidate's damage
+// affects this process alone. Thread rule: one request for each process.
 #pragma once
 
 #include "proto/measure.pb.h"

@@ -73,12 +73,12 @@ std::string Worker::WaitForSession() {
   return stopping_ ? "" : session_;
 }
 
-bool Worker::WaitUntilRegistered(double seconds) {
+bool Worker::WaitUntilReady(double seconds) {
   const Deadline deadline = After(seconds);
   const MutexLock lock(&mutex_);
-  while (session_.empty() && !stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
+  while ((session_.empty() || !owed_.empty()) && !stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
   }
-  return !session_.empty();
+  return !session_.empty() && owed_.empty();
 }
 
 void Worker::ForgetSession(const std::string& session) {
@@ -108,6 +108,51 @@ bool Worker::IsUnwanted(const v1::LeaseId& lease) {
   return stopping_ || !holdings_.IsWanted(lease);
 }
 
+void Worker::AskFor(const v1::RegisterResponse& response) {
+  for (const std::string& name : response.unmeasured()) {
+    const auto device = std::find_if(devices_.begin(), devices_.end(), [&name](const WorkerDevice& one) {
+      return one.offer.device() == name && one.measure_constants != nullptr;
+    });
+    if (device == devices_.end()) continue;
+    if (constants_.contains(name)) {
+      owed_[name] = Owed::kToTell;
+      needs_word_ = true;
+    } else {
+      owed_.try_emplace(name, Owed::kWanted);
+    }
+  }
+}
+
+void Worker::MeasureConstants(const WorkerDevice& device) {
+  const std::string& name = device.offer.device();
+  {
+    const MutexLock lock(&mutex_);
+    const auto owed = owed_.find(name);
+    if (stopping_ || owed == owed_.end() || owed->second != Owed::kWanted) return;
+    owed->second = Owed::kBeingMeasured;
+  }
+  absl::StatusOr<v1::DeviceConstants> measured = device.measure_constants([this] {
+    const MutexLock lock(&mutex_);
+    return stopping_;
+  });
+  {
+    const MutexLock lock(&mutex_);
+    if (measured.ok()) {
+      constants_[name] = *std::move(measured);
+      owed_[name] = Owed::kToTell;
+      needs_word_ = true;
+    } else {
+      owed_.erase(name);  // the search does without
+    }
+    changed_.NotifyAll();
+    if (stopping_) return;
+  }
+  Tell(Event("worker.measured_constants",
+             measured.ok()
+                 ? absl::StrCat(name, ": its constants are measured")
+                 : absl::StrCat(name, ": its constants cannot be measured: ", measured.status().message())));
+}
+
 void Worker::RunLane(const WorkerDevice& device) {
   double retry = options_.first_retry_seconds;
   Told told;
@@ -115,6 +160,7 @@ void Worker::RunLane(const WorkerDevice& device) {
     v1::LeaseRequest request;
     request.set_session(WaitForSession());
     if (request.session().empty()) break;
+    MeasureConstants(device);
     request.set_device(device.offer.device());
     request.set_max_trials(static_cast<uint32_t>(device.batch));
     request.set_wait_seconds(options_.poll_seconds);
@@ -214,6 +260,7 @@ absl::Status Worker::Register() {
   heartbeat_seconds_ = response.heartbeat_seconds();
   if (response.lease_seconds() > 0) lease_seconds_ = response.lease_seconds();
   holdings_.Revoke(response.lost());
+  AskFor(response);
   changed_.NotifyAll();
   Tell(Event("worker.registered", absl::StrCat("registered as ", options_.name)));
   return absl::OkStatus();
@@ -257,9 +304,17 @@ absl::Status Worker::SendHeartbeat(const std::string& session) {
   {
     const MutexLock lock(&mutex_);
     holdings_.Name(request.mutable_held());
+    for (const auto& [name, owed] : owed_) {
+      if (owed != Owed::kToTell) continue;
+      v1::MeasuredConstants& told = *request.add_constants();
+      told.set_device(name);
+      *told.mutable_constants() = constants_[name];
+    }
   }
   MYCC_ASSIGN_OR_RETURN(const v1::HeartbeatResponse response, link_->Heartbeat(request));
   const MutexLock lock(&mutex_);
+  for (const v1::MeasuredConstants& told : request.constants()) owed_.erase(told.device());
+  changed_.NotifyAll();
   Apply(response.instructions());
   return absl::OkStatus();
 }

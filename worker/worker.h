@@ -1,8 +1,8 @@
 // The worker: it registers, leases trials, has them measured, and reports each result until the server has
 // answered.
 //
-//   lane threads of a device:          Lease -> measure -> results that wait
-//   connection thread (Run's caller):  Register, Report what waits, Heartbeat
+//   lane threads of a device:          its constants, if the server asks; Lease -> measure -> results that
+//   wait connection thread (Run's caller):  Register, Report what waits, Heartbeat
 //
 // Each message lists the leases that the worker holds, and only this renews them. A result waits until its
 // own report is answered, also across a restart of the server: the worker then registers again with its
@@ -39,6 +39,10 @@ struct WorkerDevice {
   std::function<std::string()> trouble;
   // The device's state, for each heartbeat. Null: it says nothing.
   std::function<v1::DeviceReading()> reading = nullptr;
+  // Measures the device's constants, which the server may ask for; gives up when it is told so. Null: it
+  // cannot be done, or is not wanted.
+  std::function<absl::StatusOr<v1::DeviceConstants>(const std::function<bool()>& gives_up)>
+      measure_constants = nullptr;
 };
 
 struct WorkerOptions {
@@ -61,8 +65,9 @@ class Worker {
 
   // Works until Stop(). An error is the server's refusal of a worker that was never registered.
   absl::Status Run();
-  // Waits until the server knows this worker; false when it does not within `seconds`.
-  bool WaitUntilRegistered(double seconds);
+  // Waits until the server knows this worker and the constants that it asked for; false when it does not
+  // within `seconds`.
+  bool WaitUntilReady(double seconds);
   // Gets what a build-only worker has built, by its digest; any thread. Cancelled: the worker is stopping.
   absl::StatusOr<std::string> FetchArtifact(const std::string& digest);
   // Drains: measurements under way are finished and reported, the rest goes back.
@@ -72,7 +77,14 @@ class Worker {
   // Reasons that were printed since all was well: each is printed once.
   using Told = std::set<std::string>;
 
+  // A device's constants, from the server's question to its answer. A device without an entry owes none.
+  enum class Owed { kWanted, kBeingMeasured, kToTell };
+
   void RunLane(const WorkerDevice& device);
+  // Notes the constants that the server asked for when the worker registered.
+  void AskFor(const v1::RegisterResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Measures the device's constants where they are wanted, and no other lane does so.
+  void MeasureConstants(const WorkerDevice& device);
   void MeasureBatch(const WorkerDevice& device, const v1::LeaseResponse& leased);
   void Finish(const WorkerDevice& device, const v1::Assignment& assignment,
               std::vector<v1::MeasureResult> results);
@@ -123,6 +135,8 @@ class Worker {
   Holdings holdings_ ABSL_GUARDED_BY(mutex_);
   std::string drain_ ABSL_GUARDED_BY(mutex_);
   bool flush_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Owed> owed_ ABSL_GUARDED_BY(mutex_);                      // by device
+  std::map<std::string, v1::DeviceConstants> constants_ ABSL_GUARDED_BY(mutex_);  // that were measured
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "db/constants_store.h"
 #include "db/foreign_table.h"
 #include "db/job_store.h"
 #include "db/server_key.h"
@@ -119,6 +120,23 @@ TEST(SchemaTest, AnOlderLogTakesInForeignRecords) {
   }
   EXPECT_EQ(CountForeign(**log)->waiting, 1) << "the trace of the other one was measured by version 8";
   EXPECT_EQ((*log)->Best(KeyOf({.target = kWholeTarget}), v1::TIMING_PROTOCOL_WARM)->id, 2);
+}
+
+// Versions before 11 had no constants of devices.
+TEST(SchemaTest, AnOlderLogTakesInConstants) {
+  for (const char* const version : {"v1", "v3", "v8"}) {
+    TempDir directory;
+    auto log = TuningLog::Open(MakeOldLog(directory, version), OpenMode::kWrite);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ConstantsStore store(log->get());
+    EXPECT_TRUE(store.List()->empty());
+    StoredConstants constants;
+    constants.device = "cpu";
+    constants.constants.set_version(1);
+    (*constants.constants.mutable_values())["clock_cycles_per_second"] = 3e9;
+    ASSERT_TRUE(store.Save(constants).ok());
+    EXPECT_EQ(store.List()->size(), 1u);
+  }
 }
 
 TEST(SchemaTest, AMigrationThatFailsLeavesTheFileAsItWas) {

@@ -13,10 +13,13 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "db/constants_store.h"
 #include "db/foreign_table.h"
 #include "mycc/spot_check.h"
 #include "mycc/unmeasured_schedules.h"
+#include "proto/device_constants.h"
 #include "tests/target/told_host.h"
+#include "tuner/cost/machine_constants.h"
 #include "tuner/space/space.h"
 
 namespace mycc {
@@ -117,6 +120,30 @@ TEST_F(FinderTest, EmptyLogMisses) {
   EXPECT_EQ(found.kernel.reason, Reason::kMiss);
   EXPECT_EQ(found.why, "the log has no record of this computation, at any shape or target");
   EXPECT_FALSE(found.kernel.record.has_value());
+}
+
+// They are for searches alone.
+TEST_F(FinderTest, TheConstantsOfADeviceChangeNoSchedule) {
+  const auto found = [this](int size) {
+    const Found chosen = Find(Gemm(size, 2 * size, 64));
+    return absl::StrCat(PrintTrace(chosen.kernel.trace), chosen.why);
+  };
+  std::vector<std::string> before;
+  for (const int size : {8, 64, 300, 1024}) before.push_back(found(size));
+  StoredConstants constants;
+  constants.device = "cpu";
+  constants.target = PrintTarget(target_);
+  constants.constants.set_version(kConstantsVersion);
+  // A machine that has fast arithmetic, and slow memory and threads.
+  const std::map<std::string, double> values = {
+      {kThreadsConstant, 2},    {kClockConstant, 6e9}, {kPeakOfThread, 1e11},
+      {kPeakOfAll, 1.1e11},     {kL2OfThread, 1.9e10}, {kL3OfThread, 7.6e9},
+      {kMemoryOfThread, 3.8e9}, {kMemoryOfAll, 3.9e9}, {kLaunchTime, 1.8e-5}};
+  constants.constants.mutable_values()->insert(values.begin(), values.end());
+  ASSERT_TRUE(ConstantsStore(log_.get()).Save(constants).ok());
+  EXPECT_NE(FiguresText(MeasuredMachine(target_, constants.constants)), FiguresText(Machine(target_)));
+  size_t i = 0;
+  for (const int size : {8, 64, 300, 1024}) EXPECT_EQ(found(size), before[i++]) << size;
 }
 
 TEST_F(FinderTest, SameKeyAndCodeHits) {

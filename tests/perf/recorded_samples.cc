@@ -23,7 +23,8 @@ bool SpeaksForItsCandidate(const v1::MeasureResult& result) {
 
 }  // namespace
 
-absl::StatusOr<std::map<std::string, RecordedTask>> ReadRecordedTasks(const std::vector<std::string>& logs) {
+absl::StatusOr<std::map<std::string, RecordedTask>> ReadRecordedTasks(const std::vector<std::string>& logs,
+                                                                      const MachineOfTarget& machine) {
   std::map<std::string, RecordedTask> tasks;
   std::set<std::string> seen;
   for (const std::string& path : logs) {
@@ -36,7 +37,8 @@ absl::StatusOr<std::map<std::string, RecordedTask>> ReadRecordedTasks(const std:
       MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(record.workload(), path));
       MYCC_ASSIGN_OR_RETURN(const Target target, ParseTarget(record.target()));
       MYCC_ASSIGN_OR_RETURN(const Trace trace, ParseTrace(record.trace()));
-      const absl::StatusOr<Appraisal> appraisal = Appraise(Canonicalize(workload), target, trace);
+      const absl::StatusOr<Appraisal> appraisal =
+          Appraise(Canonicalize(workload), target, machine ? machine(target) : Machine(target), trace);
       if (!appraisal.ok()) return absl::OkStatus();
       RecordedTask& task = tasks[group];
       task.name = record.workload_name();

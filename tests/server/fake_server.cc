@@ -291,10 +291,15 @@ std::vector<v1::Assignment> FakeWorker::Lease(uint32_t count, const std::string&
   return {response->assignments().begin(), response->assignments().end()};
 }
 
-absl::Status FakeWorker::Beat() {
-  const auto response = AnswerOf<v1::HeartbeatResponse>(server_, [this](const auto& reply) {
-    (*server_)->workers().Heartbeat(Named<v1::HeartbeatRequest>(), reply);
-  });
+absl::Status FakeWorker::Beat(const std::map<std::string, v1::DeviceConstants>& constants) {
+  auto request = Named<v1::HeartbeatRequest>();
+  for (const auto& [device, measured] : constants) {
+    v1::MeasuredConstants& told = *request.add_constants();
+    told.set_device(device);
+    *told.mutable_constants() = measured;
+  }
+  const auto response = AnswerOf<v1::HeartbeatResponse>(
+      server_, [&](const auto& reply) { (*server_)->workers().Heartbeat(request, reply); });
   if (response.ok()) Apply(response->instructions());
   return response.status();
 }

@@ -152,7 +152,8 @@ class FakeWorker {
 
   std::vector<v1::Assignment> Lease(uint32_t count, const std::string& device = "cpu");
   absl::StatusOr<v1::LeaseResponse> TryLease(uint32_t count, const std::string& device = "cpu");
-  absl::Status Beat();
+  // With what it measured of its devices.
+  absl::Status Beat(const std::map<std::string, v1::DeviceConstants>& constants = {});
   absl::Status Leave();
   // The candidate's result; its rivals', where there are some, are made up. OK when the server has answered;
   // reports that it ignored or refused are in `ignored`, and the answer is in `answer`.

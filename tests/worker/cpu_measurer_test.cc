@@ -17,6 +17,7 @@
 #include "process/child.h"
 #include "process/fork_server_main.h"
 #include "process/host_lock.h"
+#include "proto/device_constants.h"
 #include "proto/proof.h"
 #include "worker/builder.h"
 #include "worker/child_main.h"
@@ -95,6 +96,25 @@ TEST_F(CpuMeasurerTest, FinalRoundTimesInTurnWhateverIsKnown) {
     }
     EXPECT_NE(results[0].code_digest(), results[2].code_digest());
   }
+}
+
+TEST_F(CpuMeasurerTest, ConstantsAreMeasuredInAProcessOfTheirOwn) {
+  for (const int threads : {1, 2}) {
+    const auto never = [] { return false; };
+    const absl::StatusOr<v1::DeviceConstants> measured = measurer_->MeasureConstants(threads, never);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    std::vector<std::string> refused;
+    const v1::DeviceConstants sound = SoundConstants(*measured, &refused);
+    EXPECT_THAT(refused, ::testing::IsEmpty());
+    EXPECT_EQ(ConstantOf(sound, kThreadsConstant), threads);
+    for (const char* const name :
+         {kClockConstant, kPeakOfThread, kFmaLatency, kMemoryOfThread, kMemoryLatency})
+      EXPECT_GT(ConstantOf(sound, name), 0) << name;
+    // On a busy host what all threads reach is unknown.
+    EXPECT_EQ(ConstantOf(sound, kLaunchTime) > 0, threads > 1);
+    if (threads == 1) EXPECT_EQ(ConstantOf(sound, kPeakOfAll), 0);
+  }
+  EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
 }
 
 // This holds for a wait to build and for a wait to time.

@@ -28,6 +28,7 @@ class FakeLink final : public ServerLink {
     response.set_session(session_);
     response.set_lease_seconds(10);
     response.set_heartbeat_seconds(heartbeat_seconds_);
+    for (const std::string& device : ask_for_) response.add_unmeasured(device);
     for (const v1::LeaseId& lease : request.held()) {
       if (lease.trial() == lose_) *response.add_lost() = lease;
     }
@@ -152,6 +153,7 @@ class FakeLink final : public ServerLink {
   std::deque<absl::Status> register_errors_, lease_errors_, report_errors_, heartbeat_errors_;
   std::vector<std::string> revoke_, revoke_later_;  // with trials, and with heartbeats
   std::string lose_;
+  std::vector<std::string> ask_for_;  // the devices whose constants a registration is asked for
   std::map<std::string, std::deque<v1::ReportAnswer::Kind>> answers_;  // in place of KEPT
   std::vector<v1::RegisterRequest> registrations_;
   std::vector<v1::HeartbeatRequest> heartbeats_;

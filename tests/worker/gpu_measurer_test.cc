@@ -18,10 +18,13 @@
 #include "process/child.h"
 #include "process/confine.h"
 #include "process/fork_server_main.h"
+#include "process/host_lock.h"
 #include "process/limits.h"
+#include "proto/device_constants.h"
 #include "proto/names.h"
 #include "proto/proof.h"
 #include "tests/worker/misbehaving.h"
+#include "tuner/cost/machine_constants.h"
 #include "worker/gpu_runner.h"
 
 namespace mycc {
@@ -136,6 +139,28 @@ GpuMeasurer* GpuMeasurerTest::measurer_ = nullptr;
 int GpuMeasurerTest::seed_ = 0;
 
 TEST_F(GpuMeasurerTest, Good) { ExpectGood(); }
+
+TEST_F(GpuMeasurerTest, ConstantsAreMeasuredBetweenTwoCandidates) {
+  ExpectGood();
+  const absl::StatusOr<v1::DeviceConstants> measured = measurer_->MeasureConstants([] { return false; });
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  ExpectGood();
+  for (const char* const name : {kPeakOfAll, kMemoryOfAll, kL2OfAll, kMemoryLatency, kLaunchTime}) {
+    EXPECT_TRUE(measured->values().contains(name)) << name;
+    std::cout << name << ": " << ConstantOf(*measured, name) << std::endl;
+  }
+  if (IsFake()) return;  // its kernels do nothing
+  std::vector<std::string> wrong;
+  const v1::DeviceConstants sound = SoundConstants(*measured, &wrong);
+  (void)MeasuredMachine(gpu_->target, sound, &wrong);
+  EXPECT_THAT(wrong, ::testing::IsEmpty());
+  EXPECT_GT(ConstantOf(sound, kL2OfAll), ConstantOf(sound, kMemoryOfAll));
+}
+
+TEST_F(GpuMeasurerTest, ConstantsAreGivenUpWhileAnotherHoldsTheDevice) {
+  const HostLock held(HostLock::Mode::kTiming, gpu_->uuid);
+  EXPECT_EQ(measurer_->MeasureConstants([] { return true; }).status().code(), absl::StatusCode::kCancelled);
+}
 
 TEST_F(GpuMeasurerTest, ItBuildsWhatItCannotFetch) {
   for (const std::string& digest : {std::string("gone"), Sha256Hex("others"), Sha256Hex("no kernel")}) {

@@ -53,6 +53,18 @@ class WorkerTest : public ::testing::Test {
       }
     };
     device.trouble = [this] { return trouble_; };
+    if (can_measure_constants_) {
+      device.measure_constants =
+          [this](const std::function<bool()>& gives_up) -> absl::StatusOr<v1::DeviceConstants> {
+        measured_.push_back("constants");
+        while (waits_for_stop_ && !gives_up()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (!constants_error_.ok()) return constants_error_;
+        v1::DeviceConstants constants;
+        constants.set_version(1);
+        (*constants.mutable_values())["clock_cycles_per_second"] = 3e9;
+        return constants;
+      };
+    }
     worker_ = std::make_unique<Worker>(options, &server_, std::vector<WorkerDevice>{device});
     thread_ = std::thread([this] { ended_ = worker_->Run(); });
   }
@@ -75,6 +87,8 @@ class WorkerTest : public ::testing::Test {
   Mutex log_mutex_;
   std::vector<std::string> log_;
   std::string damaged_, trouble_;
+  bool can_measure_constants_ = true, waits_for_stop_ = false;
+  absl::Status constants_error_;
   std::function<void(const std::string&)> on_measure_;
   std::vector<std::string> measured_;
   std::unique_ptr<Worker> worker_;
@@ -124,9 +138,79 @@ TEST_F(WorkerTest, AfterAStandstillAServerThatIsAwayIsNotWaitedFor) {
 
 TEST_F(WorkerTest, RegistrationCanBeWaitedFor) {
   Start();
-  EXPECT_TRUE(worker_->WaitUntilRegistered(60));
+  EXPECT_TRUE(worker_->WaitUntilReady(60));
   Finish();
   EXPECT_EQ(server_.registrations_.size(), 1u);
+}
+
+TEST_F(WorkerTest, ConstantsThatAreAskedForAreMeasuredBeforeAnyTrialAndTold) {
+  server_.ask_for_ = {"cpu", "cuda:0"};
+  server_.Queue({"a"});
+  Start();
+  EXPECT_TRUE(worker_->WaitUntilReady(60));
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("constants", "a"));
+  std::vector<v1::MeasuredConstants> told;
+  for (const v1::HeartbeatRequest& beat : server_.heartbeats_)
+    told.insert(told.end(), beat.constants().begin(), beat.constants().end());
+  ASSERT_EQ(told.size(), 1u) << "once";
+  EXPECT_EQ(told[0].device(), "cpu");
+  EXPECT_EQ(told[0].constants().values().at("clock_cycles_per_second"), 3e9);
+  EXPECT_EQ(TimesLogged("cpu: its constants are measured"), 1);
+}
+
+TEST_F(WorkerTest, NobodyMeasuresConstantsUnasked) {
+  server_.Queue({"a"});
+  Start();
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("a"));
+}
+
+TEST_F(WorkerTest, WhoCannotMeasureConstantsWorksWithout) {
+  server_.ask_for_ = {"cpu"};
+  can_measure_constants_ = false;
+  server_.Queue({"a"});
+  Start();
+  EXPECT_TRUE(worker_->WaitUntilReady(60));
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("a"));
+}
+
+TEST_F(WorkerTest, ConstantsThatCannotBeMeasuredCostNothingElse) {
+  server_.ask_for_ = {"cpu"};
+  constants_error_ = absl::UnavailableError("no memory");
+  server_.Queue({"a"});
+  Start();
+  EXPECT_TRUE(worker_->WaitUntilReady(60));
+  server_.WaitForCommitted(1);
+  Finish();
+  EXPECT_THAT(server_.committed_, ElementsAre("a"));
+  EXPECT_EQ(TimesLogged("cpu: its constants cannot be measured: no memory"), 1);
+}
+
+TEST_F(WorkerTest, ConstantsThatTheServerMissedAreToldAgainAndNotMeasuredAgain) {
+  server_.ask_for_ = {"cpu"};
+  server_.heartbeat_errors_ = {absl::NotFoundError("unknown session: the server was restarted")};
+  Start();
+  EXPECT_TRUE(worker_->WaitUntilReady(60));
+  Finish();
+  EXPECT_THAT(measured_, ElementsAre("constants"));
+  EXPECT_EQ(server_.registrations_.size(), 2u);
+  ASSERT_GE(server_.heartbeats_.size(), 2u);
+  EXPECT_EQ(server_.heartbeats_.back().constants_size(), 1);
+}
+
+TEST_F(WorkerTest, StoppingEndsTheMeasuringOfConstants) {
+  server_.ask_for_ = {"cpu"};
+  waits_for_stop_ = true;
+  constants_error_ = absl::CancelledError("the worker is stopping");
+  Start();
+  EXPECT_FALSE(worker_->WaitUntilReady(0.05));
+  Finish();
+  EXPECT_TRUE(ended_.ok()) << ended_;
 }
 
 TEST_F(WorkerTest, NoErrorOfACallCostsAResult) {

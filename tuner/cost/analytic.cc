@@ -11,8 +11,6 @@
 namespace mycc {
 namespace {
 
-constexpr double kRegionSeconds = 2e-6;  // to start and end a parallel region
-constexpr double kRegionSecondsPerThread = 2e-7;
 constexpr double kCallSeconds = 2e-7;
 constexpr double kOverlap = 0.3;                // the share of other resources' time that shows
 constexpr double kMaxTileInstructions = 20000;  // of one block, unrolled
@@ -26,17 +24,19 @@ void SetThreads(const NestBlock& nest, const Machine& machine, BlockCost* cost) 
   cost->imbalance = std::ceil(iterations / cost->threads) * cost->threads / iterations;
 }
 
-double CyclesOf(const BlockCost& cost) {
-  const double core = std::max({cost.arithmetic, cost.loads, cost.stores, cost.issue, cost.latency});
+double CyclesOf(const BlockCost& cost, const Machine& machine) {
+  // Threads that share cores wait for each other.
+  const double crowd = std::max(1.0, cost.threads / machine.core_threads);
+  const double core = crowd * std::max({cost.arithmetic, cost.loads, cost.stores, cost.issue, cost.latency});
   const double parts[] = {core, cost.l2, cost.l3, cost.dram};
   double largest = 0, sum = 0;
   for (const double part : parts) {
     largest = std::max(largest, part);
     sum += part;
   }
-  const double exposed = cost.spills + cost.overhead + cost.pages;
-  return largest + kOverlap * (sum - largest) + 0.1 * (cost.arithmetic + cost.loads + cost.stores - core) +
-         exposed;
+  const double beside = crowd * (cost.arithmetic + cost.loads + cost.stores) - core;
+  const double exposed = crowd * (cost.spills + cost.overhead) + cost.pages;
+  return largest + kOverlap * (sum - largest) + 0.1 * beside + exposed;
 }
 
 absl::Status CheckBlock(const NestBlock& nest, const BlockCost& cost, const Machine& machine) {
@@ -83,13 +83,12 @@ Cost EstimateCost(const FunctionNest& nest, const Machine& machine) {
     SetThreads(block, machine, &cost);
     AddCoreCost(block, machine, &cost);
     AddMemoryCost(block, machine, resident, &cost);
-    cost.cycles = CyclesOf(cost) * cost.imbalance / cost.threads;
+    cost.cycles = CyclesOf(cost, machine) * cost.imbalance / cost.threads;
     if (!block.ahead_of_time) cycles += cost.cycles;
     total.blocks.push_back(cost);
   }
   const double regions = machine.threads > 1 ? nest.parallel_regions : 0;
-  total.seconds = kCallSeconds + cycles / (machine.row.ghz * 1e9) +
-                  regions * (kRegionSeconds + kRegionSecondsPerThread * machine.threads);
+  total.seconds = kCallSeconds + cycles / (machine.row.ghz * 1e9) + regions * machine.region_seconds;
   return total;
 }
 

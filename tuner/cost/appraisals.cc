@@ -13,8 +13,12 @@
 namespace mycc {
 
 absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Trace& trace) {
+  return Appraise(canonical, target, Machine(target), trace);
+}
+
+absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Machine& machine,
+                                   const Trace& trace) {
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
-  const Machine machine(target);
   const FunctionNest nest = AnalyzeNest(schedule.function());
   MYCC_RETURN_IF_ERROR(CheckLimits(nest, machine));
   const Cost cost = EstimateCost(nest, machine);

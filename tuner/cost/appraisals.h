@@ -21,6 +21,9 @@ struct Appraisal {
 // FailedPrecondition when the trace does not replay, ResourceExhausted when a limit of the target is
 // exceeded.
 absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Trace& trace);
+// The same with the figures of a machine of this target (tuner/cost/machine_constants.h).
+absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Machine& machine,
+                                   const Trace& trace);
 
 // A digest of the code that the trace is lowered to, whatever its loops are called: equal ones are equal
 // code. FailedPrecondition when the trace does not replay or cannot be lowered.

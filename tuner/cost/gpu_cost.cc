@@ -12,7 +12,7 @@
 namespace mycc {
 namespace {
 
-constexpr double kGpuCallSeconds = 2e-6, kLaunchSeconds = 1.2e-6;
+constexpr double kGpuCallSeconds = 2e-6;
 constexpr double kBaseRegisters = 26, kMostRegisters = 255;
 constexpr double kMostBlocksOfSm = 32, kMostThreads = 1024;
 constexpr double kGpuIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
@@ -352,7 +352,7 @@ Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine) {
     for (const Part& part : launch.parts) costs.push_back(&total.blocks[part.nest - nest.blocks.data()]);
     total.seconds += LaunchSeconds(launch, machine, &in_l2, costs);
   }
-  total.seconds += kLaunchSeconds * std::max(0.0, static_cast<double>(launches.size()) - 1);
+  total.seconds += machine.launch_seconds * std::max(0.0, static_cast<double>(launches.size()) - 1);
   return total;
 }
 

@@ -99,11 +99,12 @@ void AddMemoryCost(const NestBlock& nest, const Machine& machine, double residen
   cost->l2_bytes = Traffic(nest, machine.l1_bytes, resident_bytes);
   cost->l3_bytes = Traffic(nest, machine.l2_bytes, resident_bytes / std::max(1.0, cost->threads));
   cost->dram_bytes = Traffic(nest, machine.l3_bytes, resident_bytes);
-  cost->l2 = cost->l2_bytes / machine.row.l2_bytes_per_cycle;
-  cost->l3 = cost->l3_bytes / machine.row.l3_bytes_per_cycle;
-  // One thread reaches its own share of the memory's bandwidth, all together four shares.
-  const double dram_share = std::min(1.0, 4 / std::max(1.0, cost->threads));
-  cost->dram = cost->dram_bytes / (machine.row.dram_bytes_per_cycle * dram_share);
+  // One thread reaches its own share of a level's bandwidth, all together a number of shares.
+  const double threads = std::max(1.0, cost->threads);
+  const auto share = [threads](double filling) { return std::min(1.0, filling / threads); };
+  cost->l2 = cost->l2_bytes / (machine.row.l2_bytes_per_cycle * share(machine.l2_threads));
+  cost->l3 = cost->l3_bytes / (machine.row.l3_bytes_per_cycle * share(machine.l3_threads));
+  cost->dram = cost->dram_bytes / (machine.row.dram_bytes_per_cycle * share(machine.dram_threads));
   cost->pages = kL1PageCycles * PageMisses(nest, kL1Pages) + kL2PageCycles * PageMisses(nest, kL2Pages);
 }
 

@@ -8,17 +8,19 @@
 namespace mycc {
 
 ScheduleScorer::ScheduleScorer(Workload canonical, const Target& target, std::string group, Learner* learner,
-                               std::shared_ptr<AppraisalMemo> memo)
+                               std::shared_ptr<AppraisalMemo> memo, const std::optional<Machine>& machine)
     : workload_(std::move(canonical)),
       target_(target),
+      machine_(machine ? *machine : Machine(target)),
       group_(std::move(group)),
+      memo_key_(absl::StrCat(group_, "\n", PrintTarget(target), "\n", FiguresText(machine_))),
       learner_(learner),
       memo_(std::move(memo)) {}
 
 absl::StatusOr<Appraisal> ScheduleScorer::Known(const Trace& trace) {
-  const std::string key = absl::StrCat(group_, "\n", StepsKey(trace));
+  const std::string key = absl::StrCat(memo_key_, "\n", StepsKey(trace));
   if (const absl::StatusOr<Appraisal>* known = memo_->Find(key)) return *known;
-  absl::StatusOr<Appraisal> appraisal = Appraise(workload_, target_, trace);
+  absl::StatusOr<Appraisal> appraisal = Appraise(workload_, target_, machine_, trace);
   memo_->Put(key, appraisal);
   return appraisal;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,11 @@ namespace mycc {
 class ScheduleScorer : public Scorer {
  public:
   // `group`: the task's name among the samples. `learner` outlives the scorer and may learn between calls;
-  // null: analytic alone. Scorers of different groups may share a memo.
+  // null: analytic alone. Scorers of other groups, targets and machines may share a memo. `machine`: of the
+  // target, as a device was measured; none: with the figures of its family.
   ScheduleScorer(Workload canonical, const Target& target, std::string group, Learner* learner,
-                 std::shared_ptr<AppraisalMemo> memo = std::make_shared<AppraisalMemo>());
+                 std::shared_ptr<AppraisalMemo> memo = std::make_shared<AppraisalMemo>(),
+                 const std::optional<Machine>& machine = std::nullopt);
 
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override;
 
@@ -34,7 +37,9 @@ class ScheduleScorer : public Scorer {
 
   const Workload workload_;
   const Target target_;
+  const Machine machine_;
   const std::string group_;
+  const std::string memo_key_;  // of the group, the target and the machine
   Learner* const learner_;
   const std::shared_ptr<AppraisalMemo> memo_;
 };

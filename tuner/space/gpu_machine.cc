@@ -17,6 +17,7 @@ constexpr GpuRow kGpuRows[] = {
     {"sm_80", "", 1.40, 1.4e12, 4.0e12, 64, 32, 2048, 6e-7},
 };
 constexpr GpuRow kUnknownGpu = {"", "", 1.5, 1.0e12, 3.0e12, 64, 2, 1536, 7e-7};
+constexpr double kLaunchSeconds = 1.2e-6;
 constexpr double kReservedSharedBytes = 1024;  // of each block, for the system
 
 }  // namespace
@@ -36,6 +37,7 @@ GpuMachine::GpuMachine(const Target& target)
       sms(std::max(1, target.sms)),
       shared_bytes(static_cast<double>(target.smem_bytes)),
       shared_bytes_of_sm(static_cast<double>(target.smem_bytes) + kReservedSharedBytes),
-      l2_bytes(static_cast<double>(target.l2_bytes)) {}
+      l2_bytes(static_cast<double>(target.l2_bytes)),
+      launch_seconds(kLaunchSeconds) {}
 
 }  // namespace mycc

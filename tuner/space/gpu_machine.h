@@ -30,12 +30,13 @@ inline constexpr double kRegisterFile = 65536;  // 32-bit registers of an SM
 struct GpuMachine {
   explicit GpuMachine(const Target& target);
 
-  const GpuRow& row;
+  GpuRow row;
   Target target;
   double sms;
   double shared_bytes;        // of one block, at most
   double shared_bytes_of_sm;  // of all blocks on one SM
   double l2_bytes;
+  double launch_seconds;  // of a further kernel of a call
 };
 
 }  // namespace mycc

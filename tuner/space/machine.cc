@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
 namespace mycc {
 namespace {
 
 constexpr double kMiB = 1 << 20;
+constexpr double kRegionSeconds = 2e-6, kRegionSecondsOfThread = 2e-7;
+constexpr double kUnlimitedThreads = 1e9;  // each adds as much as the first
+constexpr double kThreadsThatFillMemory = 4;
 
 // To add a family: a row. The first row whose name begins the target's mcpu is taken, so longer names come
 // first.
@@ -38,6 +44,8 @@ const MachineRow& MachineOf(const Target& target) {
   return kUnknownCpu;
 }
 
+double RegionSeconds(double threads) { return kRegionSeconds + kRegionSecondsOfThread * threads; }
+
 Machine::Machine(const Target& target)
     : row(MachineOf(target)),
       vector_bytes(VectorBytes(target)),
@@ -45,8 +53,37 @@ Machine::Machine(const Target& target)
       l1_bytes(target.l1d_bytes > 0 ? static_cast<double>(target.l1d_bytes) : 32 << 10),
       l2_bytes(target.l2_bytes > 0 ? static_cast<double>(target.l2_bytes) : 256 << 10),
       l3_bytes(row.l3_bytes),
-      threads(std::max(1, target.threads)) {
+      threads(std::max(1, target.threads)),
+      core_threads(kUnlimitedThreads),
+      l2_threads(kUnlimitedThreads),
+      l3_threads(kUnlimitedThreads),
+      dram_threads(kThreadsThatFillMemory),
+      region_seconds(RegionSeconds(threads)) {
   if (target.kind == TargetKind::kCuda) gpu.emplace(target);
+}
+
+std::string FiguresText(const Machine& machine) {
+  std::vector<double> figures;
+  if (machine.gpu) {
+    const GpuRow& row = machine.gpu->row;
+    figures = {row.ghz, row.dram_bytes_per_second, row.l2_bytes_per_second, row.dram_seconds,
+               machine.gpu->launch_seconds};
+  } else {
+    const MachineRow& row = machine.row;
+    figures = {row.ghz,
+               row.fma_per_cycle,
+               row.fma_latency,
+               row.l2_bytes_per_cycle,
+               row.l3_bytes_per_cycle,
+               row.dram_bytes_per_cycle,
+               machine.core_threads,
+               machine.l2_threads,
+               machine.l3_threads,
+               machine.dram_threads,
+               machine.region_seconds};
+  }
+  return absl::StrJoin(
+      figures, " ", [](std::string* text, double figure) { absl::StrAppendFormat(text, "%.17g", figure); });
 }
 
 }  // namespace mycc

@@ -24,6 +24,7 @@ struct MachineRow {
   double l2_bytes_per_cycle;  // sustained from L2, for one core
   double l3_bytes_per_cycle;
   double dram_bytes_per_cycle;  // one core; all cores together reach about four times this
+                                // (Machine::dram_threads)
   double l3_bytes;              // that one team of threads can use
   double gather_cycles;         // for each element that is loaded or stored on its own
 };
@@ -31,16 +32,26 @@ struct MachineRow {
 // The row of the target's family; a cautious one where the family is unknown.
 const MachineRow& MachineOf(const Target& target);
 
-// Limits and widths of one target, derived once.
+// The seconds to start and end a parallel region of that number of threads, of any family.
+double RegionSeconds(double threads);
+
+// Limits and widths of one target, derived once. Micro-benchmarks may replace the figures of its family
+// (tuner/cost/machine_constants.h).
 struct Machine {
   explicit Machine(const Target& target);
 
-  const MachineRow& row;
+  MachineRow row;
   double vector_bytes;
   double registers;  // vector registers
   double l1_bytes, l2_bytes, l3_bytes;
   double threads;
+  // The number of single threads whose rates add up to the rate of all: in arithmetic, and from each level.
+  double core_threads, l2_threads, l3_threads, dram_threads;
+  double region_seconds;          // to start and end a parallel region of all threads
   std::optional<GpuMachine> gpu;  // of a CUDA target; the members above then mean nothing
 };
+
+// The figures that measurements may replace, as a text: machines of one target with equal texts are equal.
+std::string FiguresText(const Machine& machine);
 
 }  // namespace mycc

@@ -1,0 +1,15 @@
+// The micro-benchmarks of a CPU's constants (proto/device_constants.h): a clock, multiply-adds, reading from
+// each cache level and from memory, latencies, and the start of a team of threads. Each is repeated for a few
+// hundredths of a second, and the best run counts, since a neighbour only ever slows one down. Thread rule:
+// in a runner's process (worker/runner.h), which has made no team yet; about a second in all.
+#pragma once
+
+#include "proto/records.pb.h"
+
+namespace mycc {
+
+// `threads`: of the device's target. Left out is what this machine does not tell apart, such as a level whose
+// size is unknown.
+v1::DeviceConstants MeasureCpuConstants(int threads);
+
+}  // namespace mycc
