@@ -18,6 +18,10 @@ ForkServer::ForkServer(std::string command, std::vector<std::string> environment
                        const Confinement& confinement)
     : child_({std::move(command), confinement.ToArguments(), std::move(environment)}) {}
 
+void ForkServer::WarmUp() {
+  if (child_.pid() == 0) (void)child_.Start();
+}
+
 absl::StatusOr<v1::ForkReply> ForkServer::Call(const v1::ForkRequest& request) {
   if (child_.pid() == 0) {
     const absl::Status started = child_.Start();

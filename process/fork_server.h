@@ -28,6 +28,9 @@ class ForkServer {
   explicit ForkServer(std::string command, std::vector<std::string> environment = {},
                       const Confinement& confinement = {});
 
+  // Starts the process where there is none, so that it is ready when it is needed. A failure is heard with
+  // the next call.
+  void WarmUp();
   // Starts the process where there is none (also after a loss) and has the request answered. Unavailable when
   // the fork server itself was lost; ResourceExhausted when it was lost to the system's need for memory, or
   // could not be started. Both say nothing about the request.

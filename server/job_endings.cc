@@ -107,6 +107,8 @@ void JobEndings::PlanRounds(RunningJob* job) {
         BeginFinals(job, plan);
         advance_(job);
       });
+  // The search learns nothing from the rounds, so that its models are made beside them.
+  if (job->search != nullptr) SaveModels(job);
 }
 
 void JobEndings::BeginFinals(RunningJob* job, const FinalsPlan& plan) {

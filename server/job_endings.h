@@ -58,7 +58,7 @@ class JobEndings {
   void BeginFinals(RunningJob* job, const FinalsPlan& plan);
   void OnRoundWritten(RunningJob* job, const std::string& round, const std::vector<v1::Record>& records,
                       const absl::Status& status, const LogWriteDone& done);
-  // The models that the search has trained go into the log first.
+  // The models that the search has trained go into the log before the job ends.
   void SaveModels(RunningJob* job);
   void KeepModels(const std::string& job, ModelBytes models);
   void Finalize(RunningJob* job);

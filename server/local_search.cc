@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     return absl::FailedPreconditionError("the log already has the results of the whole job");
   LocalSearch* const self = search.get();  // the campaign is its own
   search->campaign_ = std::make_unique<Campaign>(
-      SchedulerOf(job, tasks.size()), std::move(campaign_tasks),
+      SchedulerOf(job, tasks), std::move(campaign_tasks),
       [self](int task, const std::vector<SearchLedger::Entry>& generation) {
         return self->learner_of_[task]->Add(self->scorers_[task]->SamplesOf(generation));
       });

@@ -3,32 +3,34 @@
 #include <algorithm>
 #include <limits>
 
-#include "server/job_plan.h"
 #include "tuner/scheduler/generation_plan.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
 
 // A job that is limited as a whole, and not each of its tasks, begins with what matters most.
-SchedulerConfig SchedulerOf(const v1::StoredJob& job, size_t tasks) {
+SchedulerConfig SchedulerOf(const v1::StoredJob& job, const std::vector<PlannedTask>& tasks) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 2;
   const v1::JobSpec& spec = job.spec();
   SchedulerConfig config;
   config.max_trials = spec.total_trials() > 0 ? spec.total_trials() : kNoLimit;
   config.max_trials_per_task = spec.trials() > 0 ? spec.trials() : kNoLimit;
-  config.max_seconds = SearchSeconds(spec, tasks);
+  config.max_seconds = SearchSeconds(spec, tasks.size());
   config.generation_size = job.generation_size();
   if (spec.trials() == 0) config.first_trials = std::max<int64_t>(1, config.generation_size / 4);
   config.adapts_to_budget = Learns(spec.strategy());
+  // A job of several tasks keeps builders busy with the others.
+  if (tasks.size() == 1 && tasks[0].target.kind == TargetKind::kCuda)
+    config.least_generation = kLeastGenerationOfSlowBuilds;
   if (spec.is_model()) config.min_share = kMinShareOfModel;
   config.min_gain = spec.min_gain();
   return config;
 }
 
 uint32_t LeastWindowOf(const JobLedger& ledger) {
-  const auto tasks = static_cast<uint32_t>(ledger.plan().tasks.size());
+  const std::vector<PlannedTask>& tasks = ledger.plan().tasks;
   int64_t searched = 0;
-  for (uint32_t task = 0; task < tasks; ++task) searched += ledger.searches(task) ? 1 : 0;
+  for (uint32_t task = 0; task < tasks.size(); ++task) searched += ledger.searches(task) ? 1 : 0;
   return LeastWindow(SchedulerOf(ledger.stored(), tasks), searched);
 }
 

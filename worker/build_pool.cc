@@ -12,6 +12,8 @@
 namespace mycc {
 namespace {
 
+constexpr int kMostWarm = 8;  // a small budget's generation, which is built at once
+
 // Nullopt when it was not wanted any more before its turn came.
 std::optional<BuildOutcome> Build(ForkServer& fork_server, const BuildWork& work, const BuildLimits& limits) {
   v1::ForkRequest call;
@@ -76,30 +78,44 @@ void BuildPool::LetWriteTo(const std::string& folder) {
   folders_.push_back(folder);
 }
 
+void BuildPool::WarmUp() {
+  const MutexLock lock(&mutex_);
+  to_warm_ = kMostWarm;
+  changed_.NotifyAll();
+}
+
+std::optional<BuildWork> BuildPool::NextWork(bool is_cold, std::vector<std::string>* folders, bool* wanted) {
+  const MutexLock lock(&mutex_);
+  while (queue_.empty() && !stopping_ && !(is_cold && to_warm_ > 0)) changed_.Wait(&mutex_);
+  *wanted = !stopping_;
+  *folders = folders_;
+  if (is_cold && to_warm_ > 0) --to_warm_;
+  if (queue_.empty()) return std::nullopt;
+  BuildWork work = std::move(queue_.front());
+  queue_.pop_front();
+  return work;
+}
+
 void BuildPool::RunBuilder() {
   std::unique_ptr<ForkServer> fork_server;
   std::vector<std::string> known_folders;
   while (true) {
-    BuildWork work;
     std::vector<std::string> folders;
     bool wanted = true;
-    {
-      const MutexLock lock(&mutex_);
-      while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
-      if (queue_.empty()) return;
-      work = std::move(queue_.front());
-      queue_.pop_front();
-      wanted = !stopping_;
-      folders = folders_;
-    }
+    const std::optional<BuildWork> work = NextWork(fork_server == nullptr, &folders, &wanted);
+    if (!work && !wanted) return;
     if (fork_server == nullptr || folders != known_folders) {
       fork_server = MakeBuilder(worker_, folders);
       known_folders = std::move(folders);
     }
-    wanted = wanted && (work.is_wanted == nullptr || work.is_wanted());
+    if (!work) {
+      fork_server->WarmUp();
+      continue;
+    }
+    wanted = wanted && (work->is_wanted == nullptr || work->is_wanted());
     std::optional<BuildOutcome> outcome;
-    if (wanted) outcome = Build(*fork_server, work, limits_);
-    work.done(std::move(outcome));
+    if (wanted) outcome = Build(*fork_server, *work, limits_);
+    work->done(std::move(outcome));
   }
 }
 

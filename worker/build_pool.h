@@ -51,6 +51,9 @@ class BuildPool {
 
   // From now on builders may write to the folder; until then, confined ones cannot.
   void LetWriteTo(const std::string& folder);
+  // Starts the processes of a few builders, so that they are ready when there is work. REQUIRES: the folders
+  // are known.
+  void WarmUp();
   // Puts the work at the end of the line, or at its head.
   void Start(BuildWork work, bool first = false);
   // Builds all and returns when the last is done; outcomes in the order of the requests. A request
@@ -60,6 +63,9 @@ class BuildPool {
                                      const std::function<bool()>& is_wanted = nullptr);
 
  private:
+  // Waits for work, or for a builder without a process to be asked to start it: nullopt. `wanted`: the pool
+  // does not stop.
+  std::optional<BuildWork> NextWork(bool is_cold, std::vector<std::string>* folders, bool* wanted);
   void RunBuilder();
 
   const BuildLimits limits_;
@@ -68,6 +74,7 @@ class BuildPool {
   CondVar changed_;
   std::deque<BuildWork> queue_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> folders_ ABSL_GUARDED_BY(mutex_);  // to which builders write
+  int to_warm_ ABSL_GUARDED_BY(mutex_) = 0;                   // builders whose processes are to be started
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> builders_;
 };

@@ -71,8 +71,10 @@ CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std:
       device_(DescribeCpu()),
       flush_bytes_(FlushBytes()),
       builders_(options_.builders, options_.build, options_.confinement),
+      kept_(scratch_.path()),
       book_(CpuToolchain()) {
   for (const std::string& folder : {scratch_.path(), reference_folder_}) builders_.LetWriteTo(folder);
+  builders_.WarmUp();
 }
 
 void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const IsRevoked& is_revoked,
@@ -90,7 +92,11 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
     }
     wanted.push_back(assignment);
   }
-  const std::vector<BuildOutcome> builds = builders_.BuildAll(requests, [&] {
+  if (wanted.empty()) return;
+  // It starts while the first candidates are built.
+  MakeRunner(ThreadsOf(wanted[0].target()));
+  runner_->WarmUp();
+  const std::vector<BuildOutcome> builds = Build(requests, [&] {
     return std::any_of(wanted.begin(), wanted.end(),
                        [&](const v1::Assignment& assignment) { return !is_revoked(assignment.lease()); });
   });
@@ -102,12 +108,36 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
     gives_up_ = [&is_revoked, &assignment] { return is_revoked(assignment.lease()); };
     gave_up_ = false;
     std::vector<v1::MeasureResult> results = MeasureBuilt(assignment, {first, next});
-    if (!gave_up_) done(assignment, std::move(results));
+    if (gave_up_) continue;
+    for (auto build = first; build != next; ++build) {
+      const auto place = static_cast<size_t>(build - first);
+      const bool good = place < results.size() && results[place].status() == v1::MEASURE_STATUS_OK;
+      kept_.Measured(requests[static_cast<size_t>(build - builds.begin())], "", *build, good);
+    }
+    done(assignment, std::move(results));
   }
   std::error_code ignored;
   for (const BuildOutcome& build : builds) {
     if (!build.built.library().empty()) std::filesystem::remove(build.built.library(), ignored);
   }
+}
+
+std::vector<BuildOutcome> CpuMeasurer::Build(const std::vector<v1::BuildRequest>& requests,
+                                             const std::function<bool()>& is_wanted) {
+  std::vector<BuildOutcome> outcomes(requests.size());
+  std::vector<v1::BuildRequest> missing;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (std::optional<BuildOutcome> kept = kept_.Find(requests[i])) {
+      outcomes[i] = *std::move(kept);
+    } else {
+      missing.push_back(requests[i]);
+      places.push_back(i);
+    }
+  }
+  std::vector<BuildOutcome> built = builders_.BuildAll(missing, is_wanted);
+  for (size_t i = 0; i < built.size(); ++i) outcomes[places[i]] = std::move(built[i]);
+  return outcomes;
 }
 
 std::vector<v1::MeasureResult> CpuMeasurer::MeasureBuilt(const v1::Assignment& assignment,
@@ -221,18 +251,21 @@ absl::StatusOr<v1::DeviceConstants> CpuMeasurer::MeasureConstants(int threads,
   return std::move(*response->mutable_constants());
 }
 
+void CpuMeasurer::MakeRunner(int threads) {
+  if (runner_ != nullptr && runner_threads_ == threads) return;
+  // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as
+  // far as there are enough.
+  runner_ = std::make_unique<ForkServer>(
+      kRunCommand,
+      std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
+                               "OMP_PLACES=threads", "OMP_DYNAMIC=false"},
+      runner_confinement_);
+  runner_threads_ = threads;
+}
+
 absl::StatusOr<v1::RunnerResponse> CpuMeasurer::CallRunner(const v1::RunnerRequest& request, int threads,
                                                            double wall_seconds, Ending* ending) {
-  if (runner_ == nullptr || runner_threads_ != threads) {
-    // OpenMP reads its environment when a program starts. Threads are pinned, each to a core of its own as
-    // far as there are enough.
-    runner_ = std::make_unique<ForkServer>(
-        kRunCommand,
-        std::vector<std::string>{absl::StrCat("OMP_NUM_THREADS=", threads), "OMP_PROC_BIND=spread",
-                                 "OMP_PLACES=threads", "OMP_DYNAMIC=false"},
-        runner_confinement_);
-    runner_threads_ = threads;
-  }
+  MakeRunner(threads);
   v1::ForkRequest call;
   call.set_payload(request.SerializeAsString());
   call.set_wall_seconds(wall_seconds);

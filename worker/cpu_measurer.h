@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "process/fork_server.h"
 #include "worker/build_pool.h"
+#include "worker/kept_builds.h"
 #include "worker/measure.h"
 #include "worker/result_book.h"
 #include "worker/scratch.h"
@@ -52,6 +53,9 @@ class CpuMeasurer {
  private:
   CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
 
+  // Builds what is not kept; outcomes in the order of the requests.
+  std::vector<BuildOutcome> Build(const std::vector<v1::BuildRequest>& requests,
+                                  const std::function<bool()>& is_wanted);
   std::vector<v1::MeasureResult> MeasureBuilt(const v1::Assignment& assignment,
                                               const std::vector<BuildOutcome>& builds);
   std::optional<v1::RunnerResponse> Run(const v1::Assignment& assignment,
@@ -65,6 +69,8 @@ class CpuMeasurer {
   // The trial is no longer wanted while it waits for the host's lock: it has no result.
   absl::Status GiveUp();
   void ForgetOldCases();
+  // The process that starts runners, for this number of threads.
+  void MakeRunner(int threads);
   // Fails with `ending` set when the process ended without an answer.
   absl::StatusOr<v1::RunnerResponse> CallRunner(const v1::RunnerRequest& request, int threads,
                                                 double wall_seconds, Ending* ending);
@@ -77,6 +83,7 @@ class CpuMeasurer {
   const v1::DeviceInfo device_;
   const int64_t flush_bytes_;
   BuildPool builders_;
+  KeptBuilds kept_;
   std::unique_ptr<ForkServer> runner_;
   int runner_threads_ = 0;
   ResultBook book_;

@@ -61,6 +61,7 @@ GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPo
       runner_confinement_(ForDevice(options_.confinement, scratch_.path())),
       log_(std::move(log)),
       fetch_(std::move(fetch)),
+      kept_(scratch_.path()),
       references_(scratch_.path(), kMostReferences,
                   [builders](BuildWork work) { builders->Start(std::move(work), /*first=*/true); }),
       book_(toolchain),
@@ -112,15 +113,17 @@ void GpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   Batch batch{is_revoked, done};
   for (const v1::Assignment& assignment : assignments) {
     if (is_revoked(assignment.lease())) continue;
-    {
-      const MutexLock lock(&mutex_);
-      ++batch.open;
-      if (++open_ == 1) work_began_ = Clock::now();
-    }
+    OpenIn(&batch);
     StartBuilds(assignment, &batch);
   }
   const MutexLock lock(&mutex_);
   while (batch.open > 0) changed_.Wait(&mutex_);
+}
+
+void GpuMeasurer::OpenIn(Batch* batch) {
+  const MutexLock lock(&mutex_);
+  ++batch->open;
+  if (++open_ == 1) work_began_ = Clock::now();
 }
 
 absl::StatusOr<std::string> GpuMeasurer::Fetched(const v1::Assignment& assignment,
@@ -154,26 +157,47 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   digests.insert(digests.end(), assignment.rival_artifacts().begin(), assignment.rival_artifacts().end());
   digests.resize(traces.size());
   // A workload's first candidate has its reference built, before all else.
-  const auto built = std::make_shared<Built>(
-      Built{batch, assignment, references_.Take(RequestOf(assignment)), {}, traces.size()});
+  const std::shared_ptr<Reference> reference = references_.Take(RequestOf(assignment));
+  if (batch->cases.emplace(reference.get(), assignment.seed()).second)
+    PrepareWhenBuilt(Built{batch, assignment, reference, {}, {}});
+  const auto built =
+      std::make_shared<Built>(Built{batch, assignment, reference, std::move(digests), {}, traces.size()});
   built->outcomes.resize(traces.size());
   for (size_t i = 0; i < traces.size(); ++i) {
     v1::BuildRequest request = RequestOf(assignment);
     request.set_trace(traces[i]);
-    request.set_built(FetchedOrNone(assignment, digests[i]));
+    if (std::optional<BuildOutcome> kept = kept_.Find(request, built->fetched[i])) {
+      OnBuilt(built, i, std::move(kept));
+      continue;
+    }
+    request.set_built(FetchedOrNone(assignment, built->fetched[i]));
     const std::string file = request.built();
     builders_->Start({std::move(request), [built] { return !built->IsUnwanted(); },
                       [this, built, i, file](std::optional<BuildOutcome> outcome) {
                         std::error_code ignored;
                         if (!file.empty()) std::filesystem::remove(file, ignored);
-                        const MutexLock lock(&mutex_);
-                        built->is_wanted = built->is_wanted && outcome.has_value();
-                        if (outcome) built->outcomes[i] = *std::move(outcome);
-                        if (--built->open > 0) return;
-                        line_.push_back(std::move(*built));
-                        changed_.NotifyAll();
+                        OnBuilt(built, i, std::move(outcome));
                       }});
   }
+}
+
+void GpuMeasurer::PrepareWhenBuilt(const Built& of_case) {
+  OpenIn(of_case.batch);
+  references_.WhenBuilt(of_case.reference, [this, of_case] {
+    const MutexLock lock(&mutex_);
+    line_.push_front(of_case);
+    changed_.NotifyAll();
+  });
+}
+
+void GpuMeasurer::OnBuilt(const std::shared_ptr<Built>& built, size_t i,
+                          std::optional<BuildOutcome> outcome) {
+  const MutexLock lock(&mutex_);
+  built->is_wanted = built->is_wanted && outcome.has_value();
+  if (outcome) built->outcomes[i] = *std::move(outcome);
+  if (--built->open > 0) return;
+  line_.push_back(std::move(*built));
+  changed_.NotifyAll();
 }
 
 void GpuMeasurer::RunDevice() {
@@ -238,12 +262,33 @@ absl::StatusOr<v1::DeviceConstants> GpuMeasurer::CallForConstants(const std::fun
 void GpuMeasurer::Take(const Built& built) {
   if (built.is_wanted && !built.IsUnwanted()) {
     gave_up_ = false;
+    if (built.is_case()) return Prepare(built);
     std::vector<v1::MeasureResult> results = MeasureBuilt(built);
-    if (!gave_up_) built.batch->done(built.assignment, std::move(results));
+    if (!gave_up_) {
+      KeepOrForget(built, results);
+      built.batch->done(built.assignment, std::move(results));
+    }
   }
   std::error_code ignored;
   for (const BuildOutcome& outcome : built.outcomes) {
     if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
+  }
+}
+
+// A failure comes again, or is mended, with the first candidate.
+void GpuMeasurer::Prepare(const Built& built) {
+  if (built.reference->cases.contains(built.assignment.seed())) return;
+  const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid, [&built] { return built.IsUnwanted(); });
+  if (!alone.gave_up()) (void)PreparedCase(built);
+}
+
+void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results) {
+  v1::BuildRequest candidate = RequestOf(built.assignment);
+  const std::vector<std::string> traces = TracesOf(built.assignment);
+  for (size_t i = 0; i < traces.size(); ++i) {
+    candidate.set_trace(traces[i]);
+    const bool good = i < results.size() && results[i].status() == v1::MEASURE_STATUS_OK;
+    kept_.Measured(candidate, built.fetched[i], built.outcomes[i], good);
   }
 }
 

@@ -3,6 +3,9 @@
 //
 //   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
 //
+// A workload's inputs and expected outputs are made on the device as soon as its reference is built, while
+// its first candidates still are.
+//
 // Thread rule: Measure may be called by several threads at once, so that the next assignments are built while
 // the device works on the last.
 #pragma once
@@ -14,8 +17,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,6 +28,7 @@
 #include "worker/build_pool.h"
 #include "worker/gpu_device.h"
 #include "worker/gpu_runners.h"
+#include "worker/kept_builds.h"
 #include "worker/measure.h"
 #include "worker/references.h"
 #include "worker/result_book.h"
@@ -70,15 +76,21 @@ class GpuMeasurer {
     const IsRevoked& is_revoked;
     const OnMeasured& done;
     size_t open = 0;  // guarded by mutex_
+    std::set<std::pair<const Reference*, uint64_t>> cases =
+        {};  // that were asked for, by seed; Measure's own
   };
   // An assignment's traces, as they are built.
   struct Built {
     Batch* batch;
     v1::Assignment assignment;
     std::shared_ptr<Reference> reference;
+    std::vector<std::string> fetched;  // digests of what other hosts have built of them; empty: nothing
     std::vector<BuildOutcome> outcomes;
     size_t open = 0;
     bool is_wanted = true;  // by the time that they were built
+
+    // It is there to have the case prepared, while its candidates are built.
+    bool is_case() const { return outcomes.empty(); }
 
     bool IsUnwanted() const { return batch->is_revoked(assignment.lease()); }
   };
@@ -92,11 +104,18 @@ class GpuMeasurer {
   // Empty: it is to be built here.
   std::string FetchedOrNone(const v1::Assignment& assignment, const std::string& digest);
   void StartBuilds(const v1::Assignment& assignment, Batch* batch);
+  // The i-th trace was built, or was not wanted any more.
+  void OnBuilt(const std::shared_ptr<Built>& built, size_t i, std::optional<BuildOutcome> outcome);
+  void OpenIn(Batch* batch);
+  // Puts the case in front of the line, as soon as its reference is built.
+  void PrepareWhenBuilt(const Built& of_case);
 
   // On the device's thread.
   void RunDevice();
   absl::StatusOr<v1::DeviceConstants> CallForConstants(const std::function<bool()>& gives_up);
   void Take(const Built& built);
+  void Prepare(const Built& built);
+  void KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results);
   std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
@@ -121,13 +140,14 @@ class GpuMeasurer {
   const FetchBuild fetch_;
   std::atomic<int64_t> fetched_ = 0;
 
+  KeptBuilds kept_;
   References references_;
 
   Mutex mutex_;
   CondVar changed_;
   std::deque<Built> line_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> errand_ ABSL_GUARDED_BY(mutex_);  // for the device's thread, before what is in line
-  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;               // candidates of all batches
+  size_t open_ ABSL_GUARDED_BY(mutex_) = 0;               // assignments and cases of all batches
   Clock::time_point work_began_ ABSL_GUARDED_BY(mutex_);  // when the first of them came
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

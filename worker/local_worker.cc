@@ -192,6 +192,7 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Create(const LocalWork
     devices.push_back(*std::move(device));
   }
   if (!local->gpus_.empty()) {
+    local->gpu_builders_->WarmUp();
     MYCC_ASSIGN_OR_RETURN(worker.toolchain, GpuToolchain());
   }
   local->worker_ = std::make_unique<Worker>(worker, local->link_.get(), std::move(devices));

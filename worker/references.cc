@@ -72,9 +72,16 @@ void References::Begin(const std::shared_ptr<Reference>& reference) {
                 outcome ? *std::move(outcome) : BuildOutcome{{v1::MEASURE_STATUS_WORKER_LOST, "stopped"}};
             const bool lost = IsInfrastructureFailure(reference->outcome_.ending.status);
             reference->state_ = lost ? Reference::State::kLost : Reference::State::kBuilt;
+            for (const auto& call : std::exchange(reference->when_built_, {})) call();
             --building_;
             changed_.NotifyAll();
           }});
+}
+
+void References::WhenBuilt(const std::shared_ptr<Reference>& reference, std::function<void()> call) {
+  const MutexLock lock(&mutex_);
+  if (reference->state_ != Reference::State::kBuilding) return call();
+  reference->when_built_.push_back(std::move(call));
 }
 
 BuildOutcome References::Await(const std::shared_ptr<Reference>& reference) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -40,6 +41,7 @@ class Reference {
   // Guarded by the mutex of References.
   State state_ = State::kLost;
   BuildOutcome outcome_;
+  std::vector<std::function<void()>> when_built_;
 };
 
 class References {
@@ -56,6 +58,9 @@ class References {
   std::shared_ptr<Reference> Take(const v1::BuildRequest& request);
   // The outcome of the reference's build; WORKER_LOST when it was lost twice, or is not wanted any more.
   BuildOutcome Await(const std::shared_ptr<Reference>& reference);
+  // Calls the function once: when the build that is under way ends, before those who await it hear of it, or
+  // at once where none is. It must not call the references.
+  void WhenBuilt(const std::shared_ptr<Reference>& reference, std::function<void()> call);
   // Cancels builds that wait.
   void Stop();
 

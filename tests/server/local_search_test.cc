@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/scheduler_terms.h"
 #include "tests/server/fake_server.h"
 
 namespace mycc {
@@ -17,6 +18,18 @@ constexpr char kDeepWorkload[] =
     "workload deep(x: f32[48,512], w: f32[512,64]) -> (y: f32[48,64]) {\n"
     "  y[i,j] = sum[k:512](x[i,k] * w[k,j])\n"
     "}\n";
+
+// A job with one task for a GPU, whose builds take most of its time.
+TEST(SchedulerTermsTest, AGpusSmallBudgetBeginsWithEight) {
+  const auto least = [](const std::vector<const char*>& targets) {
+    std::vector<PlannedTask> tasks;
+    for (const char* target : targets) tasks.emplace_back().target = ParseTarget(target).value();
+    return SchedulerOf(v1::StoredJob(), tasks).least_generation;
+  };
+  EXPECT_EQ(least({"h200"}), 8);
+  EXPECT_EQ(least({"v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2"}), 4);
+  EXPECT_EQ(least({"h200", "h200"}), 4);
+}
 
 class LocalSearchTest : public ::testing::Test {
  protected:

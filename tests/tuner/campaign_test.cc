@@ -318,6 +318,22 @@ TEST(CampaignTest, ABudgetOfTimeCountsAsTheTrialsThatADeviceMeasuresInIt) {
   EXPECT_EQ(first(0, 1), 16u);
 }
 
+TEST(CampaignTest, WhereBuildsAreSlowASmallBudgetBeginsWithEight) {
+  const auto sizes = [](int64_t trials) {
+    std::vector<size_t> sizes;
+    SchedulerConfig config{.max_trials = trials};
+    config.least_generation = kLeastGenerationOfSlowBuilds;
+    for (const auto& [task, size] : Generations(config, 1)) sizes.push_back(size);
+    return sizes;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(sizes(3), ElementsAre(3));
+  EXPECT_THAT(sizes(16), ElementsAre(8, 8));
+  EXPECT_THAT(sizes(20), ElementsAre(8, 8, 4));
+  EXPECT_THAT(sizes(64), ElementsAre(8, 8, 16, 16, 16));
+  EXPECT_THAT(sizes(80), ElementsAre(16, 16, 16, 16, 16));
+}
+
 TEST(CampaignTest, AJobOfSeveralTasksTurnsToAnotherWhileOneIsUnseen) {
   const auto generations = Generations({.max_trials = 64}, 4);
   int64_t trials = 0;

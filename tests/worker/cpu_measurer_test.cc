@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -49,6 +50,9 @@ constexpr char kRefined[] =
 // The builder turns these traces into the naive schedule with its results a little, and far, behind their
 // places.
 constexpr char kBeside[] = "beside", kFarAway[] = "far away";
+
+// The builder adds the traces that it builds to the file that this variable names.
+constexpr char kCountedBuilds[] = "MYCC_TEST_COUNTED_BUILDS";
 
 class CpuMeasurerTest : public ::testing::Test {
  protected:
@@ -118,6 +122,31 @@ TEST_F(CpuMeasurerTest, ConstantsAreMeasuredInAProcessOfTheirOwn) {
 }
 
 // This holds for a wait to build and for a wait to time.
+TEST_F(CpuMeasurerTest, WhatWasMeasuredIsNotBuiltAgain) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  const std::string counted = folder.path() + "/builds";
+  ASSERT_EQ(setenv(kCountedBuilds, counted.c_str(), 1), 0);
+  measurer_ = CpuMeasurer::Create({}).value();
+  ASSERT_EQ(unsetenv(kCountedBuilds), 0);
+  const auto builds = [&counted] { return ReadFile(counted).value(); };
+  const v1::MeasureResult plain = Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0];
+  ASSERT_EQ(plain.status(), v1::MEASURE_STATUS_OK) << plain.error();
+  ASSERT_EQ(Measure({kBlocked}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
+  EXPECT_EQ(builds(), absl::StrCat(kPlain, "\n", kBlocked, "\n"));
+  const std::vector<v1::MeasureResult> round =
+      Measure({kBlocked, kVectors, kPlain}, v1::TIMING_PROTOCOL_WARM);
+  ASSERT_EQ(round.size(), 3u);
+  for (const v1::MeasureResult& result : round)
+    EXPECT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  EXPECT_EQ(round[2].code_digest(), plain.code_digest());
+  EXPECT_EQ(round[2].timing().build_seconds(), plain.timing().build_seconds());
+  EXPECT_EQ(builds(), absl::StrCat(kPlain, "\n", kBlocked, "\n", kVectors, "\n"));
+  // A failure is not kept.
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(Measure({kNone}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_BUILD_ERROR);
+  EXPECT_EQ(builds(), absl::StrCat(kPlain, "\n", kBlocked, "\n", kVectors, "\n", kNone, "\n", kNone, "\n"));
+}
+
 TEST_F(CpuMeasurerTest, ATrialThatNobodyWantsAnyMoreDoesNotWaitForTheHostsLock) {
   const TemporaryFolder locks = TemporaryFolder::Create().value();
   ASSERT_EQ(setenv("XDG_RUNTIME_DIR", locks.path().c_str(), 1), 0);
@@ -368,6 +397,8 @@ absl::StatusOr<v1::BuildResponse> BuildFaulty(const v1::BuildRequest& request) {
 std::string AnswerBuild(const std::string& payload) {
   v1::BuildRequest request;
   (void)request.ParseFromString(payload);
+  if (const char* counted = std::getenv(kCountedBuilds); counted != nullptr && !request.trace().empty())
+    std::ofstream(counted, std::ios::app) << request.trace() << "\n";
   const bool is_faulty = request.trace() == kRacy || request.trace() == kEstimate ||
                          request.trace() == kBeside || request.trace() == kFarAway;
   return is_faulty ? BuildFaulty(request)->SerializeAsString()

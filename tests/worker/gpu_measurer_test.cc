@@ -32,10 +32,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The builders add each trace that they build to the file that this variable names.
+constexpr char kBuilt[] = "MYCC_TEST_BUILT_TRACES";
+
 class GpuMeasurerTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     gpu_ = new Gpu(DescribeGpu(0).value());
+    built_ = new TemporaryFolder(TemporaryFolder::Create().value());
+    ASSERT_EQ(setenv(kBuilt, (built_->path() + "/traces").c_str(), 1), 0);
     BuildLimits limits;
     limits.wall_seconds = 120;  // one of the kernels keeps a busy host's compiler for longer than usual
     builders_ = new BuildPool(2, limits);
@@ -52,6 +57,7 @@ class GpuMeasurerTest : public ::testing::Test {
     delete measurer_;
     delete builders_;
     delete gpu_;
+    delete built_;
     measurer_ = nullptr;
   }
 
@@ -60,6 +66,14 @@ class GpuMeasurerTest : public ::testing::Test {
     if (digest == Sha256Hex("no kernel")) return "no kernel";
     if (digest == Sha256Hex("others")) return "other bytes";
     return absl::FailedPreconditionError("gone");
+  }
+
+  // How often the trace was built.
+  static int64_t BuildsOf(const std::string& trace) {
+    std::ifstream file(built_->path() + "/traces");
+    int64_t builds = 0;
+    for (std::string line; std::getline(file, line);) builds += line == trace ? 1 : 0;
+    return builds;
   }
 
   static bool IsFake() { return gpu_->target.model == "Fake GPU"; }
@@ -131,12 +145,14 @@ class GpuMeasurerTest : public ::testing::Test {
   static BuildPool* builders_;
   static GpuMeasurer* measurer_;
   static int seed_;
+  static TemporaryFolder* built_;
 };
 
 Gpu* GpuMeasurerTest::gpu_ = nullptr;
 BuildPool* GpuMeasurerTest::builders_ = nullptr;
 GpuMeasurer* GpuMeasurerTest::measurer_ = nullptr;
 int GpuMeasurerTest::seed_ = 0;
+TemporaryFolder* GpuMeasurerTest::built_ = nullptr;
 
 TEST_F(GpuMeasurerTest, Good) { ExpectGood(); }
 
@@ -168,6 +184,33 @@ TEST_F(GpuMeasurerTest, ItBuildsWhatItCannotFetch) {
     assignment.set_artifact(digest);
     const v1::MeasureResult result = Measure(assignment);
     EXPECT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+  }
+}
+
+TEST_F(GpuMeasurerTest, WhatWasMeasuredIsNotBuiltAgain) {
+  v1::Assignment assignment = AssignmentOf("good");
+  assignment.set_workload("workload again" + std::string(kDoubling).substr(strlen("workload doubling")));
+  const int64_t before = BuildsOf("good");
+  for (int i = 0; i < 3; ++i) {
+    const v1::MeasureResult result = Measure(assignment);
+    ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
+    EXPECT_GT(result.timing().build_seconds(), 0);
+    EXPECT_EQ(BuildsOf("good"), before + 1);
+  }
+  // Another trace of a round is built, the known one is not.
+  const int64_t slow_before = BuildsOf("slow");
+  assignment.add_rivals("slow");
+  EXPECT_EQ(Measure(assignment).status(), v1::MEASURE_STATUS_OK);
+  EXPECT_EQ(BuildsOf("good"), before + 1);
+  EXPECT_EQ(BuildsOf("slow"), slow_before + 1);
+  // A failure is not kept.
+  assignment.clear_rivals();
+  assignment.set_trace("flaky");
+  assignment.set_best_seconds(0);
+  const int64_t flaky_before = BuildsOf("flaky");
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_EQ(Measure(assignment).status(), v1::MEASURE_STATUS_WRONG_RESULT);
+    EXPECT_EQ(BuildsOf("flaky"), flaky_before + i);
   }
 }
 
@@ -406,6 +449,8 @@ TEST_F(GpuMeasurerTest, ZLeavesNoProcess) {
 std::string AnswerBuild(const std::string& payload) {
   v1::BuildRequest request;
   (void)request.ParseFromString(payload);
+  if (const char* built = std::getenv(kBuilt); built != nullptr)
+    std::ofstream(built, std::ios::app) << request.trace() << "\n";
   return BuildMisbehaving(request).SerializeAsString();
 }
 

@@ -130,6 +130,21 @@ TEST_F(ReferencesTest, WhatIsLostIsBuiltAgainByWhoeverWaits) {
   EXPECT_EQ(builds_.begun(), 2);
 }
 
+TEST_F(ReferencesTest, WhoAsksIsToldOnceWhenItIsBuilt) {
+  const auto reference = Take("w");
+  int told = 0;
+  for (int i = 0; i < 2; ++i) references_.WhenBuilt(reference, [&told] { ++told; });
+  EXPECT_EQ(told, 0);
+  builds_.EndNext(v1::MEASURE_STATUS_WORKER_LOST);
+  EXPECT_EQ(told, 2) << "also when the build is lost";
+  std::thread waiter([&] { EXPECT_EQ(StatusOf(reference), v1::MEASURE_STATUS_OK); });
+  builds_.EndNext(v1::MEASURE_STATUS_OK);
+  waiter.join();
+  EXPECT_EQ(told, 2);
+  references_.WhenBuilt(reference, [&told] { ++told; });
+  EXPECT_EQ(told, 3) << "at once";
+}
+
 TEST_F(ReferencesTest, NobodyTriesForEver) {
   const auto reference = Take("w");
   builds_.EndNext(v1::MEASURE_STATUS_WORKER_LOST);

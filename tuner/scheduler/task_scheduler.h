@@ -43,6 +43,8 @@ struct SchedulerConfig {
   int64_t first_trials = 0;
   // A small budget is spent in small generations (generation_plan.h). For searches that learn from outcomes.
   bool adapts_to_budget = false;
+  // Candidates of the first of these generations (generation_plan.h).
+  int64_t least_generation = 4;
   // A task whose share of the weighted latency is less has only its first generation, while others are open.
   double min_share = 0;
   // The search is over when the next minute is expected to gain a smaller share of the weighted latency
