@@ -26,7 +26,9 @@ absl::StatusOr<std::unique_ptr<Serving>> Serving::Start(const ServingOptions& op
   MYCC_ASSIGN_OR_RETURN(serving->log_, TuningLog::Open(options.log, OpenMode::kServe));
   ServerLoopOptions loop;
   loop.coordinator = options.coordinator;
-  loop.start_search = [search = options.search](const SearchStart& start) {
+  SearchProcessOptions of_search = options.search;
+  if (of_search.cores == nullptr) of_search.cores = std::make_shared<SearchCores>();
+  loop.start_search = [search = of_search](const SearchStart& start) {
     return SearchProcess::Start(search, start);
   };
   // A worker on this host may be timing something.

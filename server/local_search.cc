@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   std::unique_ptr<LocalSearch> search(new LocalSearch());
   search->index_of_.resize(tasks.size(), -1);
   search->first_generation_.resize(tasks.size(), 0);
-  const auto memo = std::make_shared<AppraisalMemo>();
+  const auto appraiser = std::make_shared<Appraiser>(&search->team_);
   std::vector<CampaignTask> campaign_tasks;
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused() || !stored[task].measured_by().empty()) continue;
@@ -67,9 +67,9 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)
       (void)learner->Load(*bytes);
     search->learner_of_.push_back(learner);
-    search->scorers_.push_back(
-        std::make_unique<ScheduleScorer>(planned.workload, planned.target, planned.key.workload_hash, learner,
-                                         memo, MeasuredMachine(planned.target, stored[task].constants())));
+    search->scorers_.push_back(std::make_unique<ScheduleScorer>(
+        planned.workload, planned.target, planned.key.workload_hash, learner, appraiser,
+        MeasuredMachine(planned.target, stored[task].constants())));
     CampaignTask entry;
     entry.info.weight = planned.weight;
     entry.info.flops = CountFlops(planned.workload);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/thread_team.h"
 #include "server/job_search.h"
 #include "tuner/cost/forest.h"
 #include "tuner/cost/learner.h"
@@ -27,6 +28,9 @@ class LocalSearch final : public JobSearch {
                                                              const std::vector<v1::StoredTask>& stored,
                                                              const ModelBytes& models);
   absl::Status Restore(const v1::Proposal& recorded);
+  // The number of threads that score the candidates of the next proposals; 1 until this is called. The
+  // proposals do not depend on it.
+  void SetThreads(int threads) { team_.SetWidth(threads); }
 
   absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,
                                   uint32_t window) override;
@@ -40,6 +44,7 @@ class LocalSearch final : public JobSearch {
   // A proposal was proposed, now or before a restart: its model is where growth counts from.
   void OnProposed(const Proposal& proposal);
 
+  ThreadTeam team_;
   // The campaign's, as indices of the job's: without those that the log already satisfies.
   std::vector<uint32_t> tasks_;
   std::vector<int> index_of_;                // the other way; -1: not searched

@@ -37,6 +37,7 @@ TaskOutcomes OutcomesOf(const v1::SearchRequest::Next& next) {
 }
 
 absl::StatusOr<v1::SearchReply> AnswerNext(LocalSearch* search, const v1::SearchRequest::Next& next) {
+  search->SetThreads(static_cast<int>(next.threads()));
   MYCC_ASSIGN_OR_RETURN(SearchStep step,
                         search->Next(OutcomesOf(next), next.elapsed_seconds(), next.window()));
   v1::SearchReply reply;

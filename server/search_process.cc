@@ -19,6 +19,12 @@ namespace mycc {
 namespace {
 
 constexpr double kEndSeconds = 5;  // for a process that closed its end to be gone
+// The address space that a thread takes by itself: its stack, and what the allocator reserves for it.
+constexpr int64_t kThreadBytes = int64_t{144} << 20;
+
+int64_t ThreadsBytes(const SearchProcessOptions& options) {
+  return options.cores == nullptr ? 0 : (options.cores->most_of_call() - 1) * kThreadBytes;
+}
 
 std::string Gibibytes(int64_t bytes) {
   return absl::StrCat(static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 30), " GiB");
@@ -34,7 +40,8 @@ std::string LastLine(const std::string& output) {
 
 SearchProcess::SearchProcess(const SearchProcessOptions& options, size_t tasks)
     : options_(options),
-      memory_bytes_(options.memory_bytes + static_cast<int64_t>(tasks) * options.task_memory_bytes),
+      memory_bytes_(options.memory_bytes + static_cast<int64_t>(tasks) * options.task_memory_bytes +
+                    ThreadsBytes(options)),
       child_({.command = kSearchCommand,
               .arguments = {absl::StrCat(memory_bytes_)},
               .environment = {},
@@ -82,6 +89,9 @@ absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, dou
   v1::SearchRequest::Next& next = *request.mutable_next();
   next.set_elapsed_seconds(elapsed_seconds);
   next.set_window(window);
+  std::optional<SearchCores::Lease> lease;
+  if (options_.cores != nullptr)
+    next.set_threads(static_cast<uint32_t>(lease.emplace(options_.cores.get()).count()));
   for (const auto& [task, of_task] : outcomes) {
     for (const Outcome& outcome : of_task) {
       v1::SearchOutcome& told = *next.add_outcomes();

@@ -18,6 +18,7 @@
 #include "process/child.h"
 #include "proto/search.pb.h"
 #include "server/job_search.h"
+#include "server/search_cores.h"
 
 namespace mycc {
 
@@ -27,6 +28,8 @@ struct SearchProcessOptions {
   int64_t memory_bytes = int64_t{2} << 30;
   int64_t task_memory_bytes = int64_t{64} << 20;
   double answer_seconds = 600;  // for any one request
+  // The processors of all searches together; null: each search has one.
+  std::shared_ptr<SearchCores> cores = nullptr;
 };
 
 class SearchProcess final : public JobSearch {

@@ -33,16 +33,17 @@ Schedule Schedule::Create(const Workload& canonical, const Target& target) {
   return schedule;
 }
 
-absl::Status Schedule::Apply(const Step& step) {
+absl::StatusOr<Function> ApplyStep(const Function& function, const Target& target, const Step& step) {
   const PrimitiveInfo* info = FindPrimitive(step.primitive);
   if (info == nullptr) return absl::InvalidArgumentError(UnknownPrimitive(step.primitive));
   MYCC_RETURN_IF_ERROR(CheckArgs(step, *info));
-  absl::StatusOr<Function> result = info->apply(function_, target_, StepArgs(step));
-  if (!result.ok()) {
-    return absl::Status(result.status().code(),
-                        absl::StrCat(PrintStep(step), ": ", result.status().message()));
-  }
-  function_ = *std::move(result);
+  absl::StatusOr<Function> result = info->apply(function, target, StepArgs(step));
+  if (result.ok()) return result;
+  return absl::Status(result.status().code(), absl::StrCat(PrintStep(step), ": ", result.status().message()));
+}
+
+absl::Status Schedule::Apply(const Step& step) {
+  MYCC_ASSIGN_OR_RETURN(function_, ApplyStep(function_, target_, step));
   trace_.steps.push_back(step);
   return absl::OkStatus();
 }

@@ -36,6 +36,10 @@ class Schedule {
   Trace trace_;
 };
 
+// The function after one step; FailedPrecondition, as Schedule::Apply has it, when the step is not legal
+// here.
+absl::StatusOr<Function> ApplyStep(const Function& function, const Target& target, const Step& step);
+
 // Applies all steps of `trace` to the naive nest. The error names the failing line.
 absl::StatusOr<Schedule> Replay(const Workload& canonical, const Target& target, const Trace& trace);
 

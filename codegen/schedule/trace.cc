@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
@@ -127,20 +126,49 @@ absl::Status ParseSketch(LineReader& reader, Trace* trace) {
   return absl::OkStatus();
 }
 
-std::string PrintArg(const StepArg& arg) {
-  if (const auto* name = std::get_if<std::string>(&arg.value)) return *name;
-  if (const auto* value = std::get_if<int64_t>(&arg.value)) return absl::StrCat(*value);
-  if (const auto* names = std::get_if<StepArg::Names>(&arg.value))
-    return absl::StrCat("[", absl::StrJoin(*names, ", "), "]");
-  return absl::StrCat("[", absl::StrJoin(std::get<StepArg::Ints>(arg.value), ", "), "]");
+template <typename Value>
+void AppendList(const std::vector<Value>& values, std::string* text) {
+  text->push_back('[');
+  for (size_t i = 0; i < values.size(); ++i) absl::StrAppend(text, i > 0 ? ", " : "", values[i]);
+  text->push_back(']');
+}
+
+void AppendArg(const StepArg& arg, std::string* text) {
+  if (const auto* name = std::get_if<std::string>(&arg.value)) {
+    text->append(*name);
+  } else if (const auto* value = std::get_if<int64_t>(&arg.value)) {
+    absl::StrAppend(text, *value);
+  } else if (const auto* names = std::get_if<StepArg::Names>(&arg.value)) {
+    AppendList(*names, text);
+  } else {
+    AppendList(std::get<StepArg::Ints>(arg.value), text);
+  }
+}
+
+void AppendStep(const Step& step, std::string* text) {
+  absl::StrAppend(text, step.primitive, "(");
+  for (size_t i = 0; i < step.args.size(); ++i) {
+    if (i > 0) text->append(", ");
+    AppendArg(step.args[i], text);
+  }
+  text->push_back(')');
 }
 
 }  // namespace
 
 std::string PrintStep(const Step& step) {
-  std::vector<std::string> args;
-  for (const StepArg& arg : step.args) args.push_back(PrintArg(arg));
-  return absl::StrCat(step.primitive, "(", absl::StrJoin(args, ", "), ")");
+  std::string text;
+  AppendStep(step, &text);
+  return text;
+}
+
+std::string PrintSteps(const Trace& trace) {
+  std::string text = "v1\n";
+  for (const Step& step : trace.steps) {
+    AppendStep(step, &text);
+    text.push_back('\n');
+  }
+  return text;
 }
 
 std::string PrintSketch(const Trace& trace) {
@@ -150,9 +178,9 @@ std::string PrintSketch(const Trace& trace) {
 }
 
 std::string PrintTrace(const Trace& trace) {
-  std::string text = "v1\n";
-  if (!trace.sketch.empty()) absl::StrAppend(&text, "sketch ", PrintSketch(trace), "\n");
-  for (const Step& step : trace.steps) absl::StrAppend(&text, PrintStep(step), "\n");
+  std::string text = PrintSteps(trace);
+  if (!trace.sketch.empty())
+    text.insert(text.find('\n') + 1, absl::StrCat("sketch ", PrintSketch(trace), "\n"));
   return text;
 }
 

@@ -47,6 +47,8 @@ struct Trace {
 
 std::string PrintTrace(const Trace& trace);
 std::string PrintStep(const Step& step);
+// The trace without its sketch: the program alone.
+std::string PrintSteps(const Trace& trace);
 // The sketch and its decisions: "contraction mr=6 nr=16". Empty for a trace without a sketch.
 std::string PrintSketch(const Trace& trace);
 // InvalidArgument "LINE:COLUMN: ..." on malformed text, an unknown version, or an unknown primitive.

@@ -221,6 +221,25 @@ TEST(CancelledJobTest, KeepsTheModelsThatItGoesOnWith) {
   EXPECT_EQ(server.Progress(job).state(), v1::JOB_STATE_DONE);
 }
 
+TEST(NewJobTest, NamesTheModelOfTheNearestClass) {
+  FakeServer server;
+  ModelStore models(&server.log());
+  const auto model_of_new_job = [&](uint64_t seed) {
+    const std::string job = server.Submit(MakeSpec({kTestWorkload}, 8, seed), absl::StrCat("job ", seed));
+    v1::StoredJob stored;
+    EXPECT_TRUE(stored.ParseFromString(JobStore(&server.log()).GetJob(job)->spec));
+    return stored.models_size() == 1 ? stored.models(0) : absl::StrCat(stored.models_size(), " models");
+  };
+  ASSERT_TRUE(models.Save("cost-sm_90a", "", "a GPU's").ok());
+  EXPECT_EQ(model_of_new_job(1), "0 models");
+  const std::string far = models.Save("cost-amx", "", "far").value();
+  EXPECT_EQ(model_of_new_job(2), far);
+  const std::string near = models.Save("cost-avx512", "", "near").value();
+  EXPECT_EQ(model_of_new_job(3), near);
+  const std::string own = models.Save("cost-avx2", "", "own").value();
+  EXPECT_EQ(model_of_new_job(4), own);
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, DeterminismTest, ::testing::Values("random", "evolutionary"));
 
 }  // namespace

@@ -124,6 +124,31 @@ TEST_F(LocalSearchTest, OlderStatesResume) {
   ExpectSame(Run(Start({}, log).get(), log), resumed);
 }
 
+TEST_F(LocalSearchTest, TheNumberOfThreadsChangesNothing) {
+  const auto search_on = [&](int threads) {
+    auto search = LocalSearch::Create(job_, plan_.tasks, stored_tasks_, {}).value();
+    search->SetThreads(threads);
+    return Run(search.get());
+  };
+  const std::vector<v1::Proposal> on_one = search_on(1);
+  ASSERT_GE(on_one.size(), 11u);
+  ExpectSame(search_on(2), on_one);
+  ExpectSame(search_on(7), on_one);
+}
+
+TEST_F(LocalSearchTest, AClassWithoutAModelBeginsWithThatOfTheNearest) {
+  const auto earlier = Start();
+  Run(earlier.get());
+  const ModelBytes own = earlier->Models().value();
+  ASSERT_EQ(own.size(), 1u);
+  const std::string bytes = own.begin()->second;
+  ASSERT_EQ(own.begin()->first, "cost-avx2");
+  const std::vector<v1::Proposal> taught = Run(Start(own).get()), untaught = Run(Start().get());
+  ASSERT_NE(taught[0].SerializeAsString(), untaught[0].SerializeAsString());
+  ExpectSame(Run(Start({{"cost-avx512", bytes}, {"cost-amx", "of another class"}}).get()), taught);
+  ExpectSame(Run(Start({{"cost-sm_90a", bytes}}).get()), untaught);
+}
+
 // A server plans what anybody submits: spaces are made by the search alone, in a process of its own.
 TEST(JobPlanTest, PlanningMakesNoSpaces) {
   std::string text = "workload w(x: f32[8,8]) -> (y: f32[8,8]) {\n  a0[i,j]: f32[8,8] = x[j,i]\n";

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -140,9 +141,9 @@ TEST_F(SearchProcessTest, TheSameRoundsAndModelsAsInThisProcess) {
     auto process = StartProcess(there);
     ASSERT_TRUE(process.ok()) << process.status();
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(there.Step(process->get()));
-    // Another process goes on where the first one was ended.
+    // Another process, on three processors, goes on where the first one was ended.
     there.untold = there.told;
-    process = StartProcess(there);
+    process = StartProcess(there, {.cores = std::make_shared<SearchCores>(3)});
     ASSERT_TRUE(process.ok()) << process.status();
     while (there.Step(process->get())) {
     }

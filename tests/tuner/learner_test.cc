@@ -1,9 +1,12 @@
 // The cost model of a job: when it is trained, and that a resumed job continues with the same model.
 #include "tuner/cost/learner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/samples.h"
@@ -210,6 +213,89 @@ TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
   spoiled = samples;
   spoiled[3].features[7] = std::numeric_limits<float>::infinity();
   EXPECT_THAT(refusal(learner_of(sound, spoiled)), HasSubstr("without a finite time or feature"));
+}
+
+ModelConfig SmallModel() { return {.max_trees = 8, .members = 1}; }
+
+std::vector<double> FactorsOf(const XgboostModel& model, const std::vector<Sample>& samples,
+                              const std::string& group) {
+  std::vector<double> factors;
+  for (const Sample& sample : samples)
+    factors.push_back(model.Predict({&sample.features}, group).value()[0].factor);
+  return factors;
+}
+
+// A task of 20,000 trials: the memory of its samples does not grow, and each training sees what it always
+// saw.
+TEST(LearnerTest, OfALongTaskItKeepsWhatATrainingSees) {
+  Learner learner(SmallModel());
+  std::vector<Sample> all;
+  const std::vector<Sample> asked = MakeSamples(1, 8, 99);
+  for (uint64_t g = 0; g < 1250; ++g) {
+    // Some of another task between them, which must not be forgotten.
+    const std::string group = g % 40 == 7 ? "other" : "long";
+    const std::vector<Sample> samples = Generation(group, g);
+    all.insert(all.end(), samples.begin(), samples.end());
+    ASSERT_TRUE(learner.Add(samples).ok());
+    EXPECT_LE(learner.num_samples(), 2 * 2000);
+    if (g % 200 != 199) continue;
+    const uint64_t version = VersionFor(&learner, "long");
+    XgboostModel expected(SmallModel());
+    std::vector<const Sample*> trained;
+    size_t of_task = 0, of_others = 0;
+    for (size_t i = version; i-- > 0;) {
+      if (++(all[i].group == "long" ? of_task : of_others) <= 1000) trained.push_back(&all[i]);
+    }
+    std::reverse(trained.begin(), trained.end());
+    ASSERT_TRUE(expected.Train(trained, "long").ok());
+    EXPECT_EQ(Factors(learner, asked, "long"), FactorsOf(expected, asked, "long")) << version;
+    // Some versions serve for a while, and are asked for again after more samples.
+    if (g % 400 == 199) learner.Proposed(version);
+  }
+  EXPECT_EQ(all.size(), 20000u);
+}
+
+// A version that an earlier life of the job proposed with, far behind the samples that are told at once.
+TEST(LearnerTest, ARestartFindsTheSamplesOfItsVersion) {
+  Learner grown(SmallModel()), resumed(SmallModel());
+  resumed.Proposed(2400);
+  for (uint64_t g = 0; g < 175; ++g) {
+    ASSERT_TRUE(grown.Add(Generation("a", g)).ok());
+    ASSERT_TRUE(resumed.Add(Generation("a", g)).ok());
+    if (g != 149) continue;
+    EXPECT_EQ(VersionFor(&grown, "a"), 2400u);
+    grown.Proposed(2400);
+  }
+  EXPECT_EQ(VersionFor(&grown, "a"), 2400u) << "a sixth more";
+  EXPECT_EQ(VersionFor(&resumed, "a"), 2400u);
+  const std::vector<Sample> asked = MakeSamples(1, 8, 99);
+  EXPECT_EQ(Factors(resumed, asked, "a"), Factors(grown, asked, "a"));
+  EXPECT_EQ(resumed.Save().value(), grown.Save().value());
+}
+
+// A job of 500 tasks: the models of those that were not searched lately are made again, and are the same.
+TEST(LearnerTest, OfManyTasksItKeepsTheLatestModels) {
+  Learner learner(SmallModel()), other(SmallModel());
+  const std::vector<Sample> asked = MakeSamples(1, 4, 99);
+  std::map<int, std::vector<double>> first;
+  for (int t = 0; t < 500; ++t) {
+    ASSERT_TRUE(learner.Add(Generation(absl::StrCat("task ", t), static_cast<uint64_t>(t))).ok());
+    ASSERT_TRUE(other.Add(Generation(absl::StrCat("task ", t), static_cast<uint64_t>(t))).ok());
+  }
+  for (int t = 0; t < 500; t += 5) {
+    const std::string group = absl::StrCat("task ", t);
+    ASSERT_TRUE(learner.Update(group).ok());
+    first[t] = Factors(learner, asked, group);
+    EXPECT_LE(learner.num_models(), 32);
+  }
+  for (const int t : {0, 250, 495}) {
+    const std::string group = absl::StrCat("task ", t);
+    ASSERT_TRUE(learner.Update(group).ok());
+    EXPECT_EQ(Factors(learner, asked, group), first[t]) << group;
+    ASSERT_TRUE(other.Update(group).ok());
+    EXPECT_EQ(Factors(other, asked, group), first[t]) << group << ", in another order";
+  }
+  EXPECT_EQ(learner.num_models(), 32);
 }
 
 TEST(LearnerTest, SavedSamplesTeachTheNextJob) {

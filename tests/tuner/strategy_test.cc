@@ -154,6 +154,35 @@ TEST(StrategyTest, RestoredSearchContinuesBitForBit) {
   }
 }
 
+// Knows nothing, and refuses large register tiles.
+class StrictScorer : public SurfaceScorer {
+ public:
+  StrictScorer() : SurfaceScorer(0, 0.5) {}
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    auto predictions = SurfaceScorer::Score(traces);
+    for (size_t i = 0; i < traces.size(); ++i) {
+      if (traces[i]->decisions[0].second * traces[i]->decisions[1].second > 256)
+        predictions[i] = absl::ResourceExhaustedError("too many accumulators");
+    }
+    return predictions;
+  }
+};
+
+// A search that goes on has seen more points refused than one that is restored.
+TEST(StrategyTest, WhatEarlierGenerationsRefusedDoesNotCount) {
+  StrictScorer scorer;
+  const auto whole =
+      RunFarm(Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &scorer).get(), 12, 4, 1);
+  for (size_t crash = 4; crash < whole.size(); ++crash) {
+    auto search = Make(Config("evolutionary", 3), {ContractionLikeSketch()}, &scorer);
+    for (size_t g = 0; g < crash; ++g) ASSERT_TRUE(search->Restore(whole[g]).ok());
+    for (size_t g = 0; g < crash; ++g) {
+      for (const Candidate& candidate : whole[g]) ASSERT_TRUE(search->Tell({MeasureSurface(candidate)}).ok());
+    }
+    EXPECT_EQ(*search->Ask(), whole[crash]) << "after a crash at " << crash;
+  }
+}
+
 TEST(StrategyTest, AskingAgainWithRecordedOutcomesContinuesBitForBit) {
   SurfaceScorer scorer(1, 0.5);
   const auto whole =

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "codegen/passes/lower.h"
 #include "codegen/schedule/schedule.h"
+#include "tuner/search/search_ledger.h"
 
 namespace mycc {
 
@@ -19,7 +20,11 @@ absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& targ
 absl::StatusOr<Appraisal> Appraise(const Workload& canonical, const Target& target, const Machine& machine,
                                    const Trace& trace) {
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
-  const FunctionNest nest = AnalyzeNest(schedule.function());
+  return AppraiseFunction(schedule.function(), machine);
+}
+
+absl::StatusOr<Appraisal> AppraiseFunction(const Function& scheduled, const Machine& machine) {
+  const FunctionNest nest = AnalyzeNest(scheduled);
   MYCC_RETURN_IF_ERROR(CheckLimits(nest, machine));
   const Cost cost = EstimateCost(nest, machine);
   return Appraisal{FunctionFeatures(nest, cost, machine), cost.seconds};
@@ -52,7 +57,11 @@ std::string TextWithoutNames(const Function& function) {
 
 absl::StatusOr<std::string> CodeDigest(const Workload& canonical, const Target& target, const Trace& trace) {
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(canonical, target, trace));
-  MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(schedule.function(), target));
+  return CodeDigestOfFunction(schedule.function(), target);
+}
+
+absl::StatusOr<std::string> CodeDigestOfFunction(const Function& scheduled, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const LoweredFunction lowered, Lower(scheduled, target));
   std::string text = absl::StrCat(TextWithoutNames(lowered.kernel), TextWithoutNames(lowered.pack));
   for (const PackedBuffer& packed : lowered.packed)
     absl::StrAppend(&text, packed.buffer->name, " ", packed.param, " ", packed.offset, "\n");
@@ -71,6 +80,50 @@ const absl::StatusOr<Appraisal>* AppraisalMemo::Find(const std::string& key) con
 void AppraisalMemo::Put(const std::string& key, const absl::StatusOr<Appraisal>& appraisal) {
   if (2 * (young_.size() + 1) > capacity_) old_ = std::exchange(young_, {});
   young_.insert_or_assign(key, appraisal);
+}
+
+std::vector<absl::StatusOr<Appraisal>> Appraiser::Appraise(const std::string& task, const Workload& canonical,
+                                                           const Target& target, const Machine& machine,
+                                                           const std::vector<const Trace*>& traces) {
+  std::vector<absl::StatusOr<Appraisal>> appraisals(traces.size(), absl::UnknownError("not appraised"));
+  std::vector<std::string> keys;
+  std::vector<SharedReplays::Asked> asked;
+  std::vector<size_t> places;
+  for (const Trace* trace : traces) keys.push_back(StepsKey(*trace));
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (const absl::StatusOr<Appraisal>* known = memo_.Find(absl::StrCat(task, "\n", keys[i]))) {
+      appraisals[i] = *known;
+    } else {
+      asked.push_back({traces[i], keys[i]});
+      places.push_back(i);
+    }
+  }
+  replays_.Replay(task, canonical, target, asked, parallel_,
+                  [&](size_t i, const absl::StatusOr<Function>& function) {
+                    absl::StatusOr<Appraisal>& appraisal = appraisals[places[i]];
+                    if (function.ok()) {
+                      appraisal = AppraiseFunction(*function, machine);
+                    } else {
+                      appraisal = function.status();
+                    }
+                  });
+  for (const size_t i : places) memo_.Put(absl::StrCat(task, "\n", keys[i]), appraisals[i]);
+  return appraisals;
+}
+
+absl::StatusOr<std::string> Appraiser::CodeOf(const std::string& task, const Workload& canonical,
+                                              const Target& target, const Trace& trace) {
+  const std::string key = StepsKey(trace);
+  absl::StatusOr<std::string> code;
+  replays_.Replay(task, canonical, target, {{&trace, key}}, &in_turn_,
+                  [&](size_t, const absl::StatusOr<Function>& function) {
+                    if (function.ok()) {
+                      code = CodeDigestOfFunction(*function, target);
+                    } else {
+                      code = function.status();
+                    }
+                  });
+  return code;
 }
 
 }  // namespace mycc

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "codegen/expr/expr.h"
 
 namespace mycc {
@@ -15,7 +16,7 @@ namespace mycc {
 struct IndexForm {
   explicit IndexForm(size_t loops) : per_step(loops, 0.0) {}
 
-  std::vector<double> per_step;
+  absl::InlinedVector<double, 16> per_step;
   double distinct = std::numeric_limits<double>::infinity();  // no more different values than this
   bool gather = false;  // depends on data: a step of 1 says only that another element may be meant
 };

@@ -17,6 +17,7 @@ constexpr size_t kMaxSamples = 4000;       // kept for later jobs
 constexpr size_t kMaxSamplesOfTask = 512;  // of these, so that a long job leaves those of others
 // Limits of the samples that a model is trained on: its training takes the same time in every job.
 constexpr size_t kTrainedOfTask = 1000, kTrainedOfOthers = 1000;
+constexpr size_t kMostOfTask = 2 * kTrainedOfTask;
 constexpr size_t kModelsInMemory = 32;
 
 void PutSample(const Sample& sample, ByteWriter* out) {
@@ -79,12 +80,33 @@ absl::Status Learner::Add(const std::vector<Sample>& samples) {
   for (const Sample& sample : samples) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> corrections,
                           earlier_model_.Predict({&sample.features}, sample.group));
-    own_.push_back(sample);
-    own_.back().analytic_seconds *= corrections[0].factor;
-    own_analytic_seconds_.push_back(sample.analytic_seconds);
+    own_.push_back({sample, sample.analytic_seconds, num_own_});
+    own_.back().sample.analytic_seconds *= corrections[0].factor;
+    numbers_[sample.group].push_back(num_own_++);
+    ++kept_[sample.group];
+  }
+  for (const Sample& sample : samples) {
+    if (kept_[sample.group] > kMostOfTask) Forget(sample.group);
   }
   updated_for_.reset();
   return absl::OkStatus();
+}
+
+// A training sees the latest samples of all, or of those that the latest proposals' model has seen.
+void Learner::Forget(const std::string& group) {
+  const std::vector<uint64_t>& numbers = numbers_[group];
+  const auto latest_before = [&](uint64_t count) {
+    const size_t before =
+        static_cast<size_t>(std::lower_bound(numbers.begin(), numbers.end(), count) - numbers.begin());
+    return std::make_pair(before < kTrainedOfTask ? 0 : numbers[before - kTrainedOfTask], count);
+  };
+  const auto then = latest_before(std::min(proposed_by_, num_own_)), now = latest_before(num_own_);
+  const auto is_in = [](const std::pair<uint64_t, uint64_t>& range, uint64_t number) {
+    return number >= range.first && number < range.second;
+  };
+  kept_[group] -= std::erase_if(own_, [&](const OwnSample& own) {
+    return own.sample.group == group && !is_in(then, own.number) && !is_in(now, own.number);
+  });
 }
 
 void Learner::Proposed(uint64_t version) {
@@ -93,39 +115,50 @@ void Learner::Proposed(uint64_t version) {
 }
 
 uint64_t Learner::VersionDue(const std::string& group) const {
-  const auto grown = [](size_t now, size_t then) { return now > then && 5 * now >= 6 * then; };
-  const auto of_group = [&](size_t count) {
-    return static_cast<size_t>(std::count_if(own_.begin(), own_.begin() + static_cast<std::ptrdiff_t>(count),
-                                             [&](const Sample& sample) { return sample.group == group; }));
+  const auto grown = [](uint64_t now, uint64_t then) { return now > then && 5 * now >= 6 * then; };
+  const auto numbers = numbers_.find(group);
+  const auto of_group = [&](uint64_t count) -> uint64_t {
+    if (numbers == numbers_.end()) return 0;
+    const std::vector<uint64_t>& all = numbers->second;
+    return static_cast<uint64_t>(std::lower_bound(all.begin(), all.end(), count) - all.begin());
   };
-  const size_t then = std::min<size_t>(proposed_by_, own_.size());
-  return grown(own_.size(), then) || grown(of_group(own_.size()), of_group(then)) ? own_.size() : then;
+  const uint64_t then = std::min(proposed_by_, num_own_);
+  return grown(num_own_, then) || grown(of_group(num_own_), of_group(then)) ? num_own_ : then;
 }
 
 std::vector<const Sample*> Learner::TrainingSet(const std::string& group, uint64_t count) const {
   std::vector<const Sample*> samples;
   size_t of_task = 0, of_others = 0;
-  for (size_t i = count; i-- > 0;) {
-    const bool is_of_task = own_[i].group == group;
+  for (size_t i = own_.size(); i-- > 0;) {
+    if (own_[i].number >= count) continue;
+    const bool is_of_task = own_[i].sample.group == group;
     size_t& taken = is_of_task ? of_task : of_others;
     if (taken >= (is_of_task ? kTrainedOfTask : kTrainedOfOthers)) continue;
     ++taken;
-    samples.push_back(&own_[i]);
+    samples.push_back(&own_[i].sample);
   }
   std::reverse(samples.begin(), samples.end());
   return samples;
 }
 
+void Learner::ForgetModel() {
+  if (own_models_.size() < kModelsInMemory) return;
+  own_models_.erase(
+      std::min_element(own_models_.begin(), own_models_.end(),
+                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+}
+
 absl::Status Learner::Update(const std::string& group) {
   if (updated_for_ == group) return absl::OkStatus();
   const uint64_t due = VersionDue(group);
-  if (const auto known = own_models_.find(group);
-      known == own_models_.end() || known->second.version != due) {
-    if (known == own_models_.end() && own_models_.size() >= kModelsInMemory) own_models_.clear();
+  auto known = own_models_.find(group);
+  if (known == own_models_.end() || known->second.version != due) {
+    if (known == own_models_.end()) ForgetModel();
     XgboostModel model(config_);
     MYCC_RETURN_IF_ERROR(model.Train(TrainingSet(group, due), group));
-    own_models_.insert_or_assign(group, OwnModel{due, std::move(model)});
+    known = own_models_.insert_or_assign(group, OwnModel{due, std::move(model)}).first;
   }
+  known->second.used = ++updates_;
   version_ = due;
   updated_for_ = group;
   return absl::OkStatus();
@@ -134,7 +167,7 @@ absl::Status Learner::Update(const std::string& group) {
 absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const Features*>& rows,
                                                          const std::string& group) const {
   MYCC_ASSIGN_OR_RETURN(std::vector<Correction> corrections, earlier_model_.Predict(rows, group));
-  if (own_.empty()) return corrections;
+  if (num_own_ == 0) return corrections;
   if (updated_for_ != group) {
     return absl::FailedPreconditionError(
         absl::StrCat("cost model: predictions for task ", group, "; expected Update for it first"));
@@ -155,8 +188,14 @@ ModelMetrics Learner::metrics() const {
 }
 
 absl::StatusOr<std::string> Learner::Save() const {
-  std::vector<Sample> own = own_;
-  for (size_t i = 0; i < own.size(); ++i) own[i].analytic_seconds = own_analytic_seconds_[i];
+  // Some samples may be kept that are older.
+  std::map<std::string, size_t> left = kept_;
+  std::vector<Sample> own;
+  for (const OwnSample& sample : own_) {
+    if (left[sample.sample.group]-- > kTrainedOfTask) continue;
+    own.push_back(sample.sample);
+    own.back().analytic_seconds = sample.analytic_seconds;
+  }
   std::vector<const Sample*> samples;
   for (const std::vector<Sample>* part : {&earlier_, &std::as_const(own)}) {
     for (const Sample& sample : *part) samples.push_back(&sample);

@@ -6,8 +6,11 @@
 //
 // A model's version is the number of the job's samples that it was trained on, in the order in which they
 // were added. The version that predicts next is a function of the loaded bytes, the samples, and the version
-// of the latest proposals. So a job that is resumed with these three continues with the same model. Thread
-// rule: thread-compatible.
+// of the latest proposals. So a job that is resumed with these three continues with the same model.
+//
+// Memory is bounded: 2000 samples of each task, and 32 models. A sample that no training will see is dropped,
+// and so is the model that was used least recently. It is trained again, to the same model, when its task is
+// searched again. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +33,12 @@ class Learner {
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
   // was. REQUIRES: no samples yet.
   absl::Status Load(const std::string& bytes);
-  // All samples, and a model that is trained on them from scratch; the latest samples alone where there are
-  // more than fit.
+  // A model that is trained from scratch on what was loaded and the latest 1000 of the job's samples of each
+  // task, and these samples; the latest alone where there are more than fit.
   absl::StatusOr<std::string> Save() const;
 
-  // The samples of one generation of this job. Trains no model yet.
+  // The samples of one generation of this job. Trains no model yet. REQUIRES: the version of every later
+  // Proposed is that of the latest one before, or the number of samples at an Update after it.
   absl::Status Add(const std::vector<Sample>& samples);
   // The latest proposals were made by the model of this version: growth counts from there.
   void Proposed(uint64_t version);
@@ -52,26 +56,39 @@ class Learner {
   ModelMetrics metrics() const;
   // The model that was loaded.
   const XgboostModel& earlier() const { return earlier_model_; }
+  // In memory.
   int num_samples() const { return static_cast<int>(earlier_.size() + own_.size()); }
+  int num_models() const { return static_cast<int>(own_models_.size()); }
 
  private:
+  struct OwnSample {
+    Sample sample;                // with the analytic time corrected by the earlier model
+    double analytic_seconds = 0;  // the plain one
+    uint64_t number = 0;          // among all of the job
+  };
   struct OwnModel {
     uint64_t version = 0;
     XgboostModel model;
+    uint64_t used = 0;  // the number of the Update
   };
 
   uint64_t VersionDue(const std::string& group) const;
   // The latest of the job's first `count` samples: more of the group than of others.
   std::vector<const Sample*> TrainingSet(const std::string& group, uint64_t count) const;
+  // Drops the samples of the group that no training will see.
+  void Forget(const std::string& group);
+  // Makes room for one more model.
+  void ForgetModel();
 
   const ModelConfig config_;
   std::vector<Sample> earlier_;
   XgboostModel earlier_model_;
-  // The job's samples, with the analytic time corrected by the earlier model; and their plain analytic times.
-  std::vector<Sample> own_;
-  std::vector<double> own_analytic_seconds_;
-  std::map<std::string, OwnModel>
-      own_models_;  // by group; a memo: each is a function of the samples and its version
+  std::vector<OwnSample> own_;                            // the job's samples that are kept, in order
+  uint64_t num_own_ = 0;                                  // of the job, with those that were dropped
+  std::map<std::string, std::vector<uint64_t>> numbers_;  // of all samples, by group
+  std::map<std::string, size_t> kept_;                    // samples in memory, by group
+  std::map<std::string, OwnModel> own_models_;            // by group; a memo
+  uint64_t updates_ = 0;
   uint64_t version_ = 0;
   uint64_t proposed_by_ = 0;
   std::optional<std::string> updated_for_;  // the group of the last Update, while nothing has changed since

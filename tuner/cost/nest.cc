@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "absl/container/inlined_vector.h"
 #include "codegen/ir/visit.h"
 #include "tuner/cost/index_form.h"
 #include "tuner/cost/op_counts.h"
@@ -29,10 +30,11 @@ struct Pending {
 struct DimCover {
   double values, apart;
 };
+using DimCovers = absl::InlinedVector<DimCover, 8>;
 
 // Aligned pieces of memory of `size` bytes that hold the elements. From the innermost dimension outwards,
 // runs that lie closer than `size` join into longer ones.
-double Pieces(const std::vector<DimCover>& dims, double elem_bytes, double size) {
+double Pieces(const DimCovers& dims, double elem_bytes, double size) {
   double span = elem_bytes, pieces = 1;
   bool aligned = true;
   for (size_t d = dims.size(); d-- > 0;) {
@@ -52,7 +54,7 @@ void Cover(const IndexScope& scope, const Pending& pending, size_t level, NestAc
   const BufferNode& buffer = *access->buffer;
   const double bytes = DTypeBytes(buffer.dtype);
   double elements = 1;
-  std::vector<DimCover> dims;
+  DimCovers dims;
   for (size_t d = 0; d < pending.dims.size(); ++d) {
     double smallest = std::numeric_limits<double>::infinity();
     for (size_t l = level; l < scope.num_loops(); ++l) {
@@ -251,6 +253,8 @@ class Analyzer {
     AddLoads(scope, block.value, &pending);
     for (Pending& p : pending) {
       p.access.produced_here = !p.access.write && written_.count(p.access.buffer.get()) > 0;
+      for (std::vector<double>* by_level : {&p.access.elements, &p.access.line_bytes, &p.access.pages})
+        by_level->reserve(nest.loops.size() + 1);
       for (size_t level = 0; level <= nest.loops.size(); ++level) Cover(scope, p, level, &p.access);
       nest.accesses.push_back(std::move(p.access));
     }

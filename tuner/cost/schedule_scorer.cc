@@ -8,43 +8,34 @@
 namespace mycc {
 
 ScheduleScorer::ScheduleScorer(Workload canonical, const Target& target, std::string group, Learner* learner,
-                               std::shared_ptr<AppraisalMemo> memo, const std::optional<Machine>& machine)
+                               std::shared_ptr<Appraiser> appraiser, const std::optional<Machine>& machine)
     : workload_(std::move(canonical)),
       target_(target),
       machine_(machine ? *machine : Machine(target)),
       group_(std::move(group)),
-      memo_key_(absl::StrCat(group_, "\n", PrintTarget(target), "\n", FiguresText(machine_))),
+      task_name_(absl::StrCat(group_, "\n", PrintTarget(target), "\n", FiguresText(machine_))),
       learner_(learner),
-      memo_(std::move(memo)) {}
-
-absl::StatusOr<Appraisal> ScheduleScorer::Known(const Trace& trace) {
-  const std::string key = absl::StrCat(memo_key_, "\n", StepsKey(trace));
-  if (const absl::StatusOr<Appraisal>* known = memo_->Find(key)) return *known;
-  absl::StatusOr<Appraisal> appraisal = Appraise(workload_, target_, machine_, trace);
-  memo_->Put(key, appraisal);
-  return appraisal;
-}
+      appraiser_(std::move(appraiser)) {}
 
 std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<const Trace*>& traces) {
   std::vector<absl::StatusOr<Prediction>> predictions(traces.size(), absl::UnknownError("not predicted"));
-  std::vector<Features> features;
+  const std::vector<absl::StatusOr<Appraisal>> appraisals =
+      appraiser_->Appraise(task_name_, workload_, target_, machine_, traces);
+  std::vector<const Features*> features;
   std::vector<size_t> rows;
   for (size_t i = 0; i < traces.size(); ++i) {
-    const absl::StatusOr<Appraisal> appraisal = Known(*traces[i]);
-    if (!appraisal.ok()) {
-      predictions[i] = appraisal.status();
+    if (!appraisals[i].ok()) {
+      predictions[i] = appraisals[i].status();
       continue;
     }
-    predictions[i] = Prediction{appraisal->analytic_seconds, appraisal->analytic_seconds, 0};
-    features.push_back(appraisal->features);
+    predictions[i] = Prediction{appraisals[i]->analytic_seconds, appraisals[i]->analytic_seconds, 0};
+    features.push_back(&appraisals[i]->features);
     rows.push_back(i);
   }
   if (learner_ == nullptr || rows.empty()) return predictions;
-  std::vector<const Features*> pointers;
-  for (const Features& row : features) pointers.push_back(&row);
   const absl::Status updated = learner_->Update(group_);
   MYCC_CHECK(updated.ok()) << updated;
-  const auto corrections = learner_->Predict(pointers, group_);
+  const auto corrections = learner_->Predict(features, group_);
   MYCC_CHECK(corrections.ok()) << corrections.status();
   for (size_t r = 0; r < rows.size(); ++r) {
     Prediction& prediction = *predictions[rows[r]];
@@ -57,17 +48,27 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
 }
 
 absl::StatusOr<std::string> ScheduleScorer::CodeOf(const Trace& trace) {
-  return CodeDigest(workload_, target_, trace);
+  return appraiser_->CodeOf(task_name_, workload_, target_, trace);
 }
 
 std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<SearchLedger::Entry>& generation) {
-  std::vector<Sample> samples;
+  std::vector<Trace> traces;
+  std::vector<const SearchLedger::Entry*> entries;
   for (const SearchLedger::Entry& entry : generation) {
-    const absl::StatusOr<Trace> trace = ParseTrace(entry.candidate.trace);
+    absl::StatusOr<Trace> trace = ParseTrace(entry.candidate.trace);
     if (!trace.ok() || !entry.outcome || entry.outcome->given_up()) continue;
-    const absl::StatusOr<Appraisal> appraisal = Known(*trace);
-    if (!appraisal.ok()) continue;
-    samples.push_back({appraisal->features, appraisal->analytic_seconds, entry.outcome->seconds, group_});
+    traces.push_back(*std::move(trace));
+    entries.push_back(&entry);
+  }
+  std::vector<const Trace*> asked;
+  for (const Trace& trace : traces) asked.push_back(&trace);
+  std::vector<absl::StatusOr<Appraisal>> appraisals =
+      appraiser_->Appraise(task_name_, workload_, target_, machine_, asked);
+  std::vector<Sample> samples;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!appraisals[i].ok()) continue;
+    samples.push_back({std::move(appraisals[i]->features), appraisals[i]->analytic_seconds,
+                       entries[i]->outcome->seconds, group_});
   }
   return samples;
 }

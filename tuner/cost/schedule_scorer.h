@@ -18,10 +18,10 @@ namespace mycc {
 class ScheduleScorer : public Scorer {
  public:
   // `group`: the task's name among the samples. `learner` outlives the scorer and may learn between calls;
-  // null: analytic alone. Scorers of other groups, targets and machines may share a memo. `machine`: of the
-  // target, as a device was measured; none: with the figures of its family.
+  // null: analytic alone. Scorers of other groups, targets and machines may share an appraiser. `machine`: of
+  // the target, as a device was measured; none: with the figures of its family.
   ScheduleScorer(Workload canonical, const Target& target, std::string group, Learner* learner,
-                 std::shared_ptr<AppraisalMemo> memo = std::make_shared<AppraisalMemo>(),
+                 std::shared_ptr<Appraiser> appraiser = std::make_shared<Appraiser>(),
                  const std::optional<Machine>& machine = std::nullopt);
 
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override;
@@ -33,15 +33,13 @@ class ScheduleScorer : public Scorer {
   std::vector<Sample> SamplesOf(const std::vector<SearchLedger::Entry>& generation);
 
  private:
-  absl::StatusOr<Appraisal> Known(const Trace& trace);
-
   const Workload workload_;
   const Target target_;
   const Machine machine_;
   const std::string group_;
-  const std::string memo_key_;  // of the group, the target and the machine
+  const std::string task_name_;  // of the group, the target and the machine
   Learner* const learner_;
-  const std::shared_ptr<AppraisalMemo> memo_;
+  const std::shared_ptr<Appraiser> appraiser_;
 };
 
 }  // namespace mycc

@@ -11,7 +11,8 @@ std::vector<ProposedPoint> GridSearch::Propose(int /*generation*/, int /*visible
   const Pool::Context context = UnrankedContext();
   const Sampler sampler(sketches_);
   Picks picks(config_.generation_size, context);
-  TakeByEnumeration(0, sampler, context, &picks);
+  const int64_t stopped = TakeByEnumeration(start_, sampler, context, &picks);
+  if (wanted() == config_.generation_size) start_ = stopped;
   return picks.Release();
 }
 

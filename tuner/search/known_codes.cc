@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 
 namespace mycc {
 namespace {
@@ -37,12 +38,13 @@ void KnownCodes::CatchUp(const SearchLedger& ledger) {
 
 absl::StatusOr<std::string> KnownCodes::CodeOf(const std::string& trace) {
   if (scorer_ == nullptr) return std::string();
-  if (const auto known = memo_.find(trace); known != memo_.end()) return known->second;
+  const std::string key = Sha256Hex(trace);
+  if (const auto known = memo_.find(key); known != memo_.end()) return known->second;
   const absl::StatusOr<Trace> parsed = ParseTrace(trace);
   absl::StatusOr<std::string> code = std::string();
   if (parsed.ok()) code = scorer_->CodeOf(*parsed);
   if (memo_.size() >= kMostRemembered) memo_.clear();
-  memo_.emplace(trace, code);
+  memo_.emplace(key, code);
   return code;
 }
 

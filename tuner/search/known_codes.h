@@ -34,7 +34,7 @@ class KnownCodes {
   int generations_ = 0;                                                    // taken in
   absl::flat_hash_map<std::string, std::pair<int, uint32_t>> candidates_;  // generation and index, by code
   std::deque<std::pair<int, std::string>> order_;  // the codes with their generations, oldest first
-  // Codes by trace: points that do what another one does come again in each generation.
+  // Codes by a digest of the trace: points that do what another one does come again in each generation.
   absl::flat_hash_map<std::string, absl::StatusOr<std::string>> memo_;
 };
 

@@ -38,7 +38,7 @@ class Pool {
     // The order of unmeasured points where predictions are missing or not believed.
     std::function<double(const Point&)> unranked_order;
     std::function<void(const std::string&)> refuse;  // called with the reason why a point is no member
-    // Points that never become members: a memo between generations.
+    // Points that never become members: a memo between the pools of a generation.
     absl::flat_hash_set<Point>* dead = nullptr;
     bool believe = true;          // predictions rank
     KnownCodes* codes = nullptr;  // of the candidates; null: codes are not compared

@@ -14,11 +14,7 @@ std::string_view OriginName(Origin origin) {
   return kNames[static_cast<int>(origin)];
 }
 
-std::string StepsKey(const Trace& trace) {
-  Trace steps;
-  steps.steps = trace.steps;
-  return PrintTrace(steps);
-}
+std::string StepsKey(const Trace& trace) { return PrintSteps(trace); }
 
 int SearchLedger::complete() const {
   int complete = 0;

@@ -63,6 +63,7 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
                      visible > generation ? "generations not yet proposed" : Missing(ledger_, visible)));
   }
   refusals_.clear();
+  dead_.clear();
   if (exhausted_) return std::vector<Candidate>();
   wanted_ = std::min(limit, config_.generation_size);
   codes_.CatchUp(ledger_);

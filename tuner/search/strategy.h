@@ -105,7 +105,9 @@ class SearchStrategy {
 
   SearchLedger ledger_;
   KnownCodes codes_;
-  absl::flat_hash_set<Point> dead_;  // points that are never candidates
+  // Points that the generation at hand found to be no candidates. A search that is restored has not seen what
+  // earlier generations found, so it must not count.
+  absl::flat_hash_set<Point> dead_;
   bool exhausted_ = false;
   int wanted_;
   std::vector<std::pair<std::string, int>> refusals_;
