@@ -5,6 +5,7 @@
 #include <csignal>
 #include <iostream>
 #include <new>
+#include <regex>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -168,12 +169,35 @@ absl::Status WithHelp(const CLI::App& app, const absl::Status& status) {
   return Misuse(absl::StrCat(message, "; see ", CalledCommand(app), " --help"));
 }
 
+// 0.010000 as 0.01, and 1.000000 as 1.
+std::string WithoutZeros(std::string number) {
+  if (!absl::StrContains(number, ".")) return number;
+  while (number.back() == '0') number.pop_back();
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
+// The library's errors of a number, `--trials: Value 0 not in range 1 to 8` and `Could not convert: --budgets
+// = many`, in the words of ours; any other as it is.
+std::string InOurWords(const std::string& error) {
+  static const std::regex* const outside = new std::regex("(.*: )Value (.*) not in range (\\S+) to (\\S+)");
+  static const std::regex* const unread = new std::regex("Could not convert: (\\S+) = (.*)");
+  std::smatch parts;
+  if (std::regex_match(error, parts, *outside)) {
+    return absl::StrCat(parts.str(1), "`", parts.str(2), "`; expected a number from ",
+                        WithoutZeros(parts.str(3)), " to ", WithoutZeros(parts.str(4)));
+  }
+  if (std::regex_match(error, parts, *unread))
+    return absl::StrCat(parts.str(1), ": `", parts.str(2), "`; expected a number");
+  return error;
+}
+
 absl::Status ParseProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::string problem = EarlyOptionProblem(app, argc, argv);
   if (problem.empty()) problem = CommandProblem(app, argc, argv);
   if (problem.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     problem = StrangerProblem(app, InnermostCalled(app));
-  return WithHelp(app, Misuse(problem.empty() ? error.what() : problem));
+  return WithHelp(app, Misuse(problem.empty() ? InOurWords(error.what()) : problem));
 }
 
 // Errors are one line, whatever they quote, after the problems that they count.

@@ -76,7 +76,10 @@ absl::Status ExpectChanged(const Database& database, const std::string& what) {
 absl::Status ExpectState(Database* database, const std::string& id, JobState state,
                          const std::string& otherwise) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<Job> jobs, ReadJobs(database, "WHERE id = ?1", {id}));
-  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id, "; `mycc-tune jobs` lists them"));
+  if (jobs.empty())
+    return absl::NotFoundError(absl::StrCat(
+        "no job ", id,
+        " in this log; expected one that `mycc-tune tune` said when it began, or `mycc-tune jobs` lists"));
   if (jobs[0].state == state) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("job ", id, " ", otherwise));
 }
@@ -136,7 +139,10 @@ absl::StatusOr<bool> JobStore::HasTasks(const std::string& job) const {
 absl::StatusOr<Job> JobStore::GetJob(const std::string& id) const {
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadJobs(database_, "WHERE id = ?1", {id}));
-  if (jobs.empty()) return absl::NotFoundError(absl::StrCat("no job ", id, "; `mycc-tune jobs` lists them"));
+  if (jobs.empty())
+    return absl::NotFoundError(absl::StrCat(
+        "no job ", id,
+        " in this log; expected one that `mycc-tune tune` said when it began, or `mycc-tune jobs` lists"));
   return std::move(jobs[0]);
 }
 

@@ -214,8 +214,8 @@ absl::Status ExplainWhy(const TuningLog& log, const Found& found, const Target& 
   }
   MYCC_ASSIGN_OR_RETURN(const StoredRecord chosen, log.Get(*found.kernel.record));
   MYCC_ASSIGN_OR_RETURN(const std::optional<StoredRecord> rival, FindRival(log, chosen));
-  std::vector<std::vector<std::string>> rows = {{"", "", "time", "error bar", "measured", "recorded (UTC)"},
-                                                RecordRow("chosen", chosen)};
+  std::vector<std::vector<std::string>> rows = {
+      {"", "", "ranks by", "error bar", "measured", "recorded (UTC)"}, RecordRow("chosen", chosen)};
   if (rival) rows.push_back(RecordRow("rival", *rival));
   out << "\n" << FormatTable(rows, {2, 3}) << "\n";
   if (rival) return ExplainAgainst(log, chosen, *rival, found, target, out);

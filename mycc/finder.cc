@@ -12,6 +12,7 @@
 #include "codegen/ir/debug.h"
 #include "codegen/workload/canonical.h"
 #include "command/colour.h"
+#include "command/times.h"
 #include "db/foreign_table.h"
 #include "mycc/near_record.h"
 #include "mycc/predicted_schedules.h"
@@ -70,7 +71,7 @@ std::string RuleName(const Trace& trace) {
 }
 
 std::string PredictedText(double seconds) {
-  return std::isinf(seconds) ? "not predicted" : absl::StrFormat("predicted %.6f ms", seconds * 1e3);
+  return std::isinf(seconds) ? "not predicted" : absl::StrCat("predicted ", FormatSeconds(seconds));
 }
 
 }  // namespace

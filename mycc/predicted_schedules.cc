@@ -8,6 +8,7 @@
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 #include "tuner/cost/model_file.h"
+#include "tuner/cost/model_kind.h"
 #include "tuner/cost/schedule_scorer.h"
 #include "tuner/search/best_predicted.h"
 
@@ -33,8 +34,11 @@ absl::StatusOr<std::unique_ptr<PredictedSchedules>> PredictedSchedules::Read(con
     return absl::InvalidArgumentError(absl::StrCat(file, ": the model is for ", DeviceOf(model->device),
                                                    "; expected one for ", DeviceOf(target.kind)));
   }
+  const std::string kind = ModelKind(target);
+  const std::string other =
+      model->kind == kind ? "" : absl::StrCat(" (another class than this target's, `", kind, "`)");
   std::unique_ptr<PredictedSchedules> schedules(
-      new PredictedSchedules(target, absl::StrCat("model `", model->kind, "` of ", file)));
+      new PredictedSchedules(target, absl::StrCat("model `", model->kind, "` of ", file, other)));
   if (const absl::Status loaded = schedules->learner_.Load(model->bytes); !loaded.ok())
     return InFile(file, loaded);
   return schedules;

@@ -9,9 +9,31 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "command/misuse.h"
 
 namespace mycc {
 namespace {
+
+// A forked child, which has the handler too, says nothing.
+pid_t process_that_says_it = 0;
+
+// Only async-signal-safe calls.
+void EndInterrupted(int) {
+  static constexpr char kLine[] = "mycc-tune: interrupted\n";
+  if (getpid() == process_that_says_it && write(STDERR_FILENO, kLine, sizeof(kLine) - 1) < 0) {
+    // Nobody reads it; the exit status says the same.
+  }
+  _exit(kInterruptedExitStatus);
+}
+
+void SetUnlessIgnored(int signal, void (*handler)(int)) {
+  struct sigaction before = {}, now = {};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  now.sa_handler = handler;
+  sigemptyset(&now.sa_mask);
+  sigaction(signal, &now, nullptr);
+}
 
 sigset_t Interrupts() {
   sigset_t set;
@@ -23,9 +45,15 @@ sigset_t Interrupts() {
 
 }  // namespace
 
+void EndOnInterrupts() {
+  process_that_says_it = getpid();
+  for (const int signal : {SIGINT, SIGTERM}) SetUnlessIgnored(signal, EndInterrupted);
+}
+
 void BlockInterrupts() {
   const sigset_t set = Interrupts();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) SetUnlessIgnored(signal, SIG_DFL);
 }
 
 InterruptWatch::InterruptWatch(std::function<void(int nth)> on_interrupt) {

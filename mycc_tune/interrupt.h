@@ -1,5 +1,6 @@
-// Delivers SIGINT and SIGTERM as calls on a thread, since a signal handler may do almost nothing. Thread
-// rule: BlockInterrupts is called before any thread starts.
+// SIGINT and SIGTERM end most commands at once. Commands that have something to finish are called on a thread,
+// since a signal handler may do almost nothing. Thread rule: EndOnInterrupts and BlockInterrupts are called
+// before any thread starts.
 #pragma once
 
 #include <functional>
@@ -7,8 +8,12 @@
 
 namespace mycc {
 
-// From now on, in this thread and all that it starts, the two signals wait for an InterruptWatch. Children
-// are born without the block.
+// From now on the two signals end the process with kInterruptedExitStatus and the line "mycc-tune:
+// interrupted". One that was ignored before, as of a shell's background command, still is.
+void EndOnInterrupts();
+
+// From now on, in this thread and all that it starts, the two signals wait for an InterruptWatch, and no
+// longer end the process. A command calls it first of all. Children are born without the block.
 void BlockInterrupts();
 
 class InterruptWatch {

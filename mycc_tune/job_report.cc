@@ -188,7 +188,9 @@ std::string ReportPage(const ordered_json& data) {
 absl::Status LogReportCommand(const LogReportArgs& args, std::ostream& out) {
   if (!IsJobId(args.job))
     return absl::InvalidArgumentError(
-        absl::StrCat("`", args.job, "` is no job's id; expected one such as `mycc-tune jobs` lists"));
+        absl::StrCat("`", args.job,
+                     "` is no job's id; expected one that `mycc-tune tune` said when it began, or that "
+                     "`mycc-tune jobs` lists"));
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
   MYCC_ASSIGN_OR_RETURN(const ordered_json data, ReportData(log.get(), args.job));
   const std::string text = args.json ? DumpJson(data) + "\n" : ReportPage(data);
@@ -200,7 +202,7 @@ absl::Status LogReportCommand(const LogReportArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(output));
   file.stream() << text;
   MYCC_RETURN_IF_ERROR(file.Commit());
-  out << output << ": " << data["candidates"].size() << " candidates of job " << args.job << ", "
+  out << output << ": " << data["candidates"].size() << " results of job " << args.job << ", "
       << (text.size() + 1023) / 1024 << " KiB\n";
   return absl::OkStatus();
 }

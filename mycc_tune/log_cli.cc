@@ -254,7 +254,9 @@ void AddModelCommands(CLI::App* log, Command* command) {
       model, "export", "write a model into a file, for `mycc compile --model` or another log");
   exported.app->add_option("--kind", exported.args->kind,
                            "which one, where the log has several, such as cost-avx2");
-  exported.app->add_option("-o,--output", exported.args->output, "the file")->type_name("FILE")->required();
+  exported.app->add_option("-o,--output", exported.args->output, "the file; - for the standard output")
+      ->type_name("FILE")
+      ->required();
   Does(exported, command, ModelExportCommand);
 
   const auto imported = AddSub<ModelImportArgs>(model, "import", "add a model: the next jobs begin from it");

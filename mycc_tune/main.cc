@@ -363,7 +363,7 @@ int RunProgram(int argc, char** argv) {
   AddDoctor(&app, &command, AddOptionalServer);
   AddSimulate(&app, &command);
   return RunCommandLine(&app, argc, argv, [&] {
-    BlockInterrupts();
+    EndOnInterrupts();
     return command();
   });
 }

@@ -165,13 +165,17 @@ absl::Status ModelShowCommand(const ModelShowArgs& args, std::ostream& out) {
 absl::Status ModelExportCommand(const ModelExportArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
   MYCC_ASSIGN_OR_RETURN(const StoredModel model, FindModel(ModelStore(log.get()), args));
+  const std::string text =
+      PrintModelFile({IsGpuKind(model.kind) ? TargetKind::kCuda : TargetKind::kCpu, model.kind, model.bytes});
+  if (IsStandardOutput(args.output)) {
+    out << text;
+    return absl::OkStatus();
+  }
   MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(args.output));
-  file.stream() << PrintModelFile(
-      {IsGpuKind(model.kind) ? TargetKind::kCuda : TargetKind::kCpu, model.kind, model.bytes});
+  file.stream() << text;
   MYCC_RETURN_IF_ERROR(file.CloseDurably());
   MYCC_RETURN_IF_ERROR(file.Commit());
-  if (!IsStandardOutput(args.output))
-    out << args.output << ": the model " << model.kind << " of " << args.log << "\n";
+  out << args.output << ": the model " << model.kind << " of " << args.log << "\n";
   return absl::OkStatus();
 }
 

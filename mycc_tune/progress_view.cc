@@ -242,6 +242,12 @@ std::vector<v1::JobProgress::Milestone> ShownMilestones(const v1::JobProgress& p
   return shown;
 }
 
+// Two digits, and no exponent.
+std::string CostText(double cost) {
+  if (cost >= 9.95) return absl::StrFormat("%.0f", cost);
+  return cost < 0.001 ? "0" : absl::StrFormat("%.2g", cost);
+}
+
 std::string MilestoneTable(const v1::JobProgress& progress) {
   const std::vector<v1::JobProgress::Milestone> shown = ShownMilestones(progress);
   if (shown.size() < 2) return "";
@@ -254,15 +260,16 @@ std::string MilestoneTable(const v1::JobProgress& progress) {
     std::string cost = "-";
     if (i > 0) {
       const double percents = percent(now) - percent(shown[i - 1]);
-      cost = absl::StrFormat("%.1f trials, %.2g s",
-                             static_cast<double>(now.trials() - shown[i - 1].trials()) / percents,
-                             (now.elapsed_seconds() - shown[i - 1].elapsed_seconds()) / percents);
+      const double trials = static_cast<double>(now.trials() - shown[i - 1].trials());
+      const double seconds = now.elapsed_seconds() - shown[i - 1].elapsed_seconds();
+      cost = absl::StrCat(CostText(trials / percents), " trials, ", CostText(seconds / percents), " s");
     }
-    rows.push_back({absl::StrFormat("%.0f %%", percent(now)), absl::StrCat(now.trials()),
+    rows.push_back({absl::StrFormat("%.1f %%", percent(now)), absl::StrCat(now.trials()),
                     absl::StrFormat("%.1f s", now.elapsed_seconds()), FormatSeconds(now.latency_seconds()),
                     cost});
   }
-  return absl::StrCat("\n", FormatTable(rows, {0, 1, 2, 3}));
+  return absl::StrCat("\nwhat less latency cost, by single timings before the final round:\n",
+                      FormatTable(rows, {0, 1, 2, 3}));
 }
 
 std::string GainText(const v1::JobProgress& progress) {

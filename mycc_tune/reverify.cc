@@ -18,6 +18,7 @@
 #include "db/tuning_log.h"
 #include "mycc_tune/commands.h"
 #include "mycc_tune/embedded.h"
+#include "mycc_tune/interrupt.h"
 #include "mycc_tune/job_follower.h"
 #include "mycc_tune/left_out.h"
 #include "mycc_tune/progress_view.h"
@@ -258,11 +259,13 @@ absl::Status ReverifyStale(const ReverifyOptions& options, std::ostream& out) {
 }  // namespace
 
 absl::Status ReverifyCommand(const ReverifyOptions& options, std::ostream& out) {
+  BlockInterrupts();
   return options.stale ? ReverifyStale(options, out) : ReverifyForeign(options, out);
 }
 
 absl::Status UpgradeCheckCommand(const UpgradeCheckArgs& args, bool reverify,
                                  const MeasuringOptions& measuring, std::ostream& out) {
+  if (reverify) BlockInterrupts();
   MYCC_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> jobs, CheckLog(args, /*prints=*/true, out));
   return reverify ? ReverifyChanged(std::move(jobs), measuring, out) : absl::OkStatus();
 }

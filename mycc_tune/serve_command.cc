@@ -38,6 +38,7 @@ absl::Status FillFrom(const std::string& credentials, ListenOptions* listen) {
 }  // namespace
 
 absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
+  BlockInterrupts();
   RaiseFileLimit();
   ServingOptions serving;
   serving.log = options.log;
@@ -65,6 +66,7 @@ absl::Status ServeCommand(const ServeOptions& options, std::ostream& out) {
 }
 
 absl::Status WorkerCommand(LocalWorkerOptions options, LogFormat log_format, std::ostream& out) {
+  BlockInterrupts();
   EventWriter writer(log_format, &out);
   options.log = [&writer](const Event& event) { writer.Write(event); };
   MYCC_RETURN_IF_ERROR(ProbeThreads());

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +24,13 @@
 
 namespace mycc {
 namespace {
+
+bool IsTuningLogFile(const std::string& path) {
+  static constexpr std::string_view kSqlite = "SQLite format 3";
+  std::string begin(kSqlite.size(), 0);
+  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kSqlite;
+}
 
 // Reads the files of results, each by the options of the command.
 class ResultReader {
@@ -44,7 +54,11 @@ class ResultReader {
   const std::optional<T1Space>& t1() const { return t1_; }
 
   absl::StatusOr<RecordedSpace> Read(const std::string& path, SpaceCounts* counts) const {
-    if (task_.workload.empty()) return ReadRecordedSpace(path, t1_ ? &*t1_ : nullptr, counts);
+    if (task_.workload.empty()) {
+      if (IsTuningLogFile(path))
+        return Misuse(absl::StrCat(path, ": a tuning log; expected --workload with one of its workloads"));
+      return ReadRecordedSpace(path, t1_ ? &*t1_ : nullptr, counts);
+    }
     MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, TuningLog::Open(path, OpenMode::kRead));
     return ReadLogSpace(*log, task_, counts);
   }

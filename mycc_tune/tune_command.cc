@@ -27,6 +27,7 @@
 #include "mycc_tune/commands.h"
 #include "mycc_tune/deadline.h"
 #include "mycc_tune/embedded.h"
+#include "mycc_tune/interrupt.h"
 #include "mycc_tune/job_follower.h"
 #include "mycc_tune/progress_view.h"
 #include "mycc_tune/tuning_client.h"
@@ -355,10 +356,12 @@ absl::StatusOr<double> ParseMinGain(const std::string& text) {
   const bool parsed = absl::SimpleAtod(number, &share);
   if (is_percent) share /= 100;
   if (parsed && share > 0 && share < 1) return share;
-  return Misuse(absl::StrCat("--min-gain: \"", text, "\" is no share; expected 0.5% or 0.005"));
+  return Misuse(absl::StrCat("--min-gain: \"", text,
+                             "\" is no share; expected more than 0 and less than 1, such as 0.5% or 0.005"));
 }
 
 absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
+  BlockInterrupts();
   // Before anything is begun.
   if (!options.deadline.empty())
     MYCC_RETURN_IF_ERROR(ParseDeadline(options.deadline, absl::Now(), absl::LocalTimeZone()).status());
@@ -368,6 +371,7 @@ absl::Status TuneCommand(const TuneOptions& options, std::ostream& out) {
 }
 
 absl::Status WatchCommand(const JobOptions& options, std::ostream& out) {
+  BlockInterrupts();
   const InterruptCount interrupts;
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningClient> client, TuningClient::Connect(options.server));
   ProgressView view(ProgressView::StyleFor(STDOUT_FILENO, options.json, options.quiet), &out);

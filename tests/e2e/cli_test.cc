@@ -58,6 +58,16 @@ TEST_F(CliTest, NumbersAreChecked) {
   ExpectError(RunMyccTune({"log", "list", "--log", log_, "--limit", "0"}), 2,
               "--limit: `0`; expected a whole number, 1 or more; see mycc-tune log list --help");
   ExpectError(RunMyccTune({"log", "gc", "--log", log_, "--keep-best", "-2"}), 2, "expected a whole number");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--seed", "18446744073709551616"}), 2,
+              "expected a whole number, at most 18446744073709551615");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "0"}), 2,
+              "--trials: `0`; expected a number from 1 to 16777216; see mycc-tune tune --help");
+  ExpectError(RunMyccTune({"simulate", gemm_, "--budgets", "many"}), 2,
+              "--budgets: `many`; expected a number; see mycc-tune simulate --help");
+  ExpectError(RunMyccTune({"simulate", gemm_, "--reach", "2"}), 2,
+              "--reach: `2`; expected a number from 0.01 to 1; see mycc-tune simulate --help");
+  ExpectError(RunMyccTune({"tune", gemm_, "--log", log_, "--min-gain", "5"}), 2,
+              "\"5\" is no share; expected more than 0 and less than 1");
   ExpectError(RunMyccTune({"jobs", "--limit", "-1"}), 2, "expected a whole number");
   EXPECT_FALSE(std::filesystem::exists(log_)) << "nothing was begun";
 }

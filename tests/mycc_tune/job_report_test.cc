@@ -136,7 +136,7 @@ TEST_F(JobReportTest, ItIsWrittenToAFile) {
   const std::string output = directory_ / "report.html";
   const auto said = Report({.job = job_, .output = output});
   ASSERT_TRUE(said.ok()) << said.status();
-  EXPECT_THAT(*said, HasSubstr(absl::StrCat(output, ": 3 candidates of job ", job_)));
+  EXPECT_THAT(*said, HasSubstr(absl::StrCat(output, ": 3 results of job ", job_)));
   EXPECT_THAT(ReadBytes(output), testing::StartsWith("<!doctype html>"));
 }
 

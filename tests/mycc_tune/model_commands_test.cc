@@ -150,5 +150,13 @@ TEST_F(ModelCommandsTest, WhatIsNoModelOfThisBuildIsRefusedAndTheLogStays) {
   EXPECT_TRUE(ModelStore(log.get()).ListNewest()->empty());
 }
 
+TEST_F(ModelCommandsTest, TheStandardOutputGetsTheFilesBytesAlone) {
+  const std::string from = NewLog("from.db", {"cost-avx2"}, Trained(1)),
+                    file = directory_.path() + "/a.model";
+  Output<ModelExportArgs>(ModelExportCommand, {.log = from, .kind = "", .output = file});
+  EXPECT_EQ(Output<ModelExportArgs>(ModelExportCommand, {.log = from, .kind = "", .output = "-"}),
+            ReadFile(file, 1 << 24).value());
+}
+
 }  // namespace
 }  // namespace mycc

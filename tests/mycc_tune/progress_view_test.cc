@@ -268,17 +268,30 @@ TEST(ProgressViewTest, EachFurtherPercentHasItsCost) {
   EXPECT_EQ(MilestoneTable(Fallen({})), "");
   EXPECT_EQ(MilestoneTable(Fallen({0.010})), "");
   const std::string table = MilestoneTable(Fallen({0.010, 0.0080, 0.0075}));
-  EXPECT_THAT(table, HasSubstr("20 %"));
+  EXPECT_THAT(table, HasSubstr("by single timings"));
+  EXPECT_THAT(table, HasSubstr("20.0 %"));
   EXPECT_THAT(table, HasSubstr("0.2 trials, 0.025 s")) << "20 % by four trials";
   EXPECT_THAT(table, HasSubstr("0.8 trials, 0.1 s")) << "5 % by four more";
+}
+
+TEST(ProgressViewTest, CostsHaveTwoDigitsAndNoExponent) {
+  v1::JobProgress progress = Fallen({0.010, 0.0075, 0.00749, 0.00748});
+  progress.mutable_milestones(1)->set_trials(5);
+  progress.mutable_milestones(1)->set_elapsed_seconds(0.5);
+  progress.mutable_milestones(2)->set_elapsed_seconds(12.7);
+  progress.mutable_milestones(3)->set_elapsed_seconds(14.0);
+  const std::string table = MilestoneTable(progress);
+  EXPECT_THAT(table, HasSubstr("0.04 trials, 0 s")) << "25 % by one trial of the same generation";
+  EXPECT_THAT(table, HasSubstr("70 trials, 122 s")) << "0.1 % by seven trials in 12.2 s";
+  EXPECT_THAT(table, AllOf(HasSubstr("25.0 %"), HasSubstr("25.1 %"), HasSubstr("25.2 %")));
 }
 
 TEST(ProgressViewTest, AFewOfManyMilestonesAreShownWithBothEnds) {
   std::vector<double> latencies;
   for (int i = 0; i <= 60; ++i) latencies.push_back(0.010 - 0.0001 * i);
   const std::string table = MilestoneTable(Fallen(latencies));
-  EXPECT_THAT(table, AllOf(HasSubstr("10.000 ms"), HasSubstr("4.000 ms"), HasSubstr("60 %")));
-  EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 13);
+  EXPECT_THAT(table, AllOf(HasSubstr("10.000 ms"), HasSubstr("4.000 ms"), HasSubstr("60.0 %")));
+  EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 14);
 }
 
 TEST(ProgressViewTest, TheGainOfTwiceIsSaidWhereItIsKnown) {

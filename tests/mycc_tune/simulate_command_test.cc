@@ -145,6 +145,8 @@ TEST_F(SimulateCommandTest, RefusesWhatDoesNotFitTogether) {
   options_.target = "host";
   EXPECT_THAT(Run(), HasSubstr("expected them with --workload"));
   options_.target.clear();
+  options_.results = {Write("tuning.db", "SQLite format 3 and more")};
+  EXPECT_THAT(Run(), HasSubstr("tuning.db: a tuning log; expected --workload"));
   options_.results = {absl::StrCat(folder_.path(), "/none.json")};
   EXPECT_THAT(Run(), HasSubstr("/none.json"));
   EXPECT_EQ(ExitStatus(status_), 1);

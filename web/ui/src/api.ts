@@ -29,6 +29,7 @@ export interface Task {
   reused?: boolean;
   best_seconds?: number;
   first_seconds?: number;
+  default_final_seconds?: number;
   best_alone_seconds?: number;
   best_width?: number | string;
   outcomes?: StatusCount[];
