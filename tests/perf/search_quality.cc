@@ -12,6 +12,9 @@
 //                        different ones, on one core, in a search whose times are known already
 //   predicted_of_best    the kernel that this model chooses without a measurement, against the best after 64
 //
+// A model of the other workloads has learned from what was measured of the other seven, and from random
+// points of the workloads of CORPUS: as a user's log, it knows many tasks.
+//
 // Each workload has one search of 1,000 trials, and `the best` is the best of all that was measured.
 // Which of the leaders is the best, and by how much, is timed in turn in one process, since the fastest of
 // many single timings is partly the luckiest.
@@ -48,8 +51,8 @@ namespace mycc {
 namespace {
 
 struct Plan {
-  int seeds = 5, long_trials = 1000, random_points = 256;
-  size_t workloads = 8;
+  int seeds = 5, long_trials = 1000, random_points = 256, corpus_points = 64;
+  size_t workloads = 8, corpus_workloads = 64;
 };
 
 // A share of the work: every `of`-th part from `part` on.
@@ -113,19 +116,13 @@ std::vector<std::string> Leaders(const Tries& tries, size_t count) {
 
 class Quality {
  public:
-  Quality(const Plan& plan, const std::vector<Workload>& workloads, const std::string& cache)
+  Quality(const Plan& plan, const std::vector<Workload>& workloads, const std::vector<Workload>& corpus,
+          const std::string& cache)
       : plan_(plan), cache_(cache, PrintTarget(DetectHostTarget())) {
-    for (const Workload& workload : workloads) {
-      if (tasks_.size() == plan.workloads) break;
-      v1::JobSpec spec;
-      spec.add_tasks()->set_workload(PrintWorkload(workload));
-      spec.set_target(PrintTarget(DetectHostTarget()));
-      spec.set_trials(static_cast<uint32_t>(plan.long_trials));
-      Task task{
-          .plan = PlanJob(spec).value(), .text = "", .cold = {}, .warm = {}, .longest = {}, .random = {}};
-      task.text = PrintWorkload(task.planned().workload);
-      tasks_.push_back(std::move(task));
-    }
+    for (size_t i = 0; i < std::min(plan.workloads, workloads.size()); ++i)
+      tasks_.push_back(TaskOf(workloads[i]));
+    for (size_t i = 0; i < std::min(plan.corpus_workloads, corpus.size()); ++i)
+      corpus_.push_back(TaskOf(corpus[i]));
   }
 
   // The share's searches alone, the longest ones first.
@@ -142,6 +139,9 @@ class Quality {
         if (share.Has(next++)) Search(task, "evolutionary", seed, kTrials, {}, {});
       }
     }
+    for (Task& task : corpus_) {
+      if (share.Has(next++)) Search(task, "random", 1, plan_.corpus_points, {}, {});
+    }
   }
 
   // All searches, and the figures of the share's workloads.
@@ -153,6 +153,8 @@ class Quality {
       task.random = Search(task, "random", 1, plan_.random_points, {}, {});
       Tell(task, "searched");
     }
+    for (Task& task : corpus_) task.random = Search(task, "random", 1, plan_.corpus_points, {}, {});
+    std::printf("%zu workloads of the corpus drawn\n", corpus_.size());
     std::vector<Task*> chosen;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (share.Has(i)) chosen.push_back(&tasks_[i]);
@@ -167,6 +169,16 @@ class Quality {
   }
 
  private:
+  Task TaskOf(const Workload& workload) const {
+    v1::JobSpec spec;
+    spec.add_tasks()->set_workload(PrintWorkload(workload));
+    spec.set_target(PrintTarget(DetectHostTarget()));
+    spec.set_trials(static_cast<uint32_t>(plan_.long_trials));
+    Task task{.plan = PlanJob(spec).value(), .text = "", .cold = {}, .warm = {}, .longest = {}, .random = {}};
+    task.text = PrintWorkload(task.planned().workload);
+    return task;
+  }
+
   void Tell(const Task& task, const char* what) const {
     std::printf("%s %s (%lld schedules measured)\n", task.planned().key.workload_name.c_str(), what,
                 static_cast<long long>(cache_.measured()));
@@ -229,11 +241,14 @@ class Quality {
 
   ModelBytes ModelsWithout(const Task& task) const {
     Learner learner;
-    for (const Task& other : tasks_) {
-      if (&other == &task) continue;
+    const auto learn = [&](const Task& other) {
       ScheduleScorer scorer(other.planned().workload, other.planned().target,
                             other.planned().key.workload_hash, &learner);
       MYCC_CHECK(learner.Add(scorer.SamplesOf(Entries(other))).ok());
+    };
+    for (const Task& other : corpus_) learn(other);
+    for (const Task& other : tasks_) {
+      if (&other != &task) learn(other);
     }
     const auto bytes = learner.Save();
     MYCC_CHECK(bytes.ok()) << bytes.status();
@@ -399,7 +414,7 @@ class Quality {
 
   const Plan plan_;
   MeasuredCache cache_;
-  std::vector<Task> tasks_;
+  std::vector<Task> tasks_, corpus_;
 };
 
 }  // namespace
@@ -415,7 +430,12 @@ int main(int argc, char** argv) {
     const std::string word = argv[i];
     unsigned part = 0, of = 0;
     if (word == "--quick") {
-      plan = {.seeds = 1, .long_trials = 80, .random_points = 24, .workloads = 2};
+      plan = {.seeds = 1,
+              .long_trials = 80,
+              .random_points = 24,
+              .corpus_points = 16,
+              .workloads = 2,
+              .corpus_workloads = 3};
     } else if ((word == "--searches" || word == "--figures") && i + 1 < argc &&
                std::sscanf(argv[++i], "%u/%u", &part, &of) == 2 && 1 <= part && part <= of) {
       share = {part - 1, of};
@@ -424,14 +444,16 @@ int main(int argc, char** argv) {
       paths.push_back(word);
     }
   }
-  if (paths.size() != 2) {
+  if (paths.size() != 3) {
     std::fprintf(stderr,
-                 "usage: search_quality [--quick] [--searches I/N | --figures I/N] WORKLOADS CACHE\n");
+                 "usage: search_quality [--quick] [--searches I/N | --figures I/N] WORKLOADS CORPUS CACHE\n");
     return 2;
   }
   const auto workloads = mycc::ParseWorkloads(mycc::ReadFile(paths[0]).value(), paths[0]);
   MYCC_CHECK(workloads.ok()) << workloads.status();
-  mycc::Quality quality(plan, *workloads, paths[1]);
+  const auto corpus = mycc::ParseWorkloads(mycc::ReadFile(paths[1]).value(), paths[1]);
+  MYCC_CHECK(corpus.ok()) << corpus.status();
+  mycc::Quality quality(plan, *workloads, *corpus, paths[2]);
   if (searches_alone) {
     quality.Fill(share);
   } else {

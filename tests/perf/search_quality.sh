@@ -32,15 +32,17 @@ if [[ -z $bin ]]; then
   fi
   ninja -C build/release search_quality >/dev/null || ninja -C build/release search_quality
 fi
-run=("$bin/search_quality" "${quick[@]}")
-files=(tests/perf/search_quality.te "$cache")
-if [[ $jobs -eq 1 ]]; then
-  exec "${run[@]}" "${files[@]}"
-fi
-
-# Each has a folder of its own for the lock under which kernels are timed alone.
+# Each of several processes has a folder of its own for the lock under which kernels are timed alone.
 folders=$(mktemp -d)
 trap 'rm -rf "$folders"' EXIT
+python3 -B tests/perf/small_workloads.py >"$folders/corpus.te"
+run=("$bin/search_quality" "${quick[@]}")
+files=(tests/perf/search_quality.te "$folders/corpus.te" "$cache")
+if [[ $jobs -eq 1 ]]; then
+  "${run[@]}" "${files[@]}"
+  exit
+fi
+
 # on_own_cores I WORD...: the program on the I-th pair of cores.
 on_own_cores() {
   local first=$((2 * ($1 - 1)))

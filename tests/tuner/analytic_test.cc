@@ -80,6 +80,25 @@ TEST(AnalyticTest, TransposesWantTiles) {
   EXPECT_LT(2 * tiled, Seconds(transpose, "split(t1.a1, [8])\nbind(t1.a1.1, vector)\n"));
 }
 
+TEST(AnalyticTest, StoresThatLieApartCostMoreThanLoads) {
+  // Both fit the first cache.
+  const std::string transpose = "workload t(x: f32[64,64]) -> (y: f32[64,64]) { y[i,j] = x[j,i] }";
+  const double loads = Seconds(transpose, "split(t1.a1, [16])\nbind(t1.a1.1, vector)\n", Avx512Target());
+  const double stores = Seconds(
+      transpose, "reorder([t1.a1, t1.a0])\nsplit(t1.a0, [16])\nbind(t1.a0.1, vector)\n", Avx512Target());
+  EXPECT_LT(1.1 * loads, stores);
+}
+
+TEST(AnalyticTest, PaddingOnTheFlyIsNoArithmetic) {
+  const auto padded = [](const std::string& value) {
+    return "workload p(x: f32[64,64]) -> (y: f32[66,64]) { y[i,j] = exp(" + value + ") }";
+  };
+  const std::string steps = "split(t1.a1, [16])\nbind(t1.a1.1, vector)\n";
+  EXPECT_NEAR(Seconds(padded("select(1 <= i && i < 65, x[i-1,j], 0.0)"), steps) /
+                  Seconds(padded("select(i < 64, x[i,j], 0.0)"), steps),
+              1, 0.02);
+}
+
 TEST(AnalyticTest, ReductionsWantIndependentLanes) {
   const std::string sum = "workload s(x: f32[512,1000]) -> (y: f32[512]) { y[i] = sum[j:1000](x[i,j]) }";
   const double lanes = Seconds(sum, "rfactor(t1.r0, 32)\ncompute_at(t1.rf, t1.a0)\nbind(t1.rf.v, vector)\n");

@@ -168,6 +168,34 @@ TEST(NestTest, LoopsAndTile) {
   EXPECT_EQ(block.ops.arithmetic(), 2);
 }
 
+TEST(NestTest, OperationsLeaveTheLoopsThatDoNotChangeThem) {
+  const std::string text =
+      "workload r(x: f32[8,64], s: f32[8]) -> (y: f32[8,64]) { y[i,j] = x[i,j] * rsqrt(s[i] / 64.0) }";
+  const OpCounts naive = NestOf(text, "").blocks[0].ops;
+  EXPECT_EQ(naive.mul, 1);
+  EXPECT_DOUBLE_EQ(naive.root, 1.0 / 64);
+  EXPECT_DOUBLE_EQ(naive.divide, 1.0 / 64);
+  // Inside the loop over rows they run for each element, but once for all lanes and unrolled columns.
+  const OpCounts turned = NestOf(text, "reorder([t2.a1, t2.a0])\n").blocks[0].ops;
+  EXPECT_EQ(turned.root, 1);
+  const OpCounts vectors =
+      NestOf(text, "split(t2.a1, [2, 16])\nbind(t2.a1.1, unroll)\nbind(t2.a1.2, vector)\n").blocks[0].ops;
+  EXPECT_DOUBLE_EQ(vectors.root, 1.0 / 4);
+  EXPECT_EQ(vectors.mul, 1);
+}
+
+TEST(NestTest, ConditionsOnIndicesDoNotCount) {
+  const auto ops = [](const std::string& value) {
+    return NestOf("workload p(x: f32[10]) -> (y: f32[10]) { y[i] = " + value + " }", "").blocks[0].ops;
+  };
+  const OpCounts padding = ops("select(1 <= i && i < 9, x[i-1] * 2.0, 0.0)");
+  EXPECT_EQ(padding.compare_select, 0);
+  EXPECT_EQ(padding.mul, 1);  // the arm with more arithmetic
+  const OpCounts data = ops("select(x[i] < 0.0, x[i] * 2.0, 0.0)");
+  EXPECT_EQ(data.compare_select, 2);
+  EXPECT_EQ(data.mul, 1);
+}
+
 TEST(NestTest, WeightsArePackedAheadOfTime) {
   const FunctionNest nest = NestOf(GemmText(48, 64, 32), TiledGemmSteps(6, 16, 2, 2, false, true));
   EXPECT_TRUE(BlockOf(nest, "t1.r").ahead_of_time);

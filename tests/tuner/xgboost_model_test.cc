@@ -104,6 +104,24 @@ TEST(XgboostModelTest, NoiseIsNotLearned) {
   EXPECT_LE(model.metrics().trees, 5);
 }
 
+TEST(XgboostModelTest, TasksThatWereNotSeenAreOrderedNoWorseThanByAnalyticTimes) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    // A feature means the opposite in every other task, more or less.
+    std::vector<Sample> samples = MakeSamples(12, 40, seed);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const double sense = (i / 40) % 2 == 0 ? 1 : -0.8;
+      samples[i].seconds = samples[i].analytic_seconds * std::exp(sense * samples[i].features[0]);
+    }
+    XgboostModel model;
+    ASSERT_TRUE(model.Train(Pointers(samples)).ok());
+    const ModelMetrics& metrics = model.metrics();
+    EXPECT_TRUE(metrics.held_out_tasks);
+    EXPECT_GE(metrics.corrected.pairwise_accuracy, metrics.analytic.pairwise_accuracy) << "seed " << seed;
+    EXPECT_LE(metrics.share, 1);
+    EXPECT_GE(metrics.share, 0.5);
+  }
+}
+
 TEST(XgboostModelTest, FailuresArePredicted) {
   std::vector<Sample> samples = MakeSamples(3, 80, 1);
   for (Sample& sample : samples) {

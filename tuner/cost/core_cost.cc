@@ -15,6 +15,7 @@ namespace {
 constexpr double kDivideCycles = 5, kRootCycles = 6, kTranscendentalCycles = 10;
 constexpr double kLoopInstructions = 2;  // to count and to branch
 constexpr double kLoopCycles = 2;        // of one iteration of a loop that has loops inside
+constexpr double kTileCycles = 1;        // of each run of the tile: a branch, and new addresses
 constexpr double kCombineCycles = 12;    // to add up the lanes of one vector
 constexpr double kUopCacheInstructions = 3500;
 constexpr double kIssuePerCycle = 4.5;
@@ -34,16 +35,20 @@ double ElementsPerLoad(const Instruction& instruction, bool broadcast) {
   return instruction.kind == InstructionClass::kTile && broadcast ? instruction.k : instruction.group;
 }
 
+// Whether the lanes lie apart in memory.
+bool IsApart(const NestBlock& nest, const NestAccess& access) {
+  if (nest.lane < 0) return false;
+  const double stride = std::abs(access.stride[nest.lane]);
+  return access.gather || (stride > 1 && stride != InstructionOf(nest).group);
+}
+
 double LaneFactor(const NestBlock& nest, const NestAccess& access, const Machine& machine) {
   if (nest.lane < 0) return 1;
   const double stride = access.stride[nest.lane];
-  if (stride == 0 && !access.gather) return 1;
-  const double group = InstructionOf(nest).group;
-  if ((std::abs(stride) == 1 || stride == group) && !access.gather) {
-    return std::ceil(std::abs(stride) * nest.loops[nest.lane].extent * DTypeBytes(access.buffer->dtype) /
-                     machine.vector_bytes);
-  }
-  return nest.loops[nest.lane].extent * machine.row.gather_cycles;
+  if (IsApart(nest, access)) return nest.loops[nest.lane].extent * machine.row.gather_cycles;
+  if (stride == 0) return 1;
+  return std::ceil(std::abs(stride) * nest.loops[nest.lane].extent * DTypeBytes(access.buffer->dtype) /
+                   machine.vector_bytes);
 }
 
 // Machine accesses for one run of the tile: points that the tile's loops do not move are loaded once.
@@ -181,7 +186,9 @@ void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost)
     const double per_tile = AccessesPerTile(nest, access, machine);
     const double total = TileRuns(nest, access) * executed * per_tile;
     if (access.write) {
-      cost->stores += total / machine.row.stores_per_cycle;
+      // Elements that lie apart leave one after the other, however many stores a cycle has room for.
+      const double per_cycle = machine.row.stores_per_cycle;
+      cost->stores += total / (IsApart(nest, access) ? std::min(1.0, per_cycle) : per_cycle);
       tile_stores += per_tile;
     }
     // Reductions read what they write.
@@ -204,6 +211,7 @@ void AddCoreCost(const NestBlock& nest, const Machine& machine, BlockCost* cost)
   cost->issue =
       runs * (cost->instructions + (nest.tile_begin > 0 ? kLoopInstructions : 0)) * decode / kIssuePerCycle;
   cost->overhead = kLoopCycles * iterations * nest.useful;
+  if (nest.tile_begin > 0) cost->overhead += kTileCycles * runs;
   // Lanes outside the domain take a masked copy of the code.
   if (nest.lane_useful < 1) cost->overhead += 0.1 * cost->arithmetic;
 }

@@ -15,7 +15,7 @@ namespace mycc {
 using Features = std::vector<float>;
 
 // Raised whenever a slot changes its meaning: models and stored features of another version are not used.
-inline constexpr int kFeatureVersion = 3;
+inline constexpr int kFeatureVersion = 4;
 
 struct FeatureSlot {
   std::string name;     // "main.buf1.traffic_l2"

@@ -169,10 +169,7 @@ class Analyzer {
       params_.insert(param.buffer.get());
       nest_.param_bytes += static_cast<double>(param.buffer->bytes());
     }
-    VisitStmts(function.body, [&](const Stmt& stmt) {
-      if (const Block* block = DynAs<Block>(stmt)) written_.insert(block->out.get());
-      return true;
-    });
+    FindWriters(function.body);
     Root(function.body);
   }
 
@@ -182,6 +179,19 @@ class Analyzer {
   }
 
  private:
+  void FindWriters(const Stmt& stmt) {
+    if (const For* loop = DynAs<For>(stmt)) {
+      loops_.push_back(loop);
+      FindWriters(loop->body);
+      loops_.pop_back();
+    } else if (const Block* block = DynAs<Block>(stmt)) {
+      std::vector<const For*>& around = writers_[block->out.get()];
+      around.insert(around.end(), loops_.begin(), loops_.end());
+    } else {
+      for (const Stmt& child : Children(stmt)) FindWriters(child);
+    }
+  }
+
   // Statements outside all loops: each is a group.
   void Root(const Stmt& stmt) {
     if (const Seq* seq = DynAs<Seq>(stmt)) {
@@ -252,7 +262,7 @@ class Analyzer {
     AddAccess(scope, block.out, block.indices, true, &pending);
     AddLoads(scope, block.value, &pending);
     for (Pending& p : pending) {
-      p.access.produced_here = !p.access.write && written_.count(p.access.buffer.get()) > 0;
+      p.access.produced_here = !p.access.write && writers_.contains(p.access.buffer.get());
       for (std::vector<double>* by_level : {&p.access.elements, &p.access.line_bytes, &p.access.pages})
         by_level->reserve(nest.loops.size() + 1);
       for (size_t level = 0; level <= nest.loops.size(); ++level) Cover(scope, p, level, &p.access);
@@ -261,7 +271,7 @@ class Analyzer {
     for (size_t l = 0; l < nest.loops.size(); ++l) nest.loops[l].moves_out = nest.accesses[0].stride[l] != 0;
     SetInstructionLane(&nest);
     SetUseful(domains, scope, &nest);
-    nest.ops = CountOps(block);
+    nest.ops = CountOps(nest, scope, writers_);
     nest_.blocks.push_back(std::move(nest));
   }
 
@@ -286,7 +296,8 @@ class Analyzer {
 
   FunctionNest nest_;
   std::vector<const For*> loops_;
-  std::unordered_set<const BufferNode*> params_, constant_, written_;
+  std::unordered_set<const BufferNode*> params_, constant_;
+  WriterLoops writers_;
   int group_ = 0;
 };
 

@@ -51,7 +51,7 @@ struct NestBlock {
   const Block* block;
   std::vector<NestLoop> loops;       // outermost first
   std::vector<NestAccess> accesses;  // the write first
-  OpCounts ops;                      // of one instance
+  OpCounts ops;                      // of one instance, in the mean (op_counts.h)
   std::string instruction;           // of the hardware instruction it is part of; empty otherwise
   bool ahead_of_time = false;  // depends on const inputs alone, at the root: runs when weights are packed
   int group = 0;               // top-level statement: blocks of one group share loops

@@ -1,6 +1,7 @@
 #include "tuner/cost/op_counts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mycc {
 namespace {
@@ -21,52 +22,144 @@ double ArithmeticIn(const Expr& expr) {
   return sum;
 }
 
-void Count(const Expr& expr, OpCounts* ops) {
-  if (expr->op == Op::kLoad || expr->op == Op::kConst || expr->op == Op::kVar) return;
-  if (expr->op == Op::kSelect && ChoosesRow(expr->args[0])) {
-    const bool first = ArithmeticIn(expr->args[1]) >= ArithmeticIn(expr->args[2]);
-    return Count(expr->args[first ? 1 : 2], ops);
+// What an operation's result depends on.
+struct Dependence {
+  std::vector<bool> loops;  // of the nest, those that change it
+  bool on_data = false;     // not on indices alone
+};
+
+class OpCounter {
+ public:
+  OpCounter(const NestBlock& nest, const IndexScope& scope, const WriterLoops& writers)
+      : nest_(nest), scope_(scope), writers_(writers) {
+    // The threads of a GPU share nothing that they compute.
+    on_gpu_ = std::any_of(nest.loops.begin(), nest.loops.end(), [](const NestLoop& loop) {
+      return loop.loop->loop_kind == LoopKind::kGrid || loop.loop->loop_kind == LoopKind::kThread;
+    });
   }
-  if (expr->dtype == DType::kI64 && expr->op != Op::kCast) ops->integer += 1;
-  switch (expr->op) {
-    case Op::kAdd:
-    case Op::kSub:
-      ops->add += 1;
-      if (IsFloat(expr->dtype) && (IsFloatProduct(expr->args[0]) || IsFloatProduct(expr->args[1])))
-        ops->fused += 1;
-      break;
-    case Op::kMul: ops->mul += 1; break;
-    case Op::kMin:
-    case Op::kMax: ops->minmax += 1; break;
-    case Op::kLt:
-    case Op::kLe:
-    case Op::kEq:
-    case Op::kNe:
-    case Op::kSelect:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kNot: ops->compare_select += 1; break;
-    case Op::kDiv: ops->divide += 1; break;
-    case Op::kFloorDiv:
-    case Op::kMod: ops->divide += 1; break;
-    case Op::kSqrt:
-    case Op::kRsqrt: ops->root += 1; break;
-    case Op::kCast: ops->convert += 1; break;
-    default: (IsTranscendental(expr->op) ? ops->transcendental : ops->other) += 1; break;
+
+  Dependence Count(const Expr& expr, OpCounts* ops) const {
+    if (expr->op == Op::kConst) return Nothing();
+    if (expr->op == Op::kVar) return OnIndex(expr);
+    if (expr->op == Op::kLoad) return OnLoad(expr);
+    if (expr->op == Op::kSelect) return CountSelect(expr, ops);
+    Dependence result = Nothing();
+    double products = 0;  // of the operands, how often they run
+    for (const Expr& arg : expr->args) {
+      const Dependence part = Count(arg, ops);
+      if (IsFloatProduct(arg)) products = std::max(products, RunsOf(part));
+      Join(part, &result);
+    }
+    AddOp(expr, RunsOf(result), ops);
+    const bool adds = expr->op == Op::kAdd || expr->op == Op::kSub;
+    if (adds && IsFloat(expr->dtype)) ops->fused += products;
+    return result;
   }
-  for (const Expr& arg : expr->args) Count(arg, ops);
-}
+
+  // For each instance of the block. An operation leaves the loops inside the innermost one that changes it,
+  // and in the unrolled tile all that do not. It runs once for all lanes.
+  double RunsOf(const Dependence& dependence) const {
+    if (on_gpu_) return 1;
+    double share = 1;
+    for (size_t l = nest_.tile_begin; l < nest_.loops.size(); ++l) {
+      if (!dependence.loops[l] && static_cast<int>(l) != nest_.lane) share /= nest_.loops[l].extent;
+    }
+    for (size_t l = nest_.tile_begin; l > 0 && !dependence.loops[l - 1]; --l)
+      share /= nest_.loops[l - 1].extent;
+    return share;
+  }
+
+ private:
+  Dependence Nothing() const { return {std::vector<bool>(nest_.loops.size(), false), false}; }
+
+  Dependence OnIndex(const Expr& index) const {
+    Dependence result = Nothing();
+    const IndexForm form = scope_.FormOf(index);
+    for (size_t l = 0; l < nest_.loops.size(); ++l) result.loops[l] = form.per_step[l] != 0;
+    return result;
+  }
+
+  // An element changes with its address, and whenever the buffer is written anew.
+  Dependence OnLoad(const Expr& load) const {
+    Dependence result = Nothing();
+    for (const Expr& index : load->args) Join(OnIndex(index), &result);
+    if (const auto writer = writers_.find(load->buffer.get()); writer != writers_.end()) {
+      for (size_t l = 0; l < nest_.loops.size(); ++l) {
+        const auto& loops = writer->second;
+        if (std::find(loops.begin(), loops.end(), nest_.loops[l].loop) != loops.end()) result.loops[l] = true;
+      }
+    }
+    result.on_data = true;
+    return result;
+  }
+
+  Dependence CountSelect(const Expr& select, OpCounts* ops) const {
+    OpCounts of_condition;
+    Dependence result = Count(select->args[0], &of_condition);
+    const bool is_cut = (!on_gpu_ && !result.on_data) || ChoosesRow(select->args[0]);
+    if (is_cut) {
+      const bool first = ArithmeticIn(select->args[1]) >= ArithmeticIn(select->args[2]);
+      OpCounts of_other;
+      Join(Count(select->args[1], first ? ops : &of_other), &result);
+      Join(Count(select->args[2], first ? &of_other : ops), &result);
+      return result;
+    }
+    Count(select->args[0], ops);
+    for (size_t a = 1; a < select->args.size(); ++a) Join(Count(select->args[a], ops), &result);
+    AddOp(select, RunsOf(result), ops);
+    return result;
+  }
+
+  static void Join(const Dependence& part, Dependence* whole) {
+    for (size_t l = 0; l < part.loops.size(); ++l)
+      if (part.loops[l]) whole->loops[l] = true;
+    whole->on_data = whole->on_data || part.on_data;
+  }
+
+  static void AddOp(const Expr& expr, double runs, OpCounts* ops) {
+    if (expr->dtype == DType::kI64 && expr->op != Op::kCast) ops->integer += runs;
+    switch (expr->op) {
+      case Op::kAdd:
+      case Op::kSub: ops->add += runs; break;
+      case Op::kMul: ops->mul += runs; break;
+      case Op::kMin:
+      case Op::kMax: ops->minmax += runs; break;
+      case Op::kLt:
+      case Op::kLe:
+      case Op::kEq:
+      case Op::kNe:
+      case Op::kSelect:
+      case Op::kAnd:
+      case Op::kOr:
+      case Op::kNot: ops->compare_select += runs; break;
+      case Op::kDiv:
+      case Op::kFloorDiv:
+      case Op::kMod: ops->divide += runs; break;
+      case Op::kSqrt:
+      case Op::kRsqrt: ops->root += runs; break;
+      case Op::kCast: ops->convert += runs; break;
+      default: (IsTranscendental(expr->op) ? ops->transcendental : ops->other) += runs; break;
+    }
+  }
+
+  const NestBlock& nest_;
+  const IndexScope& scope_;
+  const WriterLoops& writers_;
+  bool on_gpu_ = false;
+};
 
 }  // namespace
 
-OpCounts CountOps(const Block& block) {
+OpCounts CountOps(const NestBlock& nest, const IndexScope& scope, const WriterLoops& writers) {
+  const Block& block = *nest.block;
   OpCounts ops;
-  Count(block.value, &ops);
+  const OpCounter counter(nest, scope, writers);
+  const Dependence value = counter.Count(block.value, &ops);
   switch (block.reduce) {
     case ReduceOp::kNone: break;
     case ReduceOp::kSum:
       ops.add += 1;
-      if (IsFloatProduct(block.value)) ops.fused += 1;
+      if (IsFloatProduct(block.value)) ops.fused += counter.RunsOf(value);
       break;
     case ReduceOp::kProd: ops.mul += 1; break;
     case ReduceOp::kMax:

@@ -13,7 +13,7 @@
 namespace mycc {
 namespace {
 
-constexpr char kModelFormat[] = "mycc-xgboost-2";
+constexpr char kModelFormat[] = "mycc-xgboost-3";
 constexpr int kMostMembers = 64;  // of a stored ensemble
 
 std::vector<const Features*> RowsOf(const std::vector<const Sample*>& samples) {
@@ -66,6 +66,7 @@ std::vector<bool> HeldOutOfTask(const std::vector<const Sample*>& samples, const
 void PutMetrics(const ModelMetrics& metrics, ByteWriter* out) {
   for (const int count : {metrics.samples, metrics.failures, metrics.groups, metrics.trees})
     out->Put<int32_t>(count);
+  out->Put(metrics.share);
   out->Put<uint8_t>(metrics.held_out_tasks);
   for (const OrderMetrics* order : {&metrics.corrected, &metrics.analytic}) {
     out->Put<int32_t>(order->rows);
@@ -77,6 +78,7 @@ ModelMetrics GetMetrics(ByteReader* in) {
   ModelMetrics metrics;
   for (int* count : {&metrics.samples, &metrics.failures, &metrics.groups, &metrics.trees})
     *count = in->Get<int32_t>();
+  metrics.share = in->Get<double>();
   metrics.held_out_tasks = in->Get<uint8_t>() != 0;
   for (OrderMetrics* order : {&metrics.corrected, &metrics.analytic}) {
     order->rows = in->Get<int32_t>();
@@ -112,7 +114,8 @@ BoosterConfig XgboostModel::BoosterOf(int member) const {
           config_.eta, config_.depth};
 }
 
-// The number of trees with which the held-out rows are predicted best; fills in the metrics.
+// The number of trees with which the held-out rows are predicted best, and, for held-out tasks, the share of
+// their correction; fills in the metrics.
 absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& samples,
                                               const std::string& task) {
   std::vector<bool> held_out = HeldOutOfTask(samples, task, config_.min_task_samples);
@@ -134,18 +137,34 @@ absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& 
   const auto loss = [&](const OrderMetrics& metrics) {
     return config_.objective == Objective::kLogRatio ? metrics.rmse : -metrics.pairwise_accuracy;
   };
+  const auto correct = [&](const std::vector<float>& margins, double share) {
+    for (size_t i = 0; i < tested.size(); ++i)
+      rows[i].predicted =
+          std::log(tested[i]->analytic_seconds) + share * LogFactor(config_.objective, margins[i]);
+    return EvaluateOrder(rows);
+  };
   int best_trees = 0;
+  std::vector<float> best_margins;
   for (int tree = 0; tree < config_.max_trees && tree < best_trees + config_.patience; ++tree) {
     MYCC_RETURN_IF_ERROR(booster.Boost(tree, train));
     MYCC_ASSIGN_OR_RETURN(const std::vector<float> margins, booster.Margin(test));
-    for (size_t i = 0; i < tested.size(); ++i)
-      rows[i].predicted = std::log(tested[i]->analytic_seconds) + LogFactor(config_.objective, margins[i]);
-    const OrderMetrics metrics = EvaluateOrder(rows);
+    const OrderMetrics metrics = correct(margins, 1);
     if (loss(metrics) >= loss(metrics_.corrected)) continue;
     metrics_.corrected = metrics;
     best_trees = tree + 1;
+    best_margins = margins;
   }
-  return best_trees;
+  if (best_trees == 0 || !metrics_.held_out_tasks) return best_trees;
+  for (const double share : {0.75, 0.5}) {
+    const OrderMetrics metrics = correct(best_margins, share);
+    if (metrics.pairwise_accuracy <= metrics_.corrected.pairwise_accuracy) continue;
+    metrics_.corrected = metrics;
+    metrics_.share = share;
+  }
+  if (metrics_.corrected.pairwise_accuracy >= metrics_.analytic.pairwise_accuracy) return best_trees;
+  metrics_.corrected = metrics_.analytic;
+  metrics_.share = 1;
+  return 0;
 }
 
 absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& samples,
@@ -192,7 +211,8 @@ absl::Status XgboostModel::Correct(const BoosterMatrix& matrix, std::vector<Corr
   for (const Booster& member : members_) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<float> margins, member.Margin(matrix));
     for (size_t i = 0; i < corrections->size(); ++i) {
-      const double log = std::clamp(LogFactor(config_.objective, margins[i]), -kMaxLog, kMaxLog);
+      const double log =
+          metrics_.share * std::clamp(LogFactor(config_.objective, margins[i]), -kMaxLog, kMaxLog);
       sums[i] += log;
       squares[i] += log * log;
     }
@@ -236,7 +256,8 @@ absl::StatusOr<std::vector<double>> XgboostModel::Contributions(const Features& 
                                               " features; expected one more"));
     }
     for (size_t i = 0; i < row.size(); ++i)
-      contributions[i] += LogFactor(config_.objective, values[i]) / static_cast<double>(members_.size());
+      contributions[i] +=
+          metrics_.share * LogFactor(config_.objective, values[i]) / static_cast<double>(members_.size());
   }
   return contributions;
 }
