@@ -114,13 +114,12 @@ absl::Status BenchCommand(const BenchOptions& options, std::ostream& out) {
   // cores are no fair timing.
   if (options.threads > 0) setenv("OMP_NUM_THREADS", absl::StrCat(options.threads).c_str(), 1);
   setenv("OMP_PROC_BIND", "close", 0);
-  MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> library,
-                        Library::Open(options.library, options.device));
+  MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::Open(options.library, options.device));
   MYCC_ASSIGN_OR_RETURN(const std::vector<std::string> functions,
                         ChosenFunctions(*library, options.function));
   if (!options.other.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Library> other, Library::Open(options.other, options.device));
-    return BenchPair(library.get(), other.get(), functions, options, out);
+    MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> other, Library::Open(options.other, options.device));
+    return BenchPair(std::move(library), std::move(other), functions, options, out);
   }
   std::vector<Result> results;
   for (const std::string& function : functions) {

@@ -10,10 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/workload/compare.h"
+#include "codegen/workload/reference.h"
 #include "command/times.h"
 #include "mycc/bench_report.h"
 #include "mycc/library_workload.h"
-#include "mycc/stopwatch.h"
+#include "mycc/placed_turns.h"
 
 namespace mycc {
 namespace {
@@ -30,7 +31,7 @@ struct Outputs {
 
 struct PairResult {
   std::string function, other;
-  MedianInterval seconds, other_seconds, ratio;  // ratio: other over this, of each turn
+  PlacedTimes times;  // the first is this one
   Outputs outputs;
 };
 
@@ -106,30 +107,32 @@ Outputs CompareOutputs(const Tolerance& one, Arguments* arguments, Arguments* ot
   return outputs;
 }
 
-// The arguments of a function, with inputs that depend on the workload and the seed alone, after one call.
-absl::StatusOr<Arguments> CalledOnce(Library* library, const std::string& function, const Workload& workload,
-                                     uint64_t seed) {
+// The arguments of a function after one call.
+absl::StatusOr<Arguments> CalledOnce(Library* library, const std::string& function,
+                                     const std::vector<NDArray>& inputs) {
   MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library, function));
-  FillRandom(workload, seed, &arguments);
+  Fill(inputs, &arguments);
   MYCC_RETURN_IF_ERROR(arguments.Pack());
   MYCC_RETURN_IF_ERROR(arguments.Call());
   return arguments;
 }
 
-absl::StatusOr<PairResult> BenchOne(Library* library, Library* other, const Pair& pair,
-                                    const BenchOptions& options) {
-  MYCC_ASSIGN_OR_RETURN(Arguments arguments,
-                        CalledOnce(library, pair.function, pair.origin.workload, options.seed));
-  MYCC_ASSIGN_OR_RETURN(Arguments others, CalledOnce(other, pair.other, pair.origin.workload, options.seed));
+absl::StatusOr<Outputs> CompareOne(const Pair& pair, const std::vector<NDArray>& inputs,
+                                   const BenchOptions& options) {
+  MYCC_ASSIGN_OR_RETURN(const auto library, Library::Open(options.library, options.device));
+  MYCC_ASSIGN_OR_RETURN(const auto other, Library::Open(options.other, options.device));
+  MYCC_ASSIGN_OR_RETURN(Arguments arguments, CalledOnce(library.get(), pair.function, inputs));
+  MYCC_ASSIGN_OR_RETURN(Arguments others, CalledOnce(other.get(), pair.other, inputs));
+  return CompareOutputs(pair.origin.tolerance, &arguments, &others);
+}
+
+// The inputs depend on the workload and the seed alone.
+absl::StatusOr<PairResult> BenchOne(const Pair& pair, const BenchOptions& options) {
+  const std::vector<NDArray> inputs = RandomInputs(pair.origin.workload, options.seed);
   PairResult result{pair.function, pair.other};
-  result.outputs = CompareOutputs(pair.origin.tolerance, &arguments, &others);
-  MYCC_ASSIGN_OR_RETURN(const auto first, StopwatchFor(library, &arguments, options.cold));
-  MYCC_ASSIGN_OR_RETURN(const auto second, StopwatchFor(other, &others, options.cold));
-  MYCC_ASSIGN_OR_RETURN(const Turns turns,
-                        TakeTurns(first.get(), second.get(), {options.repeats, options.seconds}));
-  result.seconds = MedianOf(turns.first);
-  result.other_seconds = MedianOf(turns.second);
-  result.ratio = MedianOf(turns.ratios);
+  MYCC_ASSIGN_OR_RETURN(result.outputs, CompareOne(pair, inputs, options));
+  MYCC_ASSIGN_OR_RETURN(result.times, TimeAtPlacements({options.library, pair.function},
+                                                       {options.other, pair.other}, inputs, options));
   return result;
 }
 
@@ -140,15 +143,16 @@ std::string OutputsText(const Outputs& outputs) {
 
 std::string PairTable(const std::vector<PairResult>& results) {
   std::vector<std::vector<std::string>> rows = {
-      {"function", "first", "second", "second/first", "95 % interval", "turns", "outputs", ""}};
+      {"function", "first", "second", "second/first", "95 % interval", "placements", "turns", "outputs", ""}};
   for (const PairResult& result : results) {
-    const MedianInterval& ratio = result.ratio;
-    rows.push_back({result.function, FormatSeconds(result.seconds.median),
-                    FormatSeconds(result.other_seconds.median), absl::StrFormat("%.4f", ratio.median),
+    const auto& [first, second, ratio, turns] = result.times;
+    rows.push_back({result.function, FormatSeconds(first.median), FormatSeconds(second.median),
+                    absl::StrFormat("%.4f", ratio.median),
                     ratio.is_confident() ? absl::StrFormat("%.4f .. %.4f", ratio.low, ratio.high) : "-",
-                    absl::StrCat(ratio.samples), OutputsText(result.outputs), RemarkOn(ratio)});
+                    absl::StrCat(ratio.samples), absl::StrCat(turns), OutputsText(result.outputs),
+                    RemarkOn(ratio, "placement")});
   }
-  return BenchTable(rows, {1, 2, 3, 4, 5});
+  return BenchTable(rows, {1, 2, 3, 4, 5, 6});
 }
 
 std::string UnmatchedText(const std::string& library, const std::vector<std::string>& functions) {
@@ -158,10 +162,11 @@ std::string UnmatchedText(const std::string& library, const std::vector<std::str
 
 Json PairJson(const PairResult& result) {
   Json row = {{"name", result.function}, {"other_name", result.other}};
-  AddMedian(result.seconds, "seconds", &row);
-  AddMedian(result.other_seconds, "seconds", &row, "other_");
-  AddMedian(result.ratio, "ratio", &row);
-  row["turns"] = result.ratio.samples;
+  AddMedian(result.times.first, "seconds", &row);
+  AddMedian(result.times.second, "seconds", &row, "other_");
+  AddMedian(result.times.ratio, "ratio", &row);
+  row["placements"] = result.times.ratio.samples;
+  row["turns"] = result.times.turns;
   row["same_bits"] = result.outputs.same_bits;
   row["outputs_agree"] = result.outputs.passed;
   row["max_abs_error"] = result.outputs.max_abs_error;
@@ -187,14 +192,19 @@ std::string ReportJson(const std::vector<PairResult>& results, const Pairing& pa
 
 }  // namespace
 
-absl::Status BenchPair(Library* library, Library* other, const std::vector<std::string>& functions,
-                       const BenchOptions& options, std::ostream& out) {
+absl::Status BenchPair(std::unique_ptr<Library> library, std::unique_ptr<Library> other,
+                       const std::vector<std::string>& functions, const BenchOptions& options,
+                       std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(Pairing pairing, PairUp(*library, *other, functions));
   if (pairing.pairs.empty()) return NothingInCommon(pairing, options);
   if (!options.function.empty()) pairing.other_unmatched.clear();  // nobody asked for them
+  if (!library->on_cuda()) {
+    library.reset();
+    other.reset();
+  }
   std::vector<PairResult> results;
   for (const Pair& pair : pairing.pairs) {
-    MYCC_ASSIGN_OR_RETURN(PairResult result, BenchOne(library, other, pair, options));
+    MYCC_ASSIGN_OR_RETURN(PairResult result, BenchOne(pair, options));
     results.push_back(std::move(result));
   }
   out << (options.json ? ReportJson(results, pairing, options) : ReportText(results, pairing, options));

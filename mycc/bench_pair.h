@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace mycc {
 
 // `functions` are of `library`; each is paired with the function of `other` that has the same workload. The
 // report names those that have no partner. FailedPrecondition when there is none, and, after the table, when
-// outputs differ by more than both libraries' tolerances.
-absl::Status BenchPair(Library* library, Library* other, const std::vector<std::string>& functions,
-                       const BenchOptions& options, std::ostream& out);
+// outputs differ by more than both libraries' tolerances. The libraries are closed, and loaded anew for each
+// function and placement (placed_turns.h); a GPU's stay open.
+absl::Status BenchPair(std::unique_ptr<Library> library, std::unique_ptr<Library> other,
+                       const std::vector<std::string>& functions, const BenchOptions& options,
+                       std::ostream& out);
 
 }  // namespace mycc

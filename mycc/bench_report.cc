@@ -25,9 +25,9 @@ void AddMedian(const MedianInterval& interval, const std::string& name, Json* ro
   (*row)[absl::StrCat(prefix, "ci_high_", name)] = bound(interval.high);
 }
 
-std::string RemarkOn(const MedianInterval& interval) {
+std::string RemarkOn(const MedianInterval& interval, const std::string& what) {
   if (!interval.is_confident())
-    return absl::StrCat("of ", interval.samples, interval.samples == 1 ? " sample" : " samples");
+    return absl::StrCat("of ", interval.samples, " ", what, interval.samples == 1 ? "" : "s");
   return interval.relative_width() > kWideInterval ? "wide interval" : "";
 }
 

@@ -19,8 +19,8 @@ nlohmann::ordered_json BenchJson(const BenchOptions& options);
 void AddMedian(const MedianInterval& interval, const std::string& name, nlohmann::ordered_json* row,
                const std::string& prefix = "");
 
-// A row's last cell: "of 3 samples", "wide interval", or "".
-std::string RemarkOn(const MedianInterval& interval);
+// A row's last cell: "of 3 samples", or what they are of, "wide interval", or "".
+std::string RemarkOn(const MedianInterval& interval, const std::string& what = "sample");
 
 // A table whose last column has the remarks. `right` as for FormatTable.
 std::string BenchTable(const std::vector<std::vector<std::string>>& rows, const std::vector<int>& right);

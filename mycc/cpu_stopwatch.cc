@@ -10,7 +10,6 @@ namespace mycc {
 namespace {
 
 constexpr double kSampleSeconds = 200e-6;  // of a warm sample, at least: far above the clock's own cost
-constexpr double kWarmUpSeconds = 20e-3;
 constexpr int64_t kCacheLine = 64;
 
 // Takes the arguments out of the caches of every core.
@@ -26,9 +25,9 @@ void FlushArguments(Arguments* arguments) {
 // Calls one function again and again.
 class RepeatedCalls : public Stopwatch {
  public:
-  RepeatedCalls(Library::Entry entry, Arguments* arguments, bool cold)
+  RepeatedCalls(Library::Entry entry, Arguments* arguments, bool cold, double warm_up_seconds)
       : entry_(entry), arguments_(arguments), cold_(cold) {
-    const double once = WarmUp();
+    const double once = WarmUp(warm_up_seconds);
     calls_ = cold ? 1 : std::max(1, static_cast<int>(kSampleSeconds / std::max(once, 1e-9)));
   }
 
@@ -50,11 +49,11 @@ class RepeatedCalls : public Stopwatch {
     return SecondsSince(start) / calls;
   }
 
-  // The way it is measured, until clocks and caches have settled. Returns the time of one call.
-  double WarmUp() {
+  // The way it is measured. Returns the time of one call.
+  double WarmUp(double seconds) {
     const auto start = std::chrono::steady_clock::now();
     double fastest = TimeCalls(1);
-    while (SecondsSince(start) < kWarmUpSeconds) fastest = std::min(fastest, TimeCalls(1));
+    while (SecondsSince(start) < seconds) fastest = std::min(fastest, TimeCalls(1));
     return fastest;
   }
 
@@ -66,9 +65,10 @@ class RepeatedCalls : public Stopwatch {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Stopwatch>> CpuStopwatch(Library* library, Arguments* arguments, bool cold) {
+absl::StatusOr<std::unique_ptr<Stopwatch>> CpuStopwatch(Library* library, Arguments* arguments, bool cold,
+                                                        double warm_up_seconds) {
   MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(arguments->function().name));
-  return std::make_unique<RepeatedCalls>(entry, arguments, cold);
+  return std::make_unique<RepeatedCalls>(entry, arguments, cold, warm_up_seconds);
 }
 
 }  // namespace mycc

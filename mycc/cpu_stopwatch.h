@@ -8,6 +8,7 @@
 namespace mycc {
 
 // As StopwatchFor, for a library of a CPU.
-absl::StatusOr<std::unique_ptr<Stopwatch>> CpuStopwatch(Library* library, Arguments* arguments, bool cold);
+absl::StatusOr<std::unique_ptr<Stopwatch>> CpuStopwatch(Library* library, Arguments* arguments, bool cold,
+                                                        double warm_up_seconds);
 
 }  // namespace mycc

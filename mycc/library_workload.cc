@@ -73,8 +73,7 @@ absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::strin
       absl::StrCat("the library's JSON has no workload for `", description->name, "`"));
 }
 
-void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments) {
-  const std::vector<NDArray> inputs = RandomInputs(workload, seed);
+void Fill(const std::vector<NDArray>& inputs, Arguments* arguments) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     HostTensor& tensor = arguments->tensor(static_cast<int>(i));
     MYCC_CHECK(static_cast<int64_t>(inputs[i].bytes.size()) == tensor.bytes())
@@ -82,6 +81,10 @@ void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments) {
     if (tensor.is_text()) continue;  // they stay empty
     std::memcpy(tensor.data(), inputs[i].bytes.data(), tensor.bytes());
   }
+}
+
+void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments) {
+  Fill(RandomInputs(workload, seed), arguments);
 }
 
 }  // namespace mycc

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
+#include "codegen/workload/reference.h"
 #include "codegen/workload/tolerance.h"
 #include "codegen/workload/workload.h"
 
@@ -26,7 +28,9 @@ struct FunctionOrigin {
 // FailedPrecondition when the library's JSON does not tell.
 absl::StatusOr<FunctionOrigin> OriginOf(const Library& library, const std::string& function);
 
-// Random inputs, the same for the same seed; indices are within what they index. Texts stay as they are.
+// Texts stay as they are. REQUIRES: the inputs are the function's.
+void Fill(const std::vector<NDArray>& inputs, Arguments* arguments);
+// Random inputs, the same for the same seed; indices are within what they index.
 void FillRandom(const Workload& workload, uint64_t seed, Arguments* arguments);
 
 }  // namespace mycc

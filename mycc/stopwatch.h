@@ -25,10 +25,13 @@ class Stopwatch {
   virtual absl::Status Sample(std::vector<double>* seconds) = 0;
 };
 
-// On the CPU or GPU that the library is for, warmed up. Cold: the arguments are out of all caches, a GPU's
-// out of L2, when a call begins. REQUIRES: the arguments are packed, the function has been called once
-// without an error, and both outlive the stopwatch.
-absl::StatusOr<std::unique_ptr<Stopwatch>> StopwatchFor(Library* library, Arguments* arguments, bool cold);
+inline constexpr double kWarmUpSeconds = 20e-3;  // until clocks and caches have settled
+
+// On the CPU or GPU that the library is for, warmed up, a CPU for `warm_up_seconds`. Cold: the arguments are
+// out of all caches, a GPU's out of L2, when a call begins. REQUIRES: the arguments are packed, the function
+// has been called once without an error, and both outlive the stopwatch.
+absl::StatusOr<std::unique_ptr<Stopwatch>> StopwatchFor(Library* library, Arguments* arguments, bool cold,
+                                                        double warm_up_seconds = kWarmUpSeconds);
 
 absl::StatusOr<std::vector<double>> TakeSamples(Stopwatch* stopwatch, const SamplingPlan& plan);
 
@@ -36,7 +39,9 @@ struct Turns {
   std::vector<double> first, second;  // seconds
   std::vector<double> ratios;         // of each turn: the second's median over the first's
 };
-// The plan's seconds are for each of the two. The one that begins changes from turn to turn.
-absl::StatusOr<Turns> TakeTurns(Stopwatch* first, Stopwatch* second, const SamplingPlan& plan);
+// The plan's seconds are for each of the two. The one that begins changes from turn to turn; `first_begins`
+// says it of the first turn.
+absl::StatusOr<Turns> TakeTurns(Stopwatch* first, Stopwatch* second, const SamplingPlan& plan,
+                                bool first_begins = true);
 
 }  // namespace mycc

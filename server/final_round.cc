@@ -16,7 +16,7 @@
 namespace mycc {
 namespace {
 
-constexpr size_t kMostFinalists = 4;
+constexpr size_t kMostFinalists = 8;
 // A single timing is off by this much at most, in either direction, unless its interval says otherwise.
 constexpr double kBehind = 1.05;
 // The default's by this much: it is taken once, early, perhaps in a slow or fast phase of a shared machine.

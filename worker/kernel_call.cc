@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,18 +11,21 @@
 namespace mycc {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr int kFirstOutput = 1 << 16;  // of a placement's tensors: after those of the arguments
 constexpr uint8_t kBandByte = 0xa5, kPoisonByte = 0xaa,
                   kNanByte = 0xff;  // every float of such bytes is a NaN
 
 }  // namespace
 
-void GuardedBuffer::Free::operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
+void GuardedBuffer::Free::operator()(uint8_t* memory) const { ::operator delete(memory, alignment); }
 
-GuardedBuffer::GuardedBuffer(int64_t bytes)
+GuardedBuffer::GuardedBuffer(int64_t bytes, const MemoryPlace& place)
     : bytes_(bytes),
-      memory_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(bytes + 2 * kBand), kAlignment))) {
-  std::memset(memory_.get(), kBandByte, kBand);
+      offset_(place.offset),
+      memory_(static_cast<uint8_t*>(::operator new(static_cast<size_t>(place.offset + bytes + 2 * kBand),
+                                                   std::align_val_t(place.alignment))),
+              Free{std::align_val_t(place.alignment)}) {
+  std::memset(data() - kBand, kBandByte, kBand);
   std::memset(data() + bytes, kBandByte, kBand);
 }
 
@@ -35,26 +37,29 @@ bool GuardedBuffer::intact() const {
 }
 
 KernelCall::KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry,
-                       const Workload& workload)
+                       const Workload& workload, int placement)
     : library_(std::move(library)),
       arguments_(std::move(arguments)),
       entry_(entry),
       num_inputs_(static_cast<int>(workload.inputs.size())),
       output_tensors_(workload.outputs) {
   for (size_t i = 0; i < output_tensors_.size(); ++i) {
-    outputs_.emplace_back(output_tensors_[i]->bytes());
-    arguments_.tensor(num_inputs_ + static_cast<int>(i)).view()->data = outputs_.back().data();
+    const int output = num_inputs_ + static_cast<int>(i);
+    outputs_.emplace_back(output_tensors_[i]->bytes(), PlaceOf(placement, kFirstOutput + output));
+    arguments_.tensor(output).view()->data = outputs_.back().data();
   }
 }
 
 absl::StatusOr<std::unique_ptr<KernelCall>> KernelCall::Load(const std::string& path,
                                                              const Workload& workload,
-                                                             const std::vector<const uint8_t*>& inputs) {
+                                                             const std::vector<const uint8_t*>& inputs,
+                                                             int placement) {
   MYCC_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, OpenTrial(path, workload));
   const ArtifactFunction& function = library->functions()[0];
   MYCC_ASSIGN_OR_RETURN(const Library::Entry entry, library->Symbol(function.name));
-  MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function.name));
-  std::unique_ptr<KernelCall> call(new KernelCall(std::move(library), std::move(arguments), entry, workload));
+  MYCC_ASSIGN_OR_RETURN(Arguments arguments, Arguments::Create(library.get(), function.name, placement));
+  std::unique_ptr<KernelCall> call(
+      new KernelCall(std::move(library), std::move(arguments), entry, workload, placement));
   MYCC_RETURN_IF_ERROR(call->SetInputs(inputs));
   return call;
 }

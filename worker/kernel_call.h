@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "codegen/runtime/arguments.h"
 #include "codegen/runtime/library.h"
+#include "codegen/runtime/placement.h"
 #include "codegen/workload/workload.h"
 #include "worker/chain.h"
 #include "worker/repetition.h"
@@ -20,27 +22,29 @@ namespace mycc {
 // Memory between two guard bands, which detect writes beside it.
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(int64_t bytes);
-  uint8_t* data() const { return memory_.get() + kBand; }
+  explicit GuardedBuffer(int64_t bytes, const MemoryPlace& place = {});
+  uint8_t* data() const { return memory_.get() + kBand + offset_; }
   int64_t size() const { return bytes_; }
   bool intact() const;
 
  private:
   static constexpr int64_t kBand = 4096;
   struct Free {
+    std::align_val_t alignment;
     void operator()(uint8_t* memory) const;
   };
-  int64_t bytes_;
+  int64_t bytes_, offset_;
   std::unique_ptr<uint8_t, Free> memory_;
 };
 
 class KernelCall {
  public:
   // The library's only function, which must have the workload's arguments. `inputs`: the workload's, in
-  // declared order, in storage form; copied, and const ones packed.
+  // declared order, in storage form; copied, and const ones packed. `placement` is of all tensors.
   static absl::StatusOr<std::unique_ptr<KernelCall>> Load(const std::string& library,
                                                           const Workload& workload,
-                                                          const std::vector<const uint8_t*>& inputs);
+                                                          const std::vector<const uint8_t*>& inputs,
+                                                          int placement = 0);
 
   // Replaces the inputs.
   absl::Status SetInputs(const std::vector<const uint8_t*>& inputs);
@@ -61,7 +65,7 @@ class KernelCall {
 
  private:
   KernelCall(std::unique_ptr<Library> library, Arguments arguments, Library::Entry entry,
-             const Workload& workload);
+             const Workload& workload, int placement);
 
   std::unique_ptr<Library> library_;
   Arguments arguments_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/runtime/placement.h"
 #include "codegen/workload/arg_reduction.h"
 #include "codegen/workload/compare.h"
 #include "codegen/workload/parse.h"
@@ -90,6 +92,7 @@ absl::Status Verify(const Workload& workload, const TestCase& test, KernelCall& 
 
 // A candidate that is loaded, and was called once.
 struct Contender {
+  std::string library;
   std::unique_ptr<KernelCall> call;  // null when that failed
   double first_call_seconds = 0;
   v1::RunnerResponse response;
@@ -113,7 +116,7 @@ absl::Status TrySpecial(const Workload& workload, const TestCase& test, KernelCa
 }
 
 Contender Try(const std::string& library, const Workload& workload, const TestCase& test) {
-  Contender contender;
+  Contender contender{.library = library};
   absl::StatusOr<std::unique_ptr<KernelCall>> call =
       KernelCall::Load(library, workload, test.special_inputs());
   absl::Status called = call.status(), permitted;
@@ -154,32 +157,43 @@ int64_t CoreCacheBytes() {
   return bytes > 0 ? bytes : kUsual;
 }
 
-// Times the candidates beside the baseline, several of them in turn.
-std::vector<v1::Timing> Time(const v1::RunRequest& request, const std::vector<KernelCall*>& candidates) {
-  TimingPlan plan;
-  plan.protocol = request.protocol();
-  plan.budget_seconds = request.budget_seconds();
-  plan.best_seconds = request.best_seconds();
-  std::vector<char> flushed(
-      plan.protocol == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes()) : 0);
-  char fill = 0;
-  std::vector<TimedCall> calls;
-  for (KernelCall* const candidate : candidates) {
-    TimedCall& timed = calls.emplace_back(TimedCall{[candidate] { candidate->CallUnchecked(); }});
-    if (plan.protocol == v1::TIMING_PROTOCOL_COLD)
-      timed.before = [&flushed, &fill] { std::memset(flushed.data(), ++fill, flushed.size()); };
-    if (plan.protocol != v1::TIMING_PROTOCOL_MODEL) continue;
-    const auto chain = std::make_shared<Chain>(candidate->ChainOf(request.threads(), CoreCacheBytes()));
-    timed.before = [chain] { chain->Place(); };
+// The calls of kernels as the protocol times them.
+class TimedKernels {
+ public:
+  explicit TimedKernels(const v1::RunRequest& request)
+      : request_(request),
+        flushed_(request.protocol() == v1::TIMING_PROTOCOL_COLD ? static_cast<size_t>(request.flush_bytes())
+                                                                : 0) {}
+
+  TimedCall CallOf(KernelCall* kernel) {
+    TimedCall timed{[kernel] { kernel->CallUnchecked(); }};
+    if (request_.protocol() == v1::TIMING_PROTOCOL_COLD)
+      timed.before = [this] { std::memset(flushed_.data(), ++fill_, flushed_.size()); };
+    if (request_.protocol() == v1::TIMING_PROTOCOL_MODEL) {
+      const auto chain = std::make_shared<Chain>(kernel->ChainOf(request_.threads(), CoreCacheBytes()));
+      timed.before = [chain] { chain->Place(); };
+    }
+    return timed;
   }
-  const absl::StatusOr<std::vector<v1::Timing>> timings = TimeUndisturbed(
+
+ private:
+  const v1::RunRequest& request_;
+  std::vector<char> flushed_;
+  char fill_ = 0;
+};
+
+TimingPlan PlanOf(const v1::RunRequest& request) {
+  return {.protocol = request.protocol(),
+          .budget_seconds = request.budget_seconds(),
+          .best_seconds = request.best_seconds()};
+}
+
+// Beside the baseline.
+absl::StatusOr<std::vector<v1::Timing>> TimeBesideBaseline(
+    const v1::RunRequest& request, const std::function<absl::StatusOr<std::vector<v1::Timing>>()>& time) {
+  return TimeUndisturbed(
       kTimingAttempts, request.usual_baseline_seconds(),
-      [&request] { return TimeBaseline(request.threads()); },
-      [&] {
-        return calls.size() == 1 ? std::vector<v1::Timing>{TimeCalls(plan, calls[0], Now)}
-                                 : TimeCallsInTurn(plan, calls, Now);
-      });
-  return *timings;  // neither can fail on a CPU
+      [&request] { return TimeBaseline(request.threads()); }, time);
 }
 
 absl::Status LaunchAgain(KernelCall* call, Repetition* repetition) {
@@ -188,32 +202,107 @@ absl::Status LaunchAgain(KernelCall* call, Repetition* repetition) {
   return repetition->Check();
 }
 
-// Times candidates that have been called once, and sees that the last timed launch, and some more, left what
-// the first one did.
-void TimeAndRepeat(const v1::RunRequest& request, const std::vector<Contender*>& contenders) {
-  std::vector<KernelCall*> calls;
-  std::vector<Repetition> repetitions;
-  for (Contender* const contender : contenders) {
-    calls.push_back(contender->call.get());
-    repetitions.emplace_back(contender->call->outputs());
-    contender->call->PoisonOutputs();
-  }
-  std::vector<v1::Timing> timings = Time(request, calls);
-  const double budget = kRepeatShare * request.budget_seconds() / static_cast<double>(contenders.size());
-  for (size_t i = 0; i < contenders.size(); ++i) {
-    const int more = LaunchesWithin(budget, timings[i].seconds(), 0, kMostRepeats);
-    absl::Status same = repetitions[i].Check();
-    for (int j = 0; j < more && same.ok(); ++j)
-      same = LaunchAgain(contenders[i]->call.get(), &repetitions[i]);
-    v1::RunnerResponse& response = contenders[i]->response;
-    if (same.ok()) {
-      *response.mutable_timing() = std::move(timings[i]);
-      response.mutable_verification()->set_launches(repetitions[i].launches());
-    } else {
-      response = FailureOf(same);
-    }
+// Sees that the last timed launch, and some more, left what the first one did. `seconds`: for all these.
+void Repeat(double seconds, v1::Timing timing, Repetition* repetition, Contender* contender) {
+  absl::Status same = repetition->Check();
+  const int more = LaunchesWithin(seconds, timing.seconds(), 0, kMostRepeats);
+  for (int i = 0; i < more && same.ok(); ++i) same = LaunchAgain(contender->call.get(), repetition);
+  if (same.ok()) {
+    *contender->response.mutable_timing() = std::move(timing);
+    contender->response.mutable_verification()->set_launches(repetition->launches());
+  } else {
+    contender->response = FailureOf(same);
   }
 }
+
+// Times a candidate that has been called once, or several in turn, at several placements. At each one but the
+// first they are loaded anew, and called once more before they are timed. One that fails then is out, and the
+// others begin again.
+class PlacedTiming {
+ public:
+  PlacedTiming(const v1::RunRequest& request, const Workload& workload, const TestCase& test,
+               const std::vector<Contender*>& contenders)
+      : request_(request), workload_(workload), test_(test), kernels_(request) {
+    for (Contender* const contender : contenders)
+      timed_.push_back({contender, Repetition(contender->call->outputs())});
+  }
+
+  void Run() {
+    while (!timed_.empty()) {
+      const absl::StatusOr<std::vector<v1::Timing>> timings =
+          TimeBesideBaseline(request_, [this] { return timed_.size() == 1 ? TimeOne() : TimeSeveral(); });
+      if (timings.ok()) {
+        const double seconds = kRepeatShare * request_.budget_seconds() / static_cast<double>(timed_.size());
+        for (size_t i = 0; i < timed_.size(); ++i)
+          Repeat(seconds, (*timings)[i], &timed_[i].repetition, timed_[i].contender);
+        return;
+      }
+      timed_[failing_].contender->response = FailureOf(timings.status());
+      timed_.erase(timed_.begin() + static_cast<std::ptrdiff_t>(failing_));
+    }
+  }
+
+ private:
+  struct Timed {
+    Contender* contender;
+    Repetition repetition;
+  };
+
+  absl::StatusOr<std::vector<v1::Timing>> TimeSeveral() {
+    return TimeCallsAtPlacements(
+        PlanOf(request_), [this](int placement) { return Place(placement); }, Now);
+  }
+
+  absl::StatusOr<std::vector<v1::Timing>> TimeOne() {
+    const auto place = [this](int placement) -> absl::StatusOr<TimedCall> {
+      MYCC_ASSIGN_OR_RETURN(const std::vector<TimedCall> calls, Place(placement));
+      return calls[0];
+    };
+    MYCC_ASSIGN_OR_RETURN(v1::Timing timing, TimeCallAtPlacements(PlanOf(request_), place, Now));
+    return std::vector<v1::Timing>{std::move(timing)};
+  }
+
+  absl::StatusOr<std::vector<TimedCall>> Place(int placement) {
+    const bool all_loaded = std::all_of(timed_.begin(), timed_.end(),
+                                        [](const Timed& timed) { return timed.contender->call != nullptr; });
+    if (placement > 0 || !all_loaded) {
+      // All are closed first: what is still open is not loaded anew.
+      for (failing_ = 0; failing_ < timed_.size(); ++failing_) MYCC_RETURN_IF_ERROR(Close(&timed_[failing_]));
+      const Spacer spacer(placement);
+      for (failing_ = 0; failing_ < timed_.size(); ++failing_)
+        MYCC_RETURN_IF_ERROR(Load(placement, &timed_[failing_]));
+    }
+    std::vector<TimedCall> calls;
+    for (const Timed& timed : timed_) {
+      KernelCall* const call = timed.contender->call.get();
+      call->PoisonOutputs();
+      calls.push_back(kernels_.CallOf(call));
+    }
+    return calls;
+  }
+
+  absl::Status Close(Timed* timed) {
+    const absl::Status same =
+        timed->contender->call == nullptr ? absl::OkStatus() : timed->repetition.Check();
+    timed->contender->call.reset();
+    return same;
+  }
+
+  absl::Status Load(int placement, Timed* timed) {
+    Contender& contender = *timed->contender;
+    MYCC_ASSIGN_OR_RETURN(contender.call,
+                          KernelCall::Load(contender.library, workload_, test_.inputs(), placement));
+    timed->repetition.MoveTo(contender.call->outputs());
+    return LaunchAgain(contender.call.get(), &timed->repetition);
+  }
+
+  const v1::RunRequest& request_;
+  const Workload& workload_;
+  const TestCase& test_;
+  TimedKernels kernels_;
+  std::vector<Timed> timed_;
+  size_t failing_ = 0;  // of these, the one at fault when a placement fails
+};
 
 v1::RunnerResponse Run(const v1::RunRequest& request) {
   const absl::StatusOr<Workload> workload = ParseWorkload(request.workload(), "workload");
@@ -235,7 +324,7 @@ v1::RunnerResponse Run(const v1::RunRequest& request) {
   if (worthless && contenders[0].ok()) {
     *contenders[0].response.mutable_timing() = OneSample(request.protocol(), first);
   } else if (!sound.empty()) {
-    TimeAndRepeat(request, sound);
+    PlacedTiming(request, *workload, *test, sound).Run();
   }
   v1::RunnerResponse response = std::move(contenders[0].response);
   for (size_t i = 1; i < contenders.size(); ++i) *response.add_rivals() = std::move(contenders[i].response);

@@ -86,6 +86,37 @@ v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::
   return TimingOf(plan.protocol, samples);
 }
 
+absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
+                                                const std::function<absl::StatusOr<TimedCall>(int)>& place,
+                                                const std::function<double()>& now) {
+  const double start = now();
+  TimingPlan part = plan;
+  part.budget_seconds = plan.budget_seconds / kPlacementsAlone;
+  v1::Timing all;
+  std::vector<double> medians;
+  for (int i = 0; i < kPlacementsAlone; ++i) {
+    if (i > 0 && now() - start >= plan.budget_seconds) break;
+    const bool is_behind =
+        i > 1 && plan.best_seconds > 0 &&
+        *std::min_element(medians.begin(), medians.end()) > kSamplesBehind * plan.best_seconds;
+    if (is_behind) break;
+    MYCC_ASSIGN_OR_RETURN(const TimedCall timed, place(i));
+    v1::Timing timing = TimeCalls(part, timed, now);
+    medians.push_back(timing.seconds());
+    if (i == 0) {
+      all = std::move(timing);
+    } else {
+      all.mutable_samples_seconds()->MergeFrom(timing.samples_seconds());
+    }
+  }
+  if (medians.size() == 1) return all;  // with the interval of its samples
+  std::sort(medians.begin(), medians.end());
+  all.set_seconds(medians[(medians.size() - 1) / 2]);
+  all.set_ci_low_seconds(medians.front());
+  all.set_ci_high_seconds(medians.back());
+  return all;
+}
+
 absl::StatusOr<v1::Timing> TimeBatches(const TimingPlan& plan, double probe_seconds,
                                        const std::function<absl::StatusOr<std::vector<double>>()>& batch,
                                        const std::function<double()>& now) {

@@ -48,6 +48,17 @@ double SampleOf(const TimedCall& timed, int calls, const std::function<double()>
 // wide interval.
 v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now);
 
+// The same at up to kPlacementsAlone placements in memory (codegen/runtime/placement.h), each with its part
+// of the time, as long as there is time: at one placement, and in the few milliseconds there, the same code
+// may be half as slow again. `seconds` is the lower median of the placements' medians, since what disturbs
+// makes slower, and the interval reaches from the fastest to the slowest. A candidate is dropped when it is
+// clearly slower than `best_seconds` at two. `place` makes the call at a placement, counted from 0, instead
+// of the ones before; what it fails with, this returns.
+constexpr int kPlacementsAlone = 4;
+absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
+                                                const std::function<absl::StatusOr<TimedCall>(int)>& place,
+                                                const std::function<double()>& now);
+
 // The same for a device that takes several samples at a time, by `batch`. The first batch warms it up, unless
 // `probe_seconds`, the time of one earlier call, shows that the candidate is far slower.
 absl::StatusOr<v1::Timing> TimeBatches(const TimingPlan& plan, double probe_seconds,

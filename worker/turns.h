@@ -18,10 +18,19 @@ using Turn = std::vector<double>;
 // The candidate of the i-th of the 2 * size samples of a turn.
 int CandidateAt(int i, int size);
 
-// A timing for each candidate. The geometric mean of a turn's samples measures the turn's moment. A
-// candidate's `seconds` is the median of its samples relative to those means, at the median moment. So common
-// disturbances do not change the order. REQUIRES: turns are not empty, and of one size.
+// A timing for each candidate. A turn's moment is as slow as the candidates' samples in it are, relative to
+// their own medians: the median of these. A candidate's `seconds` is the median of its samples over their
+// moments. So common disturbances do not change the order, and one candidate's own do not disturb the others.
+// REQUIRES: turns are not empty, and of one size.
 std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol, const std::vector<Turn>& turns);
+
+// The same for turns at each of several placements in memory (codegen/runtime/placement.h), on which a
+// kernel's time depends. `seconds` is the mean over the placements, and the interval holds what other
+// placements would add. Fewer than kFewestPlacements say nothing of others: then it is of the turns.
+// REQUIRES: no placement is without turns, and all turns are of one size.
+constexpr size_t kFewestPlacements = 4;
+std::vector<v1::Timing> TimingsOf(v1::TimingProtocol protocol,
+                                  const std::vector<std::vector<Turn>>& placements);
 
 // Takes turns until the candidates' relative times are precise enough, or plan.budget_seconds, for all
 // together, are spent; a few are always taken. `batch` takes one or several turns.
@@ -33,5 +42,13 @@ absl::StatusOr<std::vector<v1::Timing>> TimeTurns(
 // since the other candidates have used the caches meanwhile.
 std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan, const std::vector<TimedCall>& calls,
                                         const std::function<double()>& now);
+
+// The same at kPlacements placements, each with its part of the time. `place` makes the calls of one, counted
+// from 0; of those of earlier ones none is made any more. The order of the candidates is reversed from one to
+// the next. Where placing takes long, kFewestPlacements are enough. What `place` fails with, this returns.
+constexpr int kPlacements = 16;
+absl::StatusOr<std::vector<v1::Timing>> TimeCallsAtPlacements(
+    const TimingPlan& plan, const std::function<absl::StatusOr<std::vector<TimedCall>>(int)>& place,
+    const std::function<double()>& now);
 
 }  // namespace mycc

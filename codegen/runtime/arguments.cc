@@ -12,7 +12,7 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kLineBytes = 64;
 
 int64_t NumElements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
@@ -32,28 +32,30 @@ DLDataType DLPackType(DType dtype) {
   return {static_cast<uint8_t>(IsFloat(dtype) ? kDLFloat : kDLInt), bits, 1};
 }
 
-void HostTensor::Free::operator()(uint8_t* data) const { std::free(data); }
+void HostTensor::Free::operator()(uint8_t* memory) const { std::free(memory); }
 
-HostTensor::HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* data)
-    : dtype_(dtype), shape_(std::move(shape)), data_(data) {
-  view_ = {data, {kDLCPU, 0}, static_cast<int>(shape_.size()), DLPackType(dtype), shape_.data(), nullptr, 0};
+HostTensor::HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* memory, int64_t offset)
+    : dtype_(dtype), shape_(std::move(shape)), memory_(memory), data_(memory + offset) {
+  view_ = {data_, {kDLCPU, 0}, static_cast<int>(shape_.size()), DLPackType(dtype), shape_.data(), nullptr, 0};
   if (is_text) view_.dtype.code = kDLOpaqueHandle;
 }
 
-absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, std::vector<int64_t> shape, bool is_text) {
-  const int64_t bytes = (NumElements(shape) * DTypeBytes(dtype) / kAlignment + 1) * kAlignment;
-  auto* data = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes));
-  if (data == nullptr)
+absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, std::vector<int64_t> shape, bool is_text,
+                                              const MemoryPlace& place) {
+  const int64_t used = place.offset + (NumElements(shape) * DTypeBytes(dtype) / kLineBytes + 1) * kLineBytes;
+  const int64_t bytes = (used + place.alignment - 1) / place.alignment * place.alignment;
+  auto* memory = static_cast<uint8_t*>(std::aligned_alloc(place.alignment, bytes));
+  if (memory == nullptr)
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of ", bytes, " bytes"));
-  std::memset(data, 0, bytes);
-  return HostTensor(dtype, std::move(shape), is_text, data);
+  std::memset(memory + place.offset, 0, bytes - place.offset);
+  return HostTensor(dtype, std::move(shape), is_text, memory, place.offset);
 }
 
 std::vector<std::string> HostTensor::Texts() const {
   std::vector<std::string> texts;
   for (int64_t i = 0; i < num_elements(); ++i) {
     const char* text = nullptr;
-    std::memcpy(&text, data_.get() + 8 * i, 8);
+    std::memcpy(&text, data_ + 8 * i, 8);
     texts.emplace_back(text == nullptr ? "" : text);
   }
   return texts;
@@ -63,7 +65,7 @@ void HostTensor::SetTexts(std::vector<std::string> texts) {
   texts_ = std::move(texts);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const char* text = texts_[i].c_str();
-    std::memcpy(data_.get() + 8 * i, &text, 8);
+    std::memcpy(data_ + 8 * i, &text, 8);
   }
 }
 
@@ -84,7 +86,8 @@ absl::StatusOr<DeviceTensor> DeviceTensor::Create(CudaSession* session, HostTens
 absl::StatusOr<DLTensor*> Arguments::AddTensor(DType dtype, const std::vector<int64_t>& shape, bool is_text,
                                                std::vector<std::unique_ptr<HostTensor>>* tensors,
                                                std::vector<std::unique_ptr<DeviceTensor>>* on_device) {
-  MYCC_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Create(dtype, shape, is_text));
+  MYCC_ASSIGN_OR_RETURN(HostTensor tensor,
+                        HostTensor::Create(dtype, shape, is_text, PlaceOf(placement_, num_placed_++)));
   tensors->push_back(std::make_unique<HostTensor>(std::move(tensor)));
   if (session_ == nullptr) return tensors->back()->view();
   MYCC_ASSIGN_OR_RETURN(DeviceTensor copy, DeviceTensor::Create(session_.get(), tensors->back().get()));
@@ -92,9 +95,9 @@ absl::StatusOr<DLTensor*> Arguments::AddTensor(DType dtype, const std::vector<in
   return on_device->back()->view();
 }
 
-absl::StatusOr<Arguments> Arguments::Create(Library* library, const std::string& function) {
+absl::StatusOr<Arguments> Arguments::Create(Library* library, const std::string& function, int placement) {
   MYCC_ASSIGN_OR_RETURN(const ArtifactFunction* description, library->Find(function));
-  Arguments arguments(library, description);
+  Arguments arguments(library, description, placement);
   if (library->on_cuda()) {
     MYCC_ASSIGN_OR_RETURN(arguments.session_, CudaSession::Open(library->device_id()));
   }

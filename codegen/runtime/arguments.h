@@ -15,6 +15,7 @@
 #include "codegen/expr/dtype.h"
 #include "codegen/runtime/cuda_session.h"
 #include "codegen/runtime/library.h"
+#include "codegen/runtime/placement.h"
 
 namespace mycc {
 
@@ -25,14 +26,15 @@ DLDataType DLPackType(DType dtype);
 class HostTensor {
  public:
   // ResourceExhausted when there is no memory. A tensor of texts has type u64; its texts are empty at first.
-  static absl::StatusOr<HostTensor> Create(DType dtype, std::vector<int64_t> shape, bool is_text = false);
+  static absl::StatusOr<HostTensor> Create(DType dtype, std::vector<int64_t> shape, bool is_text = false,
+                                           const MemoryPlace& place = {});
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }  // a call changes that of a bounded output
   void SetShape(const std::vector<int64_t>& shape) { std::copy(shape.begin(), shape.end(), shape_.begin()); }
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * DTypeBytes(dtype_); }
-  uint8_t* data() const { return data_.get(); }
+  uint8_t* data() const { return data_; }
   DLTensor* view() { return &view_; }
 
   bool is_text() const { return view_.dtype.code == kDLOpaqueHandle; }
@@ -43,11 +45,12 @@ class HostTensor {
   struct Free {
     void operator()(uint8_t* data) const;
   };
-  HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* data);
+  HostTensor(DType dtype, std::vector<int64_t> shape, bool is_text, uint8_t* memory, int64_t offset);
 
   DType dtype_;
   std::vector<int64_t> shape_;
-  std::unique_ptr<uint8_t, Free> data_;
+  std::unique_ptr<uint8_t, Free> memory_;
+  uint8_t* data_;                   // in it
   std::vector<std::string> texts_;  // that the elements point to
   DLTensor view_;
 };
@@ -74,8 +77,9 @@ class DeviceTensor {
 // The declared arguments, and for each const one the packed buffer that the function takes instead.
 class Arguments {
  public:
-  // `library` must outlive the arguments. Errors: NotFound, ResourceExhausted, those of the GPU's driver.
-  static absl::StatusOr<Arguments> Create(Library* library, const std::string& function);
+  // `library` must outlive the arguments. `placement` is of the tensors in the host's memory. Errors:
+  // NotFound, ResourceExhausted, those of the GPU's driver.
+  static absl::StatusOr<Arguments> Create(Library* library, const std::string& function, int placement = 0);
 
   const ArtifactFunction& function() const { return *function_; }
   int size() const { return static_cast<int>(tensors_.size()); }
@@ -99,7 +103,8 @@ class Arguments {
   absl::Status Download();
 
  private:
-  Arguments(Library* library, const ArtifactFunction* function) : library_(library), function_(function) {}
+  Arguments(Library* library, const ArtifactFunction* function, int placement)
+      : library_(library), function_(function), placement_(placement) {}
 
   // Adds a tensor, on a GPU with its copy, and returns the view that the function takes.
   absl::StatusOr<DLTensor*> AddTensor(DType dtype, const std::vector<int64_t>& shape, bool is_text,
@@ -108,6 +113,7 @@ class Arguments {
 
   Library* library_;
   const ArtifactFunction* function_;
+  int placement_, num_placed_ = 0;
   std::unique_ptr<CudaSession> session_;  // freed after the memory in it
   std::vector<std::unique_ptr<HostTensor>> tensors_;
   std::vector<std::unique_ptr<DeviceTensor>> on_device_;  // copies of tensors_; empty on a CPU

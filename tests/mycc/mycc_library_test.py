@@ -79,7 +79,8 @@ class MyccLibraryTest(mycc_case.MyccCase):
         self.assertEqual((row["ci_low_seconds"], row["ci_high_seconds"]), (None, None))
         self.assertRegex(self.succeeds(*words), r"(?m)^two_layers_total +\S+ .s +- .* 5  of 5 samples$")
         (row,) = json.loads(self.succeeds("bench", library, library, "--function", "total", "--repeat", 5, "--json"))["functions"]
-        self.assertEqual((row["turns"], row["ci_low_ratio"], row["ci_high_ratio"]), (5, None, None))
+        self.assertEqual((row["turns"], row["placements"], row["ci_low_ratio"], row["ci_high_ratio"]), (5, 5, None, None))
+        self.assertRegex(self.succeeds("bench", library, library, "--function", "total", "--repeat", 1), r"of 1 placement$")
 
     def test_bench_compares_two_libraries(self):
         first = self.compiled()
@@ -92,12 +93,15 @@ class MyccLibraryTest(mycc_case.MyccCase):
         self.assertEqual((row["name"], row["other_name"], row["turns"], row["same_bits"]), ("two_layers_total", "other_total", 6, True))
         self.assertEqual((report["protocol"], report["threads"]), ("warm", 1))
         self.assertEqual((report["unmatched"], report["other_unmatched"]), (["two_layers_scale", "two_layers_scale_again"], []))
+        self.assertEqual(row["placements"], 6)
         self.assertLess(0, row["ci_low_ratio"])
         self.assertLessEqual(row["ci_low_ratio"], row["ratio"])
         self.assertLessEqual(row["ratio"], row["ci_high_ratio"])
         text = self.succeeds(*words)
         self.assertRegex(text, r"(?m)^two_layers_total .* 6 +same bits")
         self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", text)
+        (row,) = json.loads(self.succeeds("bench", first, second, "--repeat", 40, "--json"))["functions"]
+        self.assertEqual((row["placements"], row["turns"]), (16, 40))
         swapped = self.succeeds("bench", second, first, "--repeat", 6)
         self.assertIn(f"\nonly in {first}: two_layers_scale, two_layers_scale_again\n", swapped)
         self.assertNotIn("only in", self.succeeds("bench", first, second, "--function", "total", "--repeat", 6))

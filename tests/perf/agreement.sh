@@ -7,7 +7,7 @@
 #
 #   bash tests/perf/agreement.sh [--trials N] [--budget 10m] [--seeds A B] [--only REGEX] [--quick] [--bin FOLDER] [--work FOLDER]
 #
-# It needs a quiet machine with two cores: half an hour with 64 trials. Builds the programs first unless --bin says where they are. --quick tunes four
+# It needs a quiet machine with two cores: an hour with 64 trials for each workload. Builds the programs first unless --bin says where they are. --quick tunes four
 # workloads with few trials: whether it works, and no figure of how well.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -31,9 +31,16 @@ class FiguresTest(unittest.TestCase):
 
     def test_tie_is_what_a_final_round_cannot_tell(self):
         choice = agreement.Choice
-        self.assertAlmostEqual(agreement.tie_of(choice("a", 0.004), choice("b", 0.005)), 0.009)
-        self.assertEqual(agreement.tie_of(choice("a", 0.1), choice("b", 0.1)), 0.02)
-        self.assertEqual(agreement.choice_of({"trace": "t", "result": {"timing": {"seconds": 2.0}}}), choice("t", 0))
+        self.assertAlmostEqual(agreement.tie_of(choice("a", "1", 0.004), choice("b", "2", 0.005)), 0.009)
+        self.assertEqual(agreement.tie_of(choice("a", "1", 0.1), choice("b", "2", 0.1)), 0.02)
+        self.assertEqual(agreement.choice_of({"trace": "t", "result": {"timing": {"seconds": 2.0}}}), choice("t", "", 0))
+
+    def test_same_code_is_told_by_the_trace_or_the_digest(self):
+        choice = agreement.Choice
+        self.assertTrue(choice("a", "1", 0).is_same_code(choice("b", "1", 0)))
+        self.assertTrue(choice("a", "", 0).is_same_code(choice("a", "", 0)))
+        self.assertFalse(choice("a", "", 0).is_same_code(choice("b", "", 0)), "unknown digests are no digests")
+        self.assertFalse(choice("a", "1", 0).is_same_code(choice("b", "2", 0)))
 
     def test_there_are_forty_workloads(self):
         self.assertGreaterEqual(len(agreement.small_workloads.made()), 40)

@@ -57,15 +57,15 @@ TEST(FinalistsTest, TimesWithoutAnIntervalCountAsTheyStand) {
   EXPECT_THAT(Finalists({Candidate("0", best), Candidate("1", other)}), SizeIs(1));
 }
 
-TEST(FinalistsTest, AreFourAtMostAndNoBinaryTwice) {
+TEST(FinalistsTest, AreEightAtMostAndNoBinaryTwice) {
   std::vector<StoredRecord> ranked;
-  ranked.reserve(9);
-  for (int i = 0; i < 9; ++i) ranked.push_back(Candidate(std::to_string(i), Timed(1 + 0.001 * i)));
-  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "1", "2", "3"));
+  ranked.reserve(12);
+  for (int i = 0; i < 12; ++i) ranked.push_back(Candidate(std::to_string(i), Timed(1 + 0.001 * i)));
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "1", "2", "3", "4", "5", "6", "7"));
   ranked[1].record.mutable_result()->set_code_digest("code 0");
   ranked[3].record.mutable_result()->clear_code_digest();
   ranked[4].record.mutable_result()->clear_code_digest();
-  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "2", "3", "4"));
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "2", "3", "4", "5", "6", "7", "8"));
 }
 
 TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {

@@ -46,6 +46,16 @@ TEST_F(RepetitionTest, LooksAtEveryOutputBitByBit) {
   EXPECT_TRUE(repetition_.Check().ok());
 }
 
+TEST_F(RepetitionTest, LooksWhereLaunchesLeaveTheirOutputsNow) {
+  std::vector<float> elsewhere = floats_;
+  std::fill(floats_.begin(), floats_.end(), 0.0f);
+  repetition_.MoveTo({{MakeBuffer("y", DType::kF32, {64, 64}), Bytes(elsewhere.data())},
+                      {MakeBuffer("z", DType::kI8, {7}), Bytes(bytes_.data())}});
+  EXPECT_TRUE(repetition_.Check().ok());
+  elsewhere[17] = 2;
+  EXPECT_FALSE(repetition_.Check().ok());
+}
+
 TEST(LaunchesWithinTest, IsBoundedOnBothSides) {
   EXPECT_EQ(LaunchesWithin(1e-3, 1e-4, 0, 64), 10);
   EXPECT_EQ(LaunchesWithin(1e-3, 1e-6, 0, 64), 64);

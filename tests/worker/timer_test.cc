@@ -123,5 +123,63 @@ TEST(TimeCallsTest, SlowCallIsMadeOnceWhateverTheBudget) {
   EXPECT_EQ(timing.seconds(), 2.0);
 }
 
+// A kernel whose calls take another time at each placement.
+class PlacedKernel {
+ public:
+  explicit PlacedKernel(std::vector<double> seconds) : seconds_(std::move(seconds)) {}
+  absl::StatusOr<v1::Timing> Time(const TimingPlan& plan) {
+    return TimeCallAtPlacements(
+        plan,
+        [this](int placement) -> absl::StatusOr<TimedCall> {
+          placements_ = placement + 1;
+          const double seconds = seconds_.at(static_cast<size_t>(placement));
+          if (seconds < 0) return absl::ResourceExhaustedError("no memory");
+          return TimedCall{[this, seconds] { now_ += seconds; }};
+        },
+        [this] { return now_; });
+  }
+  int placements() const { return placements_; }
+
+ private:
+  const std::vector<double> seconds_;
+  double now_ = 0;
+  int placements_ = 0;
+};
+
+TEST(TimeCallAtPlacementsTest, OneSlowPlacementDoesNotCount) {
+  for (const size_t slow : {0u, 1u, 2u, 3u}) {
+    std::vector<double> seconds = {1.00e-4, 1.01e-4, 1.02e-4, 1.03e-4};
+    seconds[slow] = 1.5e-4;
+    PlacedKernel kernel(seconds);
+    const v1::Timing timing = *kernel.Time({.best_seconds = 1e-4});
+    EXPECT_EQ(kernel.placements(), kPlacementsAlone);
+    EXPECT_NEAR(timing.seconds(), 1.015e-4, 0.006e-4) << "slow at " << slow;
+    EXPECT_NEAR(timing.ci_high_seconds(), 1.5e-4, 1e-9);
+    EXPECT_LT(timing.ci_low_seconds(), 1.02e-4);
+    EXPECT_EQ(timing.samples_seconds_size() % kPlacementsAlone, 0);
+  }
+}
+
+TEST(TimeCallAtPlacementsTest, WhatIsBehindAtTwoIsDropped) {
+  PlacedKernel behind({2e-4, 1.5e-4, 1e-4, 1e-4});
+  EXPECT_NEAR(behind.Time({.best_seconds = 1e-4})->seconds(), 1.5e-4, 1e-9);
+  EXPECT_EQ(behind.placements(), 2);
+  PlacedKernel disturbed({1e-2, 1.1e-4, 1.1e-4, 1.2e-4});
+  EXPECT_NEAR(disturbed.Time({.best_seconds = 1e-4})->seconds(), 1.1e-4, 1e-9);
+  EXPECT_EQ(disturbed.placements(), kPlacementsAlone);
+}
+
+TEST(TimeCallAtPlacementsTest, LongCallsHaveOnePlacement) {
+  PlacedKernel kernel({0.5, 0.5, 0.5, 0.5});
+  const v1::Timing timing = *kernel.Time({});
+  EXPECT_EQ(kernel.placements(), 1);
+  EXPECT_NEAR(timing.seconds(), 0.5, 1e-9);
+}
+
+TEST(TimeCallAtPlacementsTest, APlacementThatFailsEndsIt) {
+  PlacedKernel kernel({1e-4, -1, 1e-4, 1e-4});
+  EXPECT_TRUE(absl::IsResourceExhausted(kernel.Time({}).status()));
+}
+
 }  // namespace
 }  // namespace mycc

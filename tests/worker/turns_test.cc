@@ -137,6 +137,106 @@ TEST(TimeCallsInTurnTest, BudgetEndsWhatIsNotKnownWell) {
   EXPECT_LE(device.now(), 0.25);
 }
 
+// Kernels whose times depend on where they lie: at each placement each has a factor of its own.
+class PlacedDevice {
+ public:
+  PlacedDevice(std::vector<double> seconds, double spread, uint32_t seed)
+      : seconds_(std::move(seconds)), random_(seed), factor_(0, spread) {}
+
+  // The factors of one placement.
+  std::vector<TimedCall> Place(int placement) {
+    placements_.push_back(placement);
+    std::vector<TimedCall> calls;
+    for (size_t i = 0; i < seconds_.size(); ++i) {
+      const double seconds = seconds_[i] * std::exp(factor_(random_));
+      calls.push_back({[this, seconds, i] {
+        order_.push_back(i);
+        now_ += seconds;
+      }});
+    }
+    return calls;
+  }
+  absl::StatusOr<std::vector<v1::Timing>> Time(const TimingPlan& plan) {
+    return TimeCallsAtPlacements(
+        plan, [this](int placement) -> absl::StatusOr<std::vector<TimedCall>> { return Place(placement); },
+        [this] { return now_; });
+  }
+  double now() const { return now_; }
+
+  const std::vector<int>& placements() const { return placements_; }
+  const std::vector<size_t>& order() const { return order_; }
+
+ private:
+  const std::vector<double> seconds_;
+  std::mt19937 random_;
+  std::normal_distribution<double> factor_;
+  std::vector<int> placements_;
+  std::vector<size_t> order_;
+  double now_ = 0;
+};
+
+bool Overlap(const v1::Timing& a, const v1::Timing& b) {
+  return a.ci_low_seconds() <= b.ci_high_seconds() && b.ci_low_seconds() <= a.ci_high_seconds();
+}
+
+TEST(TimeCallsAtPlacementsTest, TheIntervalHoldsWhatOtherPlacementsAdd) {
+  int told_apart = 0, told_apart_at_one = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    PlacedDevice device({1e-4, 1e-4}, 0.03, seed);
+    const std::vector<v1::Timing> timings = *device.Time(Budget(1));
+    told_apart += !Overlap(timings[0], timings[1]);
+    const std::vector<v1::Timing> at_one =
+        TimeCallsInTurn(Budget(1), device.Place(0), [&device] { return device.now(); });
+    told_apart_at_one += !Overlap(at_one[0], at_one[1]);
+  }
+  EXPECT_LE(told_apart, 3) << "of 60 pairs of the same code";
+  EXPECT_GT(told_apart_at_one, 50) << "which one placement alone would";
+}
+
+TEST(TimeCallsAtPlacementsTest, TellsApartWhatDiffers) {
+  PlacedDevice device({1e-4, 1.1e-4}, 0.02, 1);
+  const std::vector<v1::Timing> timings = *device.Time(Budget(1));
+  EXPECT_FALSE(Overlap(timings[0], timings[1]));
+  EXPECT_NEAR(timings[1].seconds() / timings[0].seconds(), 1.1, 0.03);
+  EXPECT_EQ(timings[0].samples_seconds_size(), timings[1].samples_seconds_size());
+}
+
+TEST(TimeCallsAtPlacementsTest, ThereAreSixteenWithTheOrderReversedInTurn) {
+  PlacedDevice device({1e-3, 1e-3}, 0, 1);
+  ASSERT_TRUE(device.Time(Budget(1000)).ok());
+  ASSERT_THAT(device.placements(), SizeIs(kPlacements));
+  for (int i = 0; i < kPlacements; ++i) EXPECT_EQ(device.placements()[i], i);
+  PlacedDevice hurried({1.0, 1.0}, 0, 1);
+  ASSERT_TRUE(hurried.Time(Budget(0)).ok());
+  EXPECT_THAT(hurried.placements(), ElementsAre(0, 1, 2, 3)) << "the time is up at once";
+  // Two calls of each to see how long they take, then the fewest turns.
+  const std::vector<size_t> first(hurried.order().begin(), hurried.order().begin() + 12),
+      second(hurried.order().begin() + 12, hurried.order().begin() + 24);
+  EXPECT_THAT(first, ElementsAre(0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0));
+  EXPECT_THAT(second, ElementsAre(0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 1));
+}
+
+TEST(TimeCallsAtPlacementsTest, APlacementThatFailsEndsThem) {
+  PlacedDevice device({1.0, 1.0}, 0, 1);
+  const auto timings = TimeCallsAtPlacements(
+      Budget(1),
+      [&](int placement) -> absl::StatusOr<std::vector<TimedCall>> {
+        if (placement == 2) return absl::ResourceExhaustedError("no memory");
+        return device.Place(placement);
+      },
+      [&device] { return device.now(); });
+  EXPECT_TRUE(absl::IsResourceExhausted(timings.status()));
+}
+
+TEST(TimingsOfTest, FewPlacementsSayNothingOfOthers) {
+  const std::vector<std::vector<Turn>> three(3, {{1.0, 2.0}, {1.1, 2.0}, {1.0, 2.1}});
+  const std::vector<v1::Timing> placed = TimingsOf(v1::TIMING_PROTOCOL_WARM, three);
+  std::vector<Turn> together;
+  for (const auto& turns : three) together.insert(together.end(), turns.begin(), turns.end());
+  const std::vector<v1::Timing> flat = TimingsOf(v1::TIMING_PROTOCOL_WARM, together);
+  EXPECT_EQ(placed[0].SerializeAsString(), flat[0].SerializeAsString());
+}
+
 TEST(TimingsOfTest, KeepsTheSamplesInTheOrderOfTheTurns) {
   const std::vector<v1::Timing> timings =
       TimingsOf(v1::TIMING_PROTOCOL_WARM, {{1.0, 2.0}, {3.0, 6.0}, {2.0, 4.0}});
@@ -145,6 +245,19 @@ TEST(TimingsOfTest, KeepsTheSamplesInTheOrderOfTheTurns) {
   EXPECT_NEAR(timings[0].seconds(), 2.0, 1e-12);
   EXPECT_NEAR(timings[1].seconds(), 4.0, 1e-12);
   EXPECT_NEAR(timings[1].ci_high_seconds(), 4.0, 1e-12) << "the moments differ, the candidates do not";
+}
+
+// A team of threads that waits for a processor takes a thousand times as long, in most of the turns.
+TEST(TimingsOfTest, OneDisturbedCandidateIsNotTheMoment) {
+  std::vector<Turn> turns;
+  for (int i = 0; i < 20; ++i) {
+    const double moment = 1 + 0.1 * (i % 3), waits = i % 5 < 3 ? 1000 + 100 * i : 1;
+    turns.push_back({1.00 * moment, 1.01 * moment, 1.02 * moment, waits});
+  }
+  const std::vector<v1::Timing> timings = TimingsOf(v1::TIMING_PROTOCOL_WARM, turns);
+  EXPECT_NEAR(timings[1].seconds() / timings[0].seconds(), 1.01, 1e-9);
+  EXPECT_LT(timings[0].ci_high_seconds() - timings[0].ci_low_seconds(), 1e-9);
+  EXPECT_LT(timings[2].ci_high_seconds() - timings[2].ci_low_seconds(), 1e-9);
 }
 
 TEST(TimeTurnsTest, AFailureEndsThem) {
