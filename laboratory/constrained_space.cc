@@ -19,13 +19,11 @@ class ConfigurationWalk {
         visit_(visit),
         due_(space.parameters().size() + 1),
         choices_(space.parameters().size()) {
-    size_t slots = space.parameters().size();
-    for (size_t c = 0; c < space.constraints().size(); ++c) {
-      const Expression& constraint = space.constraints()[c];
-      due_[constraint.used().empty() ? 0 : constraint.used().back() + 1].push_back(static_cast<int>(c));
-      slots = std::max<size_t>(slots, constraint.num_slots());
+    for (size_t c = 0; c < space.conditions().size(); ++c) {
+      const std::vector<int>& used = space.UsedBy(space.conditions()[c]);
+      due_[used.empty() ? 0 : used.back() + 1].push_back(static_cast<int>(c));
     }
-    environment_.resize(slots);
+    environment_.resize(space.num_slots());
   }
 
   absl::Status Run() { return CheckDue(0) ? From(0) : absl::OkStatus(); }
@@ -34,7 +32,7 @@ class ConfigurationWalk {
   absl::Status From(size_t parameter) {
     if (parameter == choices_.size()) {
       if (doubts_.empty()) return visit_(choices_);
-      return ConstraintError(space_, doubts_[0].first, choices_, doubts_[0].second);
+      return ConditionError(space_, space_.conditions()[doubts_[0].first], choices_, doubts_[0].second);
     }
     const std::vector<PythonValue>& values = space_.parameters()[parameter].values;
     const size_t doubts = doubts_.size();
@@ -51,7 +49,7 @@ class ConfigurationWalk {
   // another one may still exclude it.
   bool CheckDue(size_t bound) {
     for (const int c : due_[bound]) {
-      const auto value = space_.constraints()[c].Evaluate(&environment_);
+      const auto value = space_.Evaluate(space_.conditions()[c], &environment_);
       if (!value.ok()) {
         doubts_.emplace_back(c, value.status());
       } else if (!IsTrue(*value)) {
@@ -89,10 +87,19 @@ absl::StatusOr<ConstrainedSpace> ConstrainedSpace::Create(std::vector<Constraine
       return absl::InvalidArgumentError(
           absl::StrCat("constraint ", i + 1, ", \"", constraints[i], "\": ", constraint.status().message()));
     }
+    space.AddConditions(*constraint, static_cast<int>(i), constraint->root());
     space.constraints_.push_back(*std::move(constraint));
   }
   space.parameters_ = std::move(parameters);
   return space;
+}
+
+void ConstrainedSpace::AddConditions(const Expression& expression, int constraint, int node) {
+  if (expression.nodes()[node].kind != ExpressionNode::Kind::kAnd) {
+    conditions_.push_back({constraint, node});
+    return;
+  }
+  for (const int operand : expression.nodes()[node].children) AddConditions(expression, constraint, operand);
 }
 
 double ConstrainedSpace::raw_size() const {
@@ -102,17 +109,23 @@ double ConstrainedSpace::raw_size() const {
   return size;
 }
 
+size_t ConstrainedSpace::num_slots() const {
+  size_t slots = parameters_.size();
+  for (const Expression& constraint : constraints_)
+    slots = std::max<size_t>(slots, static_cast<size_t>(constraint.num_slots()));
+  return slots;
+}
+
 absl::StatusOr<bool> ConstrainedSpace::Satisfies(const std::vector<int>& choices) const {
   MYCC_CHECK(choices.size() == parameters_.size()) << choices.size() << " choices";
   ExpressionEnvironment environment;
   for (size_t i = 0; i < choices.size(); ++i) environment.push_back(parameters_[i].values[choices[i]]);
   absl::Status doubt;
-  for (size_t c = 0; c < constraints_.size(); ++c) {
-    environment.resize(std::max<size_t>(environment.size(), constraints_[c].num_slots()));
-    const auto value = constraints_[c].Evaluate(&environment);
+  environment.resize(num_slots());
+  for (const Condition& condition : conditions_) {
+    const auto value = Evaluate(condition, &environment);
     if (value.ok() && !IsTrue(*value)) return false;
-    if (!value.ok() && doubt.ok())
-      doubt = ConstraintError(*this, static_cast<int>(c), choices, value.status());
+    if (!value.ok() && doubt.ok()) doubt = ConditionError(*this, condition, choices, value.status());
   }
   if (!doubt.ok()) return doubt;
   return true;
@@ -123,14 +136,14 @@ absl::Status ConstrainedSpace::ForEach(
   return ConfigurationWalk(*this, visit).Run();
 }
 
-absl::Status ConstraintError(const ConstrainedSpace& space, int constraint, const std::vector<int>& choices,
-                             const absl::Status& why) {
-  const Expression& expression = space.constraints()[constraint];
-  std::string message =
-      absl::StrCat("constraint ", constraint + 1, ", \"", expression.text(), "\": ", why.message());
-  for (const int p : expression.used()) {
+absl::Status ConditionError(const ConstrainedSpace& space, const ConstrainedSpace::Condition& condition,
+                            const std::vector<int>& choices, const absl::Status& why) {
+  std::string message = absl::StrCat("constraint ", condition.constraint + 1, ", \"",
+                                     space.constraints()[condition.constraint].text(), "\": ", why.message());
+  const std::vector<int>& used = space.UsedBy(condition);
+  for (const int p : used) {
     const ConstrainedParameter& parameter = space.parameters()[p];
-    absl::StrAppend(&message, p == expression.used()[0] ? " at " : ", ", parameter.name, " = ",
+    absl::StrAppend(&message, p == used[0] ? " at " : ", ", parameter.name, " = ",
                     ValueText(parameter.values[choices[p]]));
   }
   return absl::InvalidArgumentError(message);

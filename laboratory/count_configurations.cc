@@ -1,8 +1,8 @@
 // Counts a constrained space by dynamic programming.
 //
-// Parameters fall into components that no constraint connects; their counts multiply. Within a component
+// Parameters fall into components that no condition connects; their counts multiply. Within a component
 // parameters are bound one after another. How many completions a partial configuration has depends on little:
-// for each constraint that is not decided yet, on the values of its largest parts that are bound already. In
+// for each condition that is not decided yet, on the values of its largest parts that are bound already. In
 // `x * y * z <= 1024` with x and y bound that is the product x * y. Partial configurations with the same
 // values there are counted once.
 #include <algorithm>
@@ -12,93 +12,56 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "laboratory/bound_parts.h"
 #include "laboratory/constrained_space.h"
 
 namespace mycc {
 namespace {
 
-constexpr size_t kMostCounts = 4'000'000;  // that are remembered; further ones are computed again
+// Of the counts that are remembered, all components and levels together; further ones are computed again.
+constexpr size_t kMostCountBytes = size_t{1} << 28;
 
 absl::Status TooMany() {
   return absl::OutOfRangeError("2^63 configurations or more; expected a smaller space");
 }
 
-// A part of a constraint.
-struct BoundPart {
-  int constraint;
-  int node;
-};
-
 class ComponentCounter {
  public:
-  // `parameters` of a component, with the constraints over them; `choices` are scratch space.
-  ComponentCounter(const ConstrainedSpace& space, std::vector<int> order, const std::vector<int>& constraints,
+  // `order`: the parameters of a component; `conditions`: those over them.
+  ComponentCounter(const ConstrainedSpace& space, std::vector<int> order, const std::vector<int>& conditions,
                    ExpressionEnvironment* environment)
       : space_(space),
         order_(std::move(order)),
         due_(order_.size() + 1),
-        parts_(order_.size() + 1),
         counts_(order_.size() + 1),
         choices_(space.parameters().size()),
         environment_(*environment) {
     std::vector<int> place(space.parameters().size());
     for (size_t i = 0; i < order_.size(); ++i) place[order_[i]] = static_cast<int>(i);
-    for (const int c : constraints) {
+    std::vector<std::vector<int>> open(order_.size() + 1);  // by the number of bound parameters
+    for (const int c : conditions) {
       int last = 0;
-      for (const int p : space.constraints()[c].used()) last = std::max(last, place[p]);
+      for (const int p : space.UsedBy(space.conditions()[c])) last = std::max(last, place[p]);
       due_[last + 1].push_back(c);
-      for (int bound = 1; bound <= last; ++bound) AddParts(c, space.constraints()[c].root(), place, bound);
+      for (int bound = 1; bound <= last; ++bound) open[bound].push_back(c);
     }
+    for (size_t bound = 0; bound <= order_.size(); ++bound)
+      parts_.emplace_back(space, open[bound], place, static_cast<int>(bound));
   }
 
   absl::StatusOr<int64_t> Count() { return From(0); }
 
  private:
-  // The largest parts of a node that depend on bound parameters alone. The element and the conditions of a
-  // comprehension have no value by themselves: its bound parameters stand for it.
-  void AddParts(int constraint, int node_id, const std::vector<int>& place, int bound) {
-    const ExpressionNode& node = space_.constraints()[constraint].nodes()[node_id];
-    const auto is_bound = [&](int p) { return place[p] < bound; };
-    if (std::none_of(node.used.begin(), node.used.end(), is_bound)) return;
-    if (std::all_of(node.used.begin(), node.used.end(), is_bound)) {
-      parts_[bound].push_back({constraint, node_id});
-      return;
-    }
-    if (node.kind == ExpressionNode::Kind::kComprehension) {
-      for (const int p : node.used) {
-        if (is_bound(p)) whole_[bound].push_back(p);
-      }
-      return;
-    }
-    for (const int child : node.children) AddParts(constraint, child, place, bound);
-  }
-
-  std::string Key(size_t bound) {
-    std::string key;
-    for (const BoundPart& part : parts_[bound]) {
-      const auto value = space_.constraints()[part.constraint].Evaluate(part.node, &environment_);
-      if (value.ok()) {
-        AppendExact(*value, &key);
-      } else {
-        key.push_back(static_cast<char>(0xff));  // any error; the constraint may not come to evaluate it
-      }
-    }
-    if (const auto whole = whole_.find(bound); whole != whole_.end()) {
-      for (const int p : whole->second) AppendExact(environment_[p], &key);
-    }
-    return key;
-  }
-
   absl::StatusOr<int64_t> From(size_t bound) {
     if (bound == order_.size()) {
       if (doubts_.empty()) return 1;
-      return ConstraintError(space_, doubts_[0].first, choices_, doubts_[0].second);
+      return ConditionError(space_, space_.conditions()[doubts_[0].first], choices_, doubts_[0].second);
     }
-    // A doubted constraint is no part of the key.
+    // A doubted condition is no part of the key.
     const bool remembers = doubts_.empty() && bound > 0;
     std::string key;
     if (remembers) {
-      key = Key(bound);
+      parts_[bound].AppendTo(choices_, &environment_, &key);
       if (const auto known = counts_[bound].find(key); known != counts_[bound].end()) return known->second;
     }
     const int parameter = order_[bound];
@@ -114,16 +77,23 @@ class ComponentCounter {
       }
       doubts_.resize(doubts);
     }
-    if (remembers && num_counts_ < kMostCounts) {
-      counts_[bound].emplace(std::move(key), count);
-      ++num_counts_;
-    }
+    if (remembers) Remember(bound, std::move(key), count);
     return count;
+  }
+
+  void Remember(size_t bound, std::string key, int64_t count) {
+    // A slot of the table, which is half empty at worst, and the text where it is a long one.
+    constexpr size_t kSlotBytes = 2 * (sizeof(std::string) + sizeof(int64_t) + 1);
+    constexpr size_t kShortText = 15;
+    const size_t bytes = kSlotBytes + (key.size() > kShortText ? key.size() : 0);
+    if (bytes_ + bytes > kMostCountBytes) return;
+    bytes_ += bytes;
+    counts_[bound].emplace(std::move(key), count);
   }
 
   bool CheckDue(size_t bound) {
     for (const int c : due_[bound]) {
-      const auto value = space_.constraints()[c].Evaluate(&environment_);
+      const auto value = space_.Evaluate(space_.conditions()[c], &environment_);
       if (!value.ok()) {
         doubts_.emplace_back(c, value.status());
       } else if (!IsTrue(*value)) {
@@ -135,21 +105,20 @@ class ComponentCounter {
 
   const ConstrainedSpace& space_;
   const std::vector<int> order_;
-  // By the number of bound parameters: constraints that are decided then; what the undecided ones work on;
+  // By the number of bound parameters: conditions that are decided then; what the undecided ones work on;
   // counts.
   std::vector<std::vector<int>> due_;
-  std::vector<std::vector<BoundPart>> parts_;
-  absl::flat_hash_map<size_t, std::vector<int>> whole_;
+  std::vector<BoundParts> parts_;
   std::vector<absl::flat_hash_map<std::string, int64_t>> counts_;
-  size_t num_counts_ = 0;
+  size_t bytes_ = 0;
   std::vector<int> choices_;
   ExpressionEnvironment& environment_;
-  std::vector<std::pair<int, absl::Status>> doubts_;
+  std::vector<std::pair<int, absl::Status>> doubts_;  // conditions that could not be evaluated
 };
 
-// Parameters and constraints that are connected.
+// Parameters and conditions that are connected.
 struct Component {
-  std::vector<int> parameters, constraints;
+  std::vector<int> parameters, conditions;
 };
 
 std::vector<Component> ComponentsOf(const ConstrainedSpace& space) {
@@ -159,15 +128,16 @@ std::vector<Component> ComponentsOf(const ConstrainedSpace& space) {
     while (leader[p] != p) p = leader[p] = leader[leader[p]];
     return p;
   };
-  for (const Expression& constraint : space.constraints()) {
-    for (const int p : constraint.used()) leader[find(p)] = find(constraint.used()[0]);
+  for (const ConstrainedSpace::Condition& condition : space.conditions()) {
+    const std::vector<int>& used = space.UsedBy(condition);
+    for (const int p : used) leader[find(p)] = find(used[0]);
   }
   std::vector<Component> by_leader(leader.size());
   for (size_t p = 0; p < leader.size(); ++p)
     by_leader[find(static_cast<int>(p))].parameters.push_back(static_cast<int>(p));
-  for (size_t c = 0; c < space.constraints().size(); ++c) {
-    const std::vector<int>& used = space.constraints()[c].used();
-    if (!used.empty()) by_leader[find(used[0])].constraints.push_back(static_cast<int>(c));
+  for (size_t c = 0; c < space.conditions().size(); ++c) {
+    const std::vector<int>& used = space.UsedBy(space.conditions()[c]);
+    if (!used.empty()) by_leader[find(used[0])].conditions.push_back(static_cast<int>(c));
   }
   std::vector<Component> components;
   for (Component& component : by_leader) {
@@ -176,7 +146,7 @@ std::vector<Component> ComponentsOf(const ConstrainedSpace& space) {
   return components;
 }
 
-// The constraint that lacks the fewest parameters is bound next, so that it prunes early.
+// The condition that lacks the fewest parameters is bound next, so that it prunes early.
 std::vector<int> BindingOrder(const ConstrainedSpace& space, const Component& component) {
   std::vector<int> order;
   std::vector<bool> bound(space.parameters().size());
@@ -187,15 +157,15 @@ std::vector<int> BindingOrder(const ConstrainedSpace& space, const Component& co
   for (const int p : component.parameters) {
     if (space.parameters()[p].values.size() == 1) bind(p);
   }
-  std::vector<int> open = component.constraints;
+  std::vector<int> open = component.conditions;
   while (!open.empty()) {
     const auto missing = [&](int c) {
-      const std::vector<int>& used = space.constraints()[c].used();
+      const std::vector<int>& used = space.UsedBy(space.conditions()[c]);
       return std::count_if(used.begin(), used.end(), [&](int p) { return !bound[p]; });
     };
     const auto next =
         std::min_element(open.begin(), open.end(), [&](int a, int b) { return missing(a) < missing(b); });
-    for (const int p : space.constraints()[*next].used()) bind(p);
+    for (const int p : space.UsedBy(space.conditions()[*next])) bind(p);
     open.erase(next);
   }
   for (const int p : component.parameters) bind(p);
@@ -205,21 +175,18 @@ std::vector<int> BindingOrder(const ConstrainedSpace& space, const Component& co
 }  // namespace
 
 absl::StatusOr<int64_t> CountConfigurations(const ConstrainedSpace& space) {
-  size_t slots = space.parameters().size();
-  for (const Expression& constraint : space.constraints())
-    slots = std::max<size_t>(slots, constraint.num_slots());
-  ExpressionEnvironment environment(slots);
-  for (size_t c = 0; c < space.constraints().size(); ++c) {
-    if (!space.constraints()[c].used().empty()) continue;
-    const auto value = space.constraints()[c].Evaluate(&environment);
-    if (!value.ok()) return ConstraintError(space, static_cast<int>(c), {}, value.status());
-    if (!IsTrue(*value)) return 0;
+  ExpressionEnvironment environment(space.num_slots());
+  absl::Status error;
+  for (const ConstrainedSpace::Condition& condition : space.conditions()) {
+    if (!space.UsedBy(condition).empty()) continue;
+    const auto value = space.Evaluate(condition, &environment);
+    if (value.ok() && !IsTrue(*value)) return 0;
+    if (!value.ok()) error.Update(ConditionError(space, condition, {}, value.status()));
   }
   int64_t product = 1;
   bool overflows = false;
-  absl::Status error;
   for (const Component& component : ComponentsOf(space)) {
-    ComponentCounter counter(space, BindingOrder(space, component), component.constraints, &environment);
+    ComponentCounter counter(space, BindingOrder(space, component), component.conditions, &environment);
     const auto count = counter.Count();
     if (!count.ok()) {
       error.Update(count.status());  // another component may have no configuration at all

@@ -36,6 +36,7 @@ class ExpressionEvaluator {
       case Kind::kUnary: return Unary(node, out);
       case Kind::kIf: return If(node, out);
       case Kind::kCall: return Call(node, out);
+      case Kind::kSubscript: return Subscript(node, out);
       case Kind::kComprehension: return Comprehension(node, out);
     }
     return false;
@@ -95,7 +96,9 @@ class ExpressionEvaluator {
     if (!Evaluate(node.children[0], &left)) return false;
     for (size_t i = 0; i < node.comparisons.size(); ++i) {
       if (!Evaluate(node.children[i + 1], &right)) return false;
-      if (node.comparisons[i] >= PythonOperator::kIn && !SpendOf(node, right)) return false;
+      const bool searches =
+          node.comparisons[i] == PythonOperator::kIn || node.comparisons[i] == PythonOperator::kNotIn;
+      if (searches && !SpendOf(node, right)) return false;
       if (!Take(node, ComparePython(node.comparisons[i], left, right), out)) return false;
       if (!IsTrue(*out)) return true;
       left = std::move(right);
@@ -123,6 +126,12 @@ class ExpressionEvaluator {
     std::vector<PythonValue> arguments;
     return Children(node, &arguments) && Take(node, CallPython(node.function, arguments), out) &&
            SpendOf(node, *out);
+  }
+
+  bool Subscript(const ExpressionNode& node, PythonValue* out) {
+    PythonValue container, index;
+    return Evaluate(node.children[0], &container) && Evaluate(node.children[1], &index) &&
+           Take(node, PythonElement(container, index), out);
   }
 
   bool SpendOf(const ExpressionNode& node, const PythonValue& value) {

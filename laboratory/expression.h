@@ -4,7 +4,8 @@
 // Parsed once to a tree, evaluated for many configurations, with Python's meaning: `/` is true division, `//`
 // and `%` round down, comparisons chain, `and` and `or` return an operand, zero and what is empty is false.
 // Unlike Python's, integers have 64 bits; one that needs more is an error. Names are parameters, written `x`
-// or `p["x"]`. Thread rule: immutable once parsed; an environment belongs to one thread.
+// or `p["x"]`. `is` compares kind and value. Thread rule: immutable once parsed; an environment belongs to
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,8 @@ enum class PythonOperator : uint8_t {
   kNotEqual,
   kIn,
   kNotIn,
+  kIs,
+  kIsNot,
 };
 
 enum class PythonFunction : uint8_t {
@@ -50,14 +53,20 @@ enum class PythonFunction : uint8_t {
   kCeil,
   kFloat,
   kFloor,
+  kGcd,
   kInt,
   kLen,
   kList,
+  kLog,
+  kLog10,
   kLog2,
+  kMathPow,
   kMax,
   kMin,
   kPow,
+  kProd,
   kRange,
+  kRound,
   kSet,
   kSorted,
   kSqrt,
@@ -78,6 +87,7 @@ struct ExpressionNode {
     kUnary,
     kIf,
     kCall,
+    kSubscript,
     kComprehension,
   };
   // `for NAME in iterable if condition ...` of a comprehension, whose only child is its element.

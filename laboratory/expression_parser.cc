@@ -177,6 +177,10 @@ class ExpressionParser {
       *op = PythonOperator::kNotIn;
       return true;
     }
+    if (TakeWord("is")) {
+      *op = TakeWord("not") ? PythonOperator::kIsNot : PythonOperator::kIs;
+      return true;
+    }
     for (const OperatorWord& word : kComparisons) {
       if (!TakeSymbol(word.word)) continue;
       *op = word.op;
@@ -196,7 +200,18 @@ class ExpressionParser {
       node.children.push_back(next);
     }
     if (node.comparisons.empty()) return first;
-    return Add(std::move(node));
+    if (node.comparisons.size() == 1) return Add(std::move(node));
+    // A chain holds when each pair of it does; as pairs, each is decided as soon as its parameters are known.
+    ExpressionNode all = NodeHere(Kind::kAnd);
+    all.column = node.column;
+    for (size_t i = 0; i < node.comparisons.size(); ++i) {
+      ExpressionNode pair = NodeHere(Kind::kCompare);
+      pair.column = node.column;
+      pair.comparisons = {node.comparisons[i]};
+      pair.children = {node.children[i], node.children[i + 1]};
+      all.children.push_back(Add(std::move(pair)));
+    }
+    return Add(std::move(all));
   }
 
   absl::StatusOr<int> Binary(int level) {
@@ -233,7 +248,7 @@ class ExpressionParser {
 
   // `**` binds its right side first, and stronger than a sign on its left: -2 ** -1.
   absl::StatusOr<int> Power() {
-    MYCC_ASSIGN_OR_RETURN(const int base, Atom());
+    MYCC_ASSIGN_OR_RETURN(const int base, Element());
     ExpressionNode node = NodeHere(Kind::kBinary);
     if (!TakeSymbol("**")) return base;
     if (++depth_ > kDeepestExpression) return Fail("too many powers; expected a value");
@@ -242,6 +257,22 @@ class ExpressionParser {
     node.op = PythonOperator::kPower;
     node.children = {base, exponent};
     return Add(std::move(node));
+  }
+
+  // `sizes[0]`: an element of a list or a text.
+  absl::StatusOr<int> Element() {
+    MYCC_ASSIGN_OR_RETURN(int value, Atom());
+    while (IsSymbol("[")) {
+      ExpressionNode node = NodeHere(Kind::kSubscript);
+      ++at_;
+      const bool was_in_clause = std::exchange(in_clause_, false);
+      MYCC_ASSIGN_OR_RETURN(const int index, Ternary());
+      in_clause_ = was_in_clause;
+      MYCC_RETURN_IF_ERROR(Expect("]"));
+      node.children = {value, index};
+      value = Add(std::move(node));
+    }
+    return value;
   }
 
   absl::StatusOr<int> Atom() {

@@ -219,6 +219,7 @@ bool CanBeScalar(const std::vector<ExpressionNode>& nodes, const ExpressionNode&
     case Kind::kConstant: return node.constant.IsNumber();
     case Kind::kName: return true;
     case Kind::kList:
+    case Kind::kSubscript:
     case Kind::kComprehension: return false;
     case Kind::kBinary:
     case Kind::kUnary: return are_scalars && IsScalarOperator(node.op);
@@ -231,6 +232,7 @@ bool CanBeScalar(const std::vector<ExpressionNode>& nodes, const ExpressionNode&
         const ExpressionNode& right = nodes[node.children[i + 1]];
         if (node.comparisons[i] < Op::kIn && !right.is_scalar) return false;
         if (node.comparisons[i] < Op::kIn) continue;
+        if (node.comparisons[i] > Op::kNotIn) return false;
         // A list that is written out, at the end of the chain.
         if (right.kind != Kind::kList || i + 1 < node.comparisons.size() ||
             !std::all_of(right.children.begin(), right.children.end(), is_scalar)) {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 
 namespace mycc {
@@ -163,6 +166,10 @@ absl::StatusOr<PythonValue> OfNumber(Function function, const PythonValue& argum
     case Function::kFloor:
       return integer ? PythonValue::OfInt(*integer) : RoundTo64(std::floor(*number), "math.floor");
     case Function::kFloat: return PythonValue::OfFloat(*number);
+    case Function::kLog:
+    case Function::kLog10:
+      if (!(*number > 0)) return Refuse("a logarithm of a number that is not positive; expected one that is");
+      return PythonValue::OfFloat(function == Function::kLog ? std::log(*number) : std::log10(*number));
     case Function::kSqrt:
       if (*number < 0) return Refuse("math.sqrt of a negative number; expected at least 0");
       return PythonValue::OfFloat(std::sqrt(*number));
@@ -211,6 +218,55 @@ absl::StatusOr<PythonValue> Range(const std::vector<PythonValue>& arguments) {
   return PythonValue::OfList(std::move(values));
 }
 
+absl::StatusOr<PythonValue> Product(const std::vector<PythonValue>& values) {
+  PythonValue product = PythonValue::OfInt(1);
+  for (const PythonValue& value : values) {
+    MYCC_ASSIGN_OR_RETURN(product, ApplyPython(Op::kMultiply, product, value));
+  }
+  return product;
+}
+
+absl::StatusOr<PythonValue> Gcd(const std::vector<PythonValue>& values) {
+  uint64_t divisor = 0;
+  for (const PythonValue& value : values) {
+    const auto integer = value.AsInt();
+    if (!integer) return Refuse(absl::StrCat("math.gcd of ", KindName(value), "; expected integers"));
+    const auto bits = static_cast<uint64_t>(*integer);
+    divisor = std::gcd(divisor, *integer < 0 ? ~bits + 1 : bits);
+  }
+  if (divisor > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return Overflow("math.gcd");
+  return PythonValue::OfInt(static_cast<int64_t>(divisor));
+}
+
+// To the nearest, halves to the even one: an integer, or a float where decimal places are given.
+absl::StatusOr<PythonValue> Round(const std::vector<PythonValue>& arguments) {
+  constexpr int64_t kMostPlaces = 15;
+  const auto integer = arguments[0].AsInt();
+  const auto number = arguments[0].AsFloat();
+  if (!number) return Refuse(absl::StrCat("round of ", KindName(arguments[0]), "; expected a number"));
+  const auto places = arguments.size() > 1 ? arguments[1].AsInt() : 0;
+  if (!places || *places < 0 || *places > kMostPlaces)
+    return Refuse(absl::StrCat("round with other decimal places; expected an integer of 0 to ", kMostPlaces));
+  if (integer) return PythonValue::OfInt(*integer);
+  if (arguments.size() == 1) return RoundTo64(std::nearbyint(*number), "round");
+  if (!std::isfinite(*number)) return arguments[0];
+  // As in Python, the float's exact value is rounded to a decimal text.
+  const std::string text = absl::StrFormat("%.*f", static_cast<int>(*places), *number);
+  return PythonValue::OfFloat(std::strtod(text.c_str(), nullptr));
+}
+
+absl::StatusOr<PythonValue> LogToBase(const PythonValue& value, const PythonValue& base) {
+  MYCC_ASSIGN_OR_RETURN(const PythonValue above, OfNumber(Function::kLog, value));
+  MYCC_ASSIGN_OR_RETURN(const PythonValue below, OfNumber(Function::kLog, base));
+  return ApplyPython(Op::kDivide, above, below);
+}
+
+absl::StatusOr<PythonValue> FloatsPower(const PythonValue& base, const PythonValue& exponent) {
+  MYCC_ASSIGN_OR_RETURN(const PythonValue below, OfNumber(Function::kFloat, base));
+  MYCC_ASSIGN_OR_RETURN(const PythonValue above, OfNumber(Function::kFloat, exponent));
+  return ApplyPython(Op::kPower, below, above);
+}
+
 absl::StatusOr<PythonValue> Sorted(std::vector<PythonValue> values) {
   for (const PythonValue& value : values) {
     if (!CompareValues(values[0], value))
@@ -238,6 +294,7 @@ absl::StatusOr<PythonValue> OfElements(Function function, const std::vector<Pyth
     case Function::kMax:
     case Function::kMin: return Extreme(function, list);
     case Function::kSum: return Sum(list);
+    case Function::kProd: return Product(list);
     case Function::kSorted: return Sorted(list);
     case Function::kSet: return Unique(list);
     default: return PythonValue::OfList(list);
@@ -269,8 +326,9 @@ double FloatFloorQuotient(double a, double b) {
 }
 
 const char* OperatorText(PythonOperator op) {
-  constexpr const char* kTexts[] = {"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&",  "|",     "^",
-                                    "-", "+", "~", "<", "<=", ">", ">=", "==", "!=", "in", "not in"};
+  constexpr const char* kTexts[] = {"+",  "-",  "*",  "/",  "//",     "%",  "**",    "<<", ">>",
+                                    "&",  "|",  "^",  "-",  "+",      "~",  "<",     "<=", ">",
+                                    ">=", "==", "!=", "in", "not in", "is", "is not"};
   return kTexts[static_cast<int>(op)];
 }
 
@@ -314,6 +372,10 @@ absl::StatusOr<PythonValue> ApplyPython(PythonOperator op, const PythonValue& op
 absl::StatusOr<PythonValue> ComparePython(PythonOperator op, const PythonValue& left,
                                           const PythonValue& right) {
   if (op == Op::kIn || op == Op::kNotIn) return ApplyIn(op, left, right);
+  if (op == Op::kIs || op == Op::kIsNot) {
+    const bool is_same = left.value.index() == right.value.index() && AreEqual(left, right);
+    return PythonValue::OfBool(is_same == (op == Op::kIs));
+  }
   if (op == Op::kEqual || op == Op::kNotEqual)
     return PythonValue::OfBool(AreEqual(left, right) == (op == Op::kEqual));
   const auto order = CompareValues(left, right);
@@ -329,11 +391,32 @@ absl::StatusOr<PythonValue> ComparePython(PythonOperator op, const PythonValue& 
   }
 }
 
+absl::StatusOr<PythonValue> PythonElement(const PythonValue& container, const PythonValue& index) {
+  const std::vector<PythonValue>* list = container.AsList();
+  const std::string* text = container.AsText();
+  const auto number = index.AsInt();
+  if ((list == nullptr && text == nullptr) || !number) {
+    return Refuse(absl::StrCat("an element of ", KindName(container), " by ", KindName(index),
+                               "; expected one of a list or a text, by an integer"));
+  }
+  const auto size = static_cast<int64_t>(list != nullptr ? list->size() : text->size());
+  const int64_t place = *number < 0 ? *number + size : *number;
+  if (place < 0 || place >= size)
+    return Refuse(absl::StrCat("element ", *number, " of ", size, "; expected one that is there"));
+  if (list != nullptr) return (*list)[static_cast<size_t>(place)];
+  return PythonValue::OfText(text->substr(static_cast<size_t>(place), 1));
+}
+
 absl::StatusOr<PythonValue> CallPython(PythonFunction function, const std::vector<PythonValue>& arguments) {
   const PythonValue& first = arguments[0];
   switch (function) {
     case Function::kRange: return Range(arguments);
     case Function::kPow: return ApplyPython(Op::kPower, first, arguments[1]);
+    case Function::kMathPow: return FloatsPower(first, arguments[1]);
+    case Function::kRound: return Round(arguments);
+    case Function::kGcd: return Gcd(arguments);
+    case Function::kLog:
+      return arguments.size() > 1 ? LogToBase(first, arguments[1]) : OfNumber(function, first);
     case Function::kBool: return PythonValue::OfBool(IsTrue(first));
     case Function::kLen:
       if (first.AsText() != nullptr) return PythonValue::OfInt(static_cast<int64_t>(first.AsText()->size()));
@@ -347,6 +430,7 @@ absl::StatusOr<PythonValue> CallPython(PythonFunction function, const std::vecto
     case Function::kFloat:
     case Function::kFloor:
     case Function::kInt:
+    case Function::kLog10:
     case Function::kLog2:
     case Function::kSqrt: return OfNumber(function, first);
     default: break;

@@ -14,6 +14,8 @@ absl::StatusOr<PythonValue> ApplyPython(PythonOperator op, const PythonValue& op
 // One link of a chain of comparisons.
 absl::StatusOr<PythonValue> ComparePython(PythonOperator op, const PythonValue& left,
                                           const PythonValue& right);
+// An element of a list, or a character of a text; negative indices count from the end.
+absl::StatusOr<PythonValue> PythonElement(const PythonValue& container, const PythonValue& index);
 // REQUIRES: as many arguments as the function takes.
 absl::StatusOr<PythonValue> CallPython(PythonFunction function, const std::vector<PythonValue>& arguments);
 

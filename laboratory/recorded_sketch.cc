@@ -76,6 +76,10 @@ Sketch RecordedSketch(std::shared_ptr<const RecordedSpace> space, const std::str
     sketch.space.decisions.push_back(DecisionOf(parameter, sketch.space.decisions));
   const auto index = std::make_shared<const ConfigurationIndex>(*space);
   sketch.default_choice = DefaultChoice(*space, *index);
+  auto listed = std::make_shared<std::vector<Choice>>();
+  for (const RecordedConfiguration& configuration : space->configurations)
+    listed->push_back(configuration.choices);
+  sketch.space.listed = std::move(listed);
   sketch.space.constraint = [space, index](const Choice& choice) { return index->Find(choice) >= 0; };
   sketch.instantiate = [name, decisions = sketch.space.decisions,
                         index](const Choice& choice) -> absl::StatusOr<Trace> {

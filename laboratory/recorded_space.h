@@ -19,16 +19,24 @@ struct SpaceParameter {
 // One configuration and what measuring it gave.
 struct RecordedConfiguration {
   std::vector<int> choices;         // an index of a value for each parameter
-  std::vector<double> run_seconds;  // each repetition; empty: it failed
+  std::vector<double> run_seconds;  // each repetition, or the objective's value; empty: it failed
   double compile_seconds = 0;       // 0: not recorded
   std::string failure;              // why it failed: "compile", "runtime", ...; empty: it did not
+  // What the repetitions took together, where the objective is no time; otherwise it is their sum.
+  std::optional<double> measuring_seconds = std::nullopt;
 };
 
 struct RecordedSpace {
   std::string name;    // "convolution"
   std::string device;  // "A100"
+  // What `run_seconds` hold: a time where it is empty. Values that are better when they are higher stand as
+  // their reciprocals.
+  std::string objective;
+  bool higher_is_better = false;
   std::vector<SpaceParameter> parameters;
   std::vector<RecordedConfiguration> configurations;  // the legal ones, in ascending order of their choices
+  // How many its author's constraints leave, where they are known; some may have no result.
+  std::optional<int64_t> legal_configurations = std::nullopt;
   // The choices that the author of the space calls the default; they may be no configuration of it. Empty:
   // none.
   std::vector<int> default_choices;

@@ -98,7 +98,11 @@ double Replay::FractionOf(int configuration) const {
 Evaluation Replay::Measure(int configuration, Rng* noise) const {
   const RecordedConfiguration& recorded = space_->configurations[configuration];
   Evaluation evaluation{configuration, means_[configuration], recorded.compile_seconds};
-  for (const double seconds : recorded.run_seconds) evaluation.cost_seconds += seconds;
+  if (recorded.measuring_seconds) {
+    evaluation.cost_seconds += *recorded.measuring_seconds;
+  } else {
+    for (const double seconds : recorded.run_seconds) evaluation.cost_seconds += seconds;
+  }
   if (noise != nullptr && evaluation.seconds)
     evaluation.seconds = recorded.run_seconds[noise->Below(static_cast<int>(recorded.run_seconds.size()))];
   return evaluation;

@@ -138,6 +138,12 @@ int ResultTable::Value(int name, const PythonValue& value) {
   return found->second;
 }
 
+void ResultTable::SetValue(const std::string& name, const PythonValue& value, Row* row) {
+  const int number = Name(name);
+  if (static_cast<int>(row->values.size()) <= number) row->values.resize(number + 1, -1);
+  row->values[number] = Value(number, value);
+}
+
 absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const ConstrainedSpace* space,
                                                 const std::string& where, SpaceCounts* counts) {
   *counts = {};
@@ -146,6 +152,8 @@ absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const 
   RecordedSpace recorded;
   recorded.name = table.kernel;
   recorded.device = table.device;
+  recorded.objective = table.objective;
+  recorded.higher_is_better = table.higher_is_better;
   for (const ParameterMap& map : maps) recorded.parameters.push_back(map.parameter);
   for (const ResultTable::Row& row : table.rows()) {
     MYCC_ASSIGN_OR_RETURN(std::vector<int> choices, ChoicesOf(table, row, maps, space, where));
@@ -154,7 +162,7 @@ absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const 
       continue;
     }
     recorded.configurations.push_back(
-        {std::move(choices), row.run_seconds, row.compile_seconds, row.failure});
+        {std::move(choices), row.run_seconds, row.compile_seconds, row.failure, row.measuring_seconds});
   }
   SortAndKeepLast(&recorded.configurations, counts);
   counts->recorded = static_cast<int64_t>(recorded.configurations.size());

@@ -2,6 +2,7 @@
 // are kept once for each name. Thread rule: thread-compatible.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,11 @@ namespace mycc {
 class ResultTable {
  public:
   struct Row {
-    std::vector<int> values;  // by the number of a name: the number of its value, -1 for none
-    std::vector<double> run_seconds;
+    std::vector<int> values;          // by the number of a name: the number of its value, -1 for none
+    std::vector<double> run_seconds;  // or what stands for them (RecordedConfiguration)
     double compile_seconds = 0;
+    std::optional<double> measuring_seconds;  // as in RecordedConfiguration
+    std::optional<double> value;              // of an objective that is no time
     std::string failure;
     std::string where;  // "entry 16,2", for errors
   };
@@ -26,9 +29,13 @@ class ResultTable {
   int Name(const std::string& name);
   // The number of a value of a name. Equal values are one.
   int Value(int name, const PythonValue& value);
+  // Gives a row the value of a name.
+  void SetValue(const std::string& name, const PythonValue& value, Row* row);
   void Add(Row row) { rows_.push_back(std::move(row)); }
 
   std::string kernel, device;
+  std::string objective;  // empty: the time
+  bool higher_is_better = false;
   // The names whose absence from a row means their first value, as decisions that a sketch has not.
   bool absent_is_first = false;
 

@@ -106,7 +106,10 @@ SpaceResult FactsOf(const SimulationConfig& config, const Replay& replay) {
   SpaceResult facts;
   facts.name = replay.space().name;
   facts.device = replay.space().device;
+  facts.objective = replay.space().objective;
+  facts.higher_is_better = replay.space().higher_is_better;
   facts.raw_size = replay.raw_size();
+  facts.legal_configurations = replay.space().legal_configurations;
   facts.parameters = static_cast<int>(replay.space().parameters.size());
   facts.configurations = static_cast<int>(replay.space().configurations.size());
   facts.failures = replay.failures();

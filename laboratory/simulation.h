@@ -74,9 +74,13 @@ struct StrategyResult {
 
 struct SpaceResult {
   std::string name, device;
-  double raw_size = 0;  // before constraints
+  std::string objective;  // empty: the time
+  bool higher_is_better = false;
+  double raw_size = 0;                          // before constraints
+  std::optional<int64_t> legal_configurations;  // that the constraints leave, where these are known
   int parameters = 0, configurations = 0, failures = 0;
-  double optimum_seconds = 0, mean_cost_seconds = 0;
+  double optimum_seconds = 0;  // or what stands for seconds (RecordedSpace)
+  double mean_cost_seconds = 0;
   bool compile_times_known = false;
   double within_target = 0;               // the share of the configurations that reach the target
   double draws_to_target = 0;             // draws that find one of them with a probability of one half

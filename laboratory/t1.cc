@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "laboratory/json_value.h"
+#include "laboratory/result_stream.h"
 
 namespace mycc {
 namespace {
@@ -18,17 +20,27 @@ constexpr size_t kMostParameterValues = 100'000;
 
 absl::Status RefuseT1(const std::string& what) { return absl::InvalidArgumentError(what); }
 
-// A member of an object, of a type; null when it is absent or of another.
-const json* Member(const json& object, const char* name, json::value_t type) {
+// A member of an object; null when it is absent. Files from before the schema spell "values" for "Values".
+const json* Find(const json& object, std::string name) {
   if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found != object.end() && found->type() == type ? &*found : nullptr;
+  auto found = object.find(name);
+  if (found == object.end()) {
+    name[0] = absl::ascii_tolower(static_cast<unsigned char>(name[0]));
+    found = object.find(name);
+  }
+  return found == object.end() ? nullptr : &*found;
+}
+
+// The same, of a type; null when it is of another.
+const json* Member(const json& object, const char* name, json::value_t type) {
+  const json* found = Find(object, name);
+  return found != nullptr && found->type() == type ? found : nullptr;
 }
 
 // "Values": an array, or the text of a Python expression.
 absl::StatusOr<PythonValue> GivenValues(const json& parameter) {
-  const auto values = parameter.find("Values");
-  if (values == parameter.end()) return RefuseT1("no \"Values\"; expected a list or the text of one");
+  const json* values = Find(parameter, "Values");
+  if (values == nullptr) return RefuseT1("no \"Values\"; expected a list or the text of one");
   if (!values->is_string()) return FromJson(*values);
   MYCC_ASSIGN_OR_RETURN(const Expression expression, Expression::Parse(values->get<std::string>(), {}));
   ExpressionEnvironment environment(expression.num_slots());
@@ -73,8 +85,8 @@ absl::StatusOr<std::vector<std::string>> ReadConditions(const json& space) {
 
 // The choice of a parameter's "Default"; -1: it has none among its values.
 int DefaultOf(const json& parameter, const ConstrainedParameter& read) {
-  const auto given = parameter.find("Default");
-  if (given == parameter.end()) return -1;
+  const json* given = Find(parameter, "Default");
+  if (given == nullptr) return -1;
   const auto value = FromJson(*given);
   if (!value.ok()) return -1;
   for (size_t i = 0; i < read.values.size(); ++i) {
@@ -118,8 +130,12 @@ absl::StatusOr<T1Space> ReadDocument(const json& document) {
 }  // namespace
 
 absl::StatusOr<T1Space> ReadT1(const std::string& text, const std::string& where) {
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) return RefuseT1(absl::StrCat(where, ": no JSON; expected a T1 file"));
+  // A T1 file has no entries, so all of it is in the header.
+  auto read = ReadResults(text, [](const ResultHeader&, const std::string&, const json&) {
+    return absl::InvalidArgumentError("results; expected a T1 file, with \"ConfigurationSpace\"");
+  });
+  if (!read.ok()) return RefuseT1(absl::StrCat(where, ": ", read.status().message()));
+  const json document(std::move(read->members));
   auto space = ReadDocument(document);
   if (!space.ok()) return RefuseT1(absl::StrCat(where, ": ", space.status().message()));
   return space;

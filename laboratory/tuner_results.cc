@@ -1,16 +1,17 @@
 #include "laboratory/tuner_results.h"
 
-#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "laboratory/cache_results.h"
 #include "laboratory/json_value.h"
 #include "laboratory/result_stream.h"
+#include "laboratory/result_value.h"
 #include "laboratory/trace_decisions.h"
 
 namespace mycc {
@@ -19,155 +20,24 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMillisecond = 1e-3;
-constexpr double kPenalty =
-    1e20;  // the time in milliseconds that old versions of Kernel Tuner wrote for a failure
 
 absl::Status RefuseEntry(const std::string& what) { return absl::InvalidArgumentError(what); }
 
-bool IsTime(const json& value) {
-  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0 &&
-         value.get<double>() < kPenalty;
+// A measurement of an entry by its name; null where there is none.
+const json* Measurement(const json& entry, const std::string& name) {
+  const auto measurements = entry.find("measurements");
+  if (measurements == entry.end() || !measurements->is_array()) return nullptr;
+  for (const json& measurement : *measurements) {
+    if (measurement.is_object() && measurement.value("name", json()) == name && measurement.contains("value"))
+      return &measurement;
+  }
+  return nullptr;
 }
 
-// Kernel Tuner's names of failures, as T4's words.
-std::string FailureWord(const std::string& name) {
-  if (name == "CompilationFailedConfig") return "compile";
-  if (name == "RuntimeFailedConfig") return "runtime";
-  if (name == "InvalidConfig") return "constraints";
-  return name.empty() ? "runtime" : name;
-}
-
-// The repetitions in milliseconds; empty where a member is absent or holds something else than times.
-std::vector<double> Repetitions(const json& entry, const char* member) {
-  std::vector<double> times;
-  const auto found = entry.find(member);
-  if (found == entry.end() || !found->is_array()) return times;
-  for (const json& time : *found) {
-    if (!IsTime(time)) return {};
-    times.push_back(time.get<double>());
-  }
-  return times;
-}
-
-void ScaleTimes(double unit, ResultTable::Row* row) {
-  for (double& seconds : row->run_seconds) seconds *= unit;
-  row->compile_seconds *= unit;
-}
-
-void SetValue(ResultTable* table, const std::string& name, const PythonValue& value, ResultTable::Row* row) {
-  const int number = table->Name(name);
-  if (static_cast<int>(row->values.size()) <= number) row->values.resize(number + 1, -1);
-  row->values[number] = table->Value(number, value);
-}
-
-// Entries of a cache come after its header in every file that Kernel Tuner has written, but JSON does not say
-// so: their members stay as they are until the header is known.
-class CacheReader {
- public:
-  explicit CacheReader(ResultTable* table) : table_(*table) {}
-
-  absl::Status Entry(const ResultHeader& before, const std::string& key, const json& entry) {
-    if (!entry.is_object())
-      return RefuseEntry(absl::StrCat("entry \"", key, "\" is ", entry.type_name(), "; expected an object"));
-    ResultTable::Row row;
-    row.where = absl::StrCat("entry \"", key, "\"");
-    const auto params = before.members.find("tune_params");
-    for (const auto& [name, value] : entry.items()) {
-      const bool is_known = params != before.members.end() && params->second.is_object();
-      if (is_known ? !params->second.contains(name) : IsOwnMember(name)) continue;
-      const auto parameter = FromJson(value);
-      if (parameter.ok()) SetValue(&table_, name, *parameter, &row);
-    }
-    MYCC_RETURN_IF_ERROR(Times(entry, &row));
-    keys_.push_back(key);
-    table_.Add(std::move(row));
-    return absl::OkStatus();
-  }
-
-  const std::vector<std::string>& keys() const { return keys_; }
-
- private:
-  // Kernel Tuner's own members beside the parameters. Metrics of its users are told by the header.
-  static bool IsOwnMember(const std::string& name) {
-    for (const char* own : {"time", "times", "compile_time", "verification_time", "benchmark_time",
-                            "strategy_time", "framework_time", "timestamp", "GFLOP/s", "__error__"}) {
-      if (name == own) return true;
-    }
-    return false;
-  }
-
-  absl::Status Times(const json& entry, ResultTable::Row* row) {
-    if (const auto compile = entry.find("compile_time"); compile != entry.end() && IsTime(*compile))
-      row->compile_seconds = compile->get<double>();
-    if (const auto error = entry.find("__error__"); error != entry.end() && error->is_string()) {
-      row->failure = FailureWord(error->get<std::string>());
-      return absl::OkStatus();
-    }
-    const auto time = entry.find("time");
-    row->run_seconds = Repetitions(entry, "times");
-    if (time == entry.end()) {
-      if (row->run_seconds.empty())
-        return RefuseEntry(absl::StrCat(
-            row->where, ": neither \"time\" nor \"times\"; expected milliseconds or why it failed"));
-      return absl::OkStatus();
-    }
-    if (!IsTime(*time)) {
-      row->run_seconds.clear();
-      row->failure = FailureWord(time->is_string() ? time->get<std::string>() : "");
-    } else if (row->run_seconds.empty()) {
-      row->run_seconds = {time->get<double>()};
-    }
-    return absl::OkStatus();
-  }
-
-  ResultTable& table_;
-  std::vector<std::string> keys_;
-};
-
-// The parameters that the header names, in its order, with its values before those that only entries have.
-absl::StatusOr<ResultTable> WithHeaderOf(const ResultHeader& header, const ResultTable& entries,
-                                         const std::vector<std::string>& keys) {
-  const auto params = header.members.find("tune_params");
-  if (params == header.members.end() || !params->second.is_object() || params->second.empty())
-    return RefuseEntry("no \"tune_params\"; expected an object of the parameters and their values");
-  std::vector<std::string> names;
-  if (const auto order = header.members.find("tune_params_keys");
-      order != header.members.end() && order->second.is_array()) {
-    for (const json& name : order->second) {
-      if (name.is_string()) names.push_back(name.get<std::string>());
-    }
-  }
-  if (names.empty()) {
-    for (const auto& member : params->second.items()) names.push_back(member.key());
-  }
-  ResultTable table;
-  for (const std::string& name : names) {
-    const int number = table.Name(name);
-    const auto values = params->second.find(name);
-    if (values == params->second.end()) continue;
-    for (const json& value : values->is_array() ? *values : json::array({*values})) {
-      MYCC_ASSIGN_OR_RETURN(const PythonValue parameter, FromJson(value));
-      table.Value(number, parameter);
-    }
-  }
-  for (size_t r = 0; r < entries.rows().size(); ++r) {
-    const ResultTable::Row& entry = entries.rows()[r];
-    ResultTable::Row row{{}, entry.run_seconds, entry.compile_seconds, entry.failure, entry.where};
-    const std::vector<std::string> words = absl::StrSplit(keys[r], ',');
-    for (size_t n = 0; n < names.size(); ++n) {
-      const auto known = std::find(entries.names().begin(), entries.names().end(), names[n]);
-      const auto number = static_cast<size_t>(known - entries.names().begin());
-      const bool has_value = number < entry.values.size() && entry.values[number] >= 0;
-      if (has_value) {
-        SetValue(&table, names[n], entries.values(static_cast<int>(number))[entry.values[number]], &row);
-      } else if (words.size() == names.size()) {
-        SetValue(&table, names[n], FromKeyWord(words[n]), &row);
-      }
-    }
-    ScaleTimes(kMillisecond, &row);
-    table.Add(std::move(row));
-  }
-  return table;
+// The unit of a measured time, where it says one.
+std::optional<double> UnitOf(const json& measurement) {
+  const json unit = measurement.value("unit", json());
+  return unit.is_string() ? SecondsOfUnit(unit.get<std::string>()) : std::nullopt;
 }
 
 class T4Reader {
@@ -188,13 +58,16 @@ class T4Reader {
         const auto parameter = FromJson(value);
         if (!parameter.ok())
           return RefuseEntry(absl::StrCat(row.where, ": \"", name, "\": ", parameter.status().message()));
-        SetValue(&table_, name, *parameter, &row);
+        table_.SetValue(name, *parameter, &row);
       }
     }
     MYCC_RETURN_IF_ERROR(Times(entry, &row));
     table_.Add(std::move(row));
     return absl::OkStatus();
   }
+
+  // Scales the times, when the whole file is known.
+  absl::Status Finish(const ResultHeader& header);
 
  private:
   // A result of this project: the decisions of its trace are the parameters. False: it has none.
@@ -222,7 +95,7 @@ class T4Reader {
       return RefuseEntry(absl::StrCat(row->where, ": no \"times\"; expected an object"));
     for (const char* member : {"compilation_time", "compilation"}) {
       const auto compile = times->find(member);
-      if (compile != times->end() && IsTime(*compile)) row->compile_seconds = compile->get<double>();
+      if (compile != times->end() && IsRunTime(*compile)) row->compile_seconds = compile->get<double>();
     }
     const auto invalidity = entry.find("invalidity");
     if (invalidity == entry.end() || !invalidity->is_string()) {
@@ -231,45 +104,110 @@ class T4Reader {
                                       "\"timeout\", \"correctness\" or \"constraints\""));
     }
     if (*invalidity != "correct") {
-      row->failure = invalidity->get<std::string>();
+      row->failure = FailureWord(invalidity->get<std::string>());
       return absl::OkStatus();
     }
     row->run_seconds = Repetitions(*times, "runtimes");
-    if (row->run_seconds.empty()) row->run_seconds = MeasuredTime(entry);
-    if (row->run_seconds.empty())
+    const bool had_runs = times->contains("runtimes") && !times->at("runtimes").empty();
+    const json* time = Measurement(entry, "time");
+    TakeMeasuredTime(time, row);
+    TakeObjective(entry, row);
+    if (!row->run_seconds.empty() || row->value) return absl::OkStatus();
+    if (!had_runs && time == nullptr)
       return RefuseEntry(
           absl::StrCat(row->where, ": is \"correct\" and has no time; expected \"runtimes\" in \"times\""));
+    // Times that are NaN, or a failure's name: it did not run.
+    const bool is_word = time != nullptr && time->at("value").is_string();
+    row->failure = FailureWord(is_word ? time->at("value").get<std::string>() : "");
     return absl::OkStatus();
   }
 
-  static std::vector<double> MeasuredTime(const json& entry) {
-    const auto measurements = entry.find("measurements");
-    if (measurements == entry.end() || !measurements->is_array()) return {};
-    for (const json& measurement : *measurements) {
-      if (measurement.is_object() && measurement.value("name", json()) == "time" &&
-          IsTime(measurement.value("value", json())))
-        return {measurement["value"].get<double>()};
+  // The measured time stands for repetitions where they are missing. Otherwise it is their mean, and may tell
+  // the unit of all times of a file that does not say it.
+  void TakeMeasuredTime(const json* time, ResultTable::Row* row) {
+    if (time == nullptr || !IsRunTime(time->at("value"))) return;
+    const double value = time->at("value").get<double>();
+    const std::optional<double> unit = UnitOf(*time);
+    if (row->run_seconds.empty()) {
+      row->run_seconds = {value};
+      if (unit) own_unit_[table_.rows().size()] = *unit;
+      return;
     }
-    return {};
+    double mean = 0;
+    for (const double run : row->run_seconds) mean += run / static_cast<double>(row->run_seconds.size());
+    if (unit && !told_unit_ && value < 2 * mean && mean < 2 * value) told_unit_ = unit;
+  }
+
+  void TakeObjective(const json& entry, ResultTable::Row* row) {
+    const json objectives = entry.value("objectives", json());
+    if (!objectives.is_array() || objectives.empty() || !objectives[0].is_string()) return;
+    const std::string name = objectives[0].get<std::string>();
+    const json* measured = name == "time" ? nullptr : Measurement(entry, name);
+    if (measured == nullptr || !measured->at("value").is_number()) return;
+    row->value = measured->at("value").get<double>();
+    if (table_.objective.empty()) table_.objective = name;
   }
 
   ResultTable& table_;
   std::string task_;
+  std::optional<double> told_unit_;               // of the file's times, by a measurement
+  absl::flat_hash_map<size_t, double> own_unit_;  // of a row's run time, where it is another
 };
 
-// The seconds of a T4 file's unit of time.
-absl::StatusOr<double> TimeUnit(const ResultHeader& header) {
+// The seconds of a T4 file's unit of time; nullopt where it says none.
+absl::StatusOr<std::optional<double>> TimeUnit(const ResultHeader& header) {
   const auto metadata = header.members.find("metadata");
-  if (metadata == header.members.end() || !metadata->second.is_object()) return kMillisecond;
-  const json word = metadata->second.value("timeunit", json("milliseconds"));
-  const std::string unit = word.is_string() ? absl::AsciiStrToLower(word.get<std::string>()) : word.dump();
-  // The first spelling is Kernel Tuner's.
-  if (unit == "miliseconds" || unit == "milliseconds" || unit == "ms") return kMillisecond;
-  if (unit == "seconds" || unit == "s") return 1.0;
-  if (unit == "microseconds" || unit == "us") return 1e-6;
-  if (unit == "nanoseconds" || unit == "ns") return 1e-9;
-  return RefuseEntry(absl::StrCat("\"timeunit\" is ", unit,
-                                  "; expected seconds, milliseconds, microseconds or nanoseconds"));
+  if (metadata == header.members.end() || !metadata->second.is_object() ||
+      !metadata->second.contains("timeunit"))
+    return std::optional<double>();
+  const json word = metadata->second["timeunit"];
+  const std::string name = word.is_string() ? word.get<std::string>() : word.dump();
+  const std::optional<double> unit = SecondsOfUnit(name);
+  if (!unit) {
+    return RefuseEntry(absl::StrCat("\"timeunit\" is ", name,
+                                    "; expected seconds, milliseconds, microseconds or nanoseconds"));
+  }
+  return unit;
+}
+
+absl::Status T4Reader::Finish(const ResultHeader& header) {
+  MYCC_ASSIGN_OR_RETURN(const std::optional<double> said, TimeUnit(header));
+  const double unit = said ? *said : told_unit_.value_or(kMillisecond);
+  for (size_t r = 0; r < table_.rows().size(); ++r) {
+    ResultTable::Row& row = table_.rows()[r];
+    const auto own = own_unit_.find(r);
+    for (double& seconds : row.run_seconds) seconds *= own == own_unit_.end() ? unit : own->second;
+    row.compile_seconds *= unit;
+  }
+  return absl::OkStatus();
+}
+
+// Decides what counts, the times or the values of another objective, and puts it into the rows.
+absl::Status ChooseObjective(ResultTable* table) {
+  bool all_timed = true;
+  for (const ResultTable::Row& row : table->rows())
+    all_timed &= !row.failure.empty() || !row.run_seconds.empty();
+  const bool by_time = KindOfObjective(table->objective) == ObjectiveKind::kTime && all_timed;
+  if (table->objective.empty() || table->objective == "time" || by_time) {
+    table->objective.clear();
+    return absl::OkStatus();
+  }
+  table->higher_is_better = IsHigherBetter(table->objective);
+  for (ResultTable::Row& row : table->rows()) {
+    if (!row.failure.empty()) continue;
+    if (!row.value) {
+      return RefuseEntry(
+          absl::StrCat(row.where, ": no \"", table->objective, "\", the objective; expected a number"));
+    }
+    row.measuring_seconds = 0;
+    for (const double seconds : row.run_seconds) *row.measuring_seconds += seconds;
+    row.run_seconds = {table->higher_is_better ? 1 / *row.value : *row.value};
+    if (std::isfinite(row.run_seconds[0]) && row.run_seconds[0] > 0) continue;
+    row.run_seconds.clear();
+    row.measuring_seconds.reset();
+    row.failure = "objective";
+  }
+  return absl::OkStatus();
 }
 
 std::string TextMember(const ResultHeader& header, const char* name) {
@@ -280,7 +218,7 @@ std::string TextMember(const ResultHeader& header, const char* name) {
 
 absl::StatusOr<ResultTable> ReadEither(std::string text) {
   ResultTable table;
-  CacheReader cache(&table);
+  CacheReader cache;
   T4Reader results(&table);
   const auto visit = [&](const ResultHeader& before, const std::string& key, const json& entry) {
     return before.has_results ? results.Entry(key, entry) : cache.Entry(before, key, entry);
@@ -289,11 +227,11 @@ absl::StatusOr<ResultTable> ReadEither(std::string text) {
   if (header.has_cache == header.has_results)
     return RefuseEntry("expected \"cache\", Kernel Tuner's, or \"results\", T4's, and not both");
   if (header.has_cache) {
-    MYCC_ASSIGN_OR_RETURN(table, WithHeaderOf(header, table, cache.keys()));
+    MYCC_ASSIGN_OR_RETURN(table, cache.Finish(header));
   } else {
-    MYCC_ASSIGN_OR_RETURN(const double unit, TimeUnit(header));
-    for (ResultTable::Row& row : table.rows()) ScaleTimes(unit, &row);
+    MYCC_RETURN_IF_ERROR(results.Finish(header));
   }
+  MYCC_RETURN_IF_ERROR(ChooseObjective(&table));
   table.kernel = TextMember(header, "kernel_name");
   table.device = TextMember(header, "device_name");
   return table;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -81,31 +82,49 @@ absl::Status CheckOptions(const SimulateOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CountSpace(const T1Space& t1, bool json, std::ostream& out) {
-  MYCC_ASSIGN_OR_RETURN(const int64_t legal, CountConfigurations(t1.space));
+absl::StatusOr<int64_t> CountSpace(const T1Space& t1, const std::string& path) {
+  const auto legal = CountConfigurations(t1.space);
+  if (!legal.ok())
+    return absl::Status(legal.status().code(), absl::StrCat(path, ": ", legal.status().message()));
+  return legal;
+}
+
+void WriteCount(const T1Space& t1, int64_t legal, bool json, std::ostream& out) {
   if (json) {
-    out << absl::StrFormat("{\"space\":\"%s\",\"raw_size\":%.0f,\"configurations\":%d}\n", t1.name,
-                           t1.space.raw_size(), legal);
+    const nlohmann::ordered_json line = {
+        {"space", t1.name}, {"raw_size", t1.space.raw_size()}, {"configurations", legal}};
+    out << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
   } else {
     out << absl::StrFormat("%s: %d of %.0f configurations satisfy the constraints\n", t1.name, legal,
                            t1.space.raw_size());
   }
-  return absl::OkStatus();
 }
 
 struct Read {
   std::vector<RecordedSpace> spaces, warm;
 };
 
-absl::StatusOr<Read> ReadAll(const SimulateOptions& options, const ResultReader& reader, std::ostream& out) {
+// What of a file's results does not count, and what of the space they leave out.
+void WriteGaps(const std::string& path, const SpaceCounts& counts, std::optional<int64_t> legal,
+               std::ostream& out) {
+  if (counts.outside + counts.superseded > 0) {
+    out << path << ": left out " << counts.outside << " results that the space does not have and "
+        << counts.superseded << " that have a later one\n";
+  }
+  if (legal && counts.recorded < *legal) {
+    out << path << ": " << *legal - counts.recorded << " of " << *legal
+        << " configurations have no result; the search does not see them\n";
+  }
+}
+
+absl::StatusOr<Read> ReadAll(const SimulateOptions& options, const ResultReader& reader,
+                             std::optional<int64_t> legal, std::ostream& out) {
   Read read;
   for (const std::string& path : options.results) {
     SpaceCounts counts;
     MYCC_ASSIGN_OR_RETURN(RecordedSpace space, reader.Read(path, &counts));
-    if (counts.outside + counts.superseded > 0 && !options.json) {
-      out << path << ": left out " << counts.outside << " results that the space does not have and "
-          << counts.superseded << " that have a later one\n";
-    }
+    space.legal_configurations = legal;
+    if (!options.json) WriteGaps(path, counts, legal, out);
     read.spaces.push_back(std::move(space));
   }
   for (const std::string& path : options.warm) {
@@ -151,10 +170,13 @@ absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out) 
   if (config.strategies == std::vector<std::string>{"all"}) config.strategies = SimulatedStrategies();
   if (const absl::Status fit = CheckSimulation(config); !fit.ok()) return Misuse(std::string(fit.message()));
   MYCC_ASSIGN_OR_RETURN(const ResultReader reader, ResultReader::Make(options));
-  if (reader.t1() && (!options.json || options.results.empty()))
-    MYCC_RETURN_IF_ERROR(CountSpace(*reader.t1(), options.json, out));
+  std::optional<int64_t> legal;
+  if (reader.t1()) {
+    MYCC_ASSIGN_OR_RETURN(legal, CountSpace(*reader.t1(), options.space));
+    if (!options.json || options.results.empty()) WriteCount(*reader.t1(), *legal, options.json, out);
+  }
   if (options.results.empty()) return absl::OkStatus();
-  MYCC_ASSIGN_OR_RETURN(const Read read, ReadAll(options, reader, out));
+  MYCC_ASSIGN_OR_RETURN(const Read read, ReadAll(options, reader, legal, out));
   MYCC_ASSIGN_OR_RETURN(const std::vector<SimulatedSpace> spaces, Prepare(options, read));
   MYCC_ASSIGN_OR_RETURN(const SimulationResult result, Simulate(config, spaces));
   out << (options.json ? SimulationJson(config, result) + "\n" : SimulationText(config, result));

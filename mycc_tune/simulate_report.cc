@@ -49,6 +49,15 @@ std::string Table(const Rows& rows) {
   return FormatTable(rows, right);
 }
 
+// The best value: a time, or a number of the objective's unit.
+double OptimumOf(const SpaceResult& space) {
+  return space.higher_is_better ? 1 / space.optimum_seconds : space.optimum_seconds;
+}
+std::string OptimumText(const SpaceResult& space) {
+  if (space.objective.empty()) return SecondsText(space.optimum_seconds);
+  return absl::StrFormat("%.4g %s", OptimumOf(space), space.objective);
+}
+
 std::string SpaceFacts(const SimulationConfig& config, const SpaceResult& space) {
   std::string text = SpaceTitle(space);
   absl::StrAppendFormat(
@@ -56,8 +65,7 @@ std::string SpaceFacts(const SimulationConfig& config, const SpaceResult& space)
       "\n  %d configurations of %.0f, %d parameters; %d fail (%.1f %%); optimum %s; an evaluation "
       "costs %s on average%s\n",
       space.configurations, space.raw_size, space.parameters, space.failures,
-      100.0 * space.failures / space.configurations, SecondsText(space.optimum_seconds),
-      SecondsText(space.mean_cost_seconds),
+      100.0 * space.failures / space.configurations, OptimumText(space), SecondsText(space.mean_cost_seconds),
       space.compile_times_known ? "" : " without compile times, which are not recorded");
   absl::StrAppendFormat(&text,
                         "  %.3g %% of the configurations reach %.3g of the optimum: %s uniform draws find "
@@ -156,17 +164,22 @@ ordered_json MannerJson(const std::string& strategy, const Manner& manner) {
 }
 
 ordered_json SpaceJson(const SimulationConfig& config, const SpaceResult& space) {
-  ordered_json json = {{"space", space.name},
-                       {"device", space.device},
-                       {"parameters", space.parameters},
-                       {"raw_size", space.raw_size},
-                       {"configurations", space.configurations},
-                       {"failures", space.failures},
-                       {"optimum_seconds", space.optimum_seconds},
-                       {"mean_cost_seconds", space.mean_cost_seconds},
-                       {"compile_times_known", space.compile_times_known},
-                       {"share_within_target", space.within_target},
-                       {"draws_to_target", Number(space.draws_to_target)}};
+  ordered_json json = {
+      {"space", space.name},
+      {"device", space.device},
+      {"parameters", space.parameters},
+      {"raw_size", space.raw_size},
+      {"valid_configurations",
+       space.legal_configurations ? ordered_json(*space.legal_configurations) : nullptr},
+      {"configurations", space.configurations},
+      {"failures", space.failures},
+      {"objective", space.objective.empty() ? "time" : space.objective},
+      {"optimum", OptimumOf(space)},
+      {"optimum_seconds", space.objective.empty() ? ordered_json(space.optimum_seconds) : nullptr},
+      {"mean_cost_seconds", space.mean_cost_seconds},
+      {"compile_times_known", space.compile_times_known},
+      {"share_within_target", space.within_target},
+      {"draws_to_target", Number(space.draws_to_target)}};
   for (size_t b = 0; b < config.budgets.size(); ++b) {
     json["exact_random"].push_back({{"evaluations", config.budgets[b]},
                                     {"mean_fraction", space.exact_random[b].mean},
@@ -226,7 +239,7 @@ std::string SimulationJson(const SimulationConfig& config, const SimulationResul
     line["by_seconds"] = overall.by_seconds;
     json["geometric_means"].push_back(std::move(line));
   }
-  return json.dump();
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 std::string SimulationPlot(const SimulationConfig& config, const SimulationResult& result) {

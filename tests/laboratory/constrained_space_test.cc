@@ -98,6 +98,40 @@ TEST(ConstrainedSpaceTest, CountsTrillionsOfConfigurations) {
             "2^63 configurations or more; expected a smaller space");
 }
 
+// A guard and what it guards are decided apart; the outcome is the same.
+TEST(ConstrainedSpaceTest, AGuardExcludesWhatItGuards) {
+  const std::vector<ConstrainedParameter> parameters = {Range("a", 0, 3), Range("b", 0, 3), Range("c", 1, 2)};
+  for (const char* guarded :
+       {"a != 0 and b % a == 0", "b % a == 0 and a != 0", "(c > 0 and a > 0) and b % a < 1"})
+    EXPECT_EQ(*CountConfigurations(Make(parameters, {guarded})), 2 * (4 + 2 + 2)) << guarded;
+  const ConstrainedSpace chain = Make(parameters, {"0 < a <= b < 4 // c"});
+  EXPECT_EQ(*CountConfigurations(chain), CountByTrying(chain));
+}
+
+TEST(ConstrainedSpaceTest, APartWithoutParametersMayFailByItself) {
+  const std::vector<ConstrainedParameter> parameters = {Range("a", 0, 3)};
+  EXPECT_EQ(CountConfigurations(Make(parameters, {"a > 1 and 2 // 0"})).status().message(),
+            "constraint 1, \"a > 1 and 2 // 0\": column 13: `//` by zero; expected another divisor");
+  EXPECT_EQ(*CountConfigurations(Make(parameters, {"a > 3 and 2 // 0"})), 0);
+}
+
+// Seven numbers that all differ: the pairs share what they wait for.
+TEST(ConstrainedSpaceTest, CountsPermutations) {
+  std::vector<ConstrainedParameter> parameters;
+  std::vector<std::string> constraints;
+  for (char a = 'a'; a < 'h'; ++a) {
+    parameters.push_back(Range(std::string(1, a), 1, 7));
+    for (char b = 'a'; b < a; ++b) constraints.push_back(std::string{a} + " != " + b);
+  }
+  EXPECT_EQ(*CountConfigurations(Make(parameters, constraints)), 5040);
+}
+
+TEST(ConstrainedSpaceTest, AParameterOfManyValuesIsToldByMoreThanAByte) {
+  const ConstrainedSpace space = Make({Range("a", 1, 600), Range("b", 1, 600), Range("c", 0, 1)},
+                                      {"a == b or c == 1 and a < 301", "any(i == a for i in [b, 300])"});
+  EXPECT_EQ(*CountConfigurations(space), CountByTrying(space));
+}
+
 TEST(ConstrainedSpaceTest, AnErrorCountsUnlessAnotherConstraintExcludesIt) {
   const std::vector<ConstrainedParameter> parameters = {Range("a", 0, 2), Range("b", 0, 2)};
   const ConstrainedSpace excluded = Make(parameters, {"b % a == 0", "a + 0 * b > 0"});

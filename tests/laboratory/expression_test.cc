@@ -61,6 +61,38 @@ TEST(ExpressionTest, ComparisonsChain) {
   EXPECT_EQ(Value("9007199254740993 == 9007199254740992.0"), "a truth value false");
 }
 
+TEST(ExpressionTest, IsComparesKindAndValue) {
+  EXPECT_EQ(Value("None is None"), "a truth value true");
+  EXPECT_EQ(Value("x is not None and flag is True"), "a truth value true");
+  EXPECT_EQ(Value("1 is True or x is 7.0"), "a truth value false");
+  EXPECT_EQ(Value("x is [7]"), "a truth value false");
+  EXPECT_EQ(Value("None == 0 or None in [0, False]"), "a truth value false");
+}
+
+TEST(ExpressionTest, ElementsAreCountedFromBothEnds) {
+  EXPECT_EQ(Value("[1, 2, 4][x - 5] + (8, 16)[-1]"), "an integer 20");
+  EXPECT_EQ(Value("name[-1] == '4'"), "a truth value true");
+  EXPECT_EQ(Value("[i for i in [[1, 2], [3]][0] if i > 1]"), "a list [2]");
+  EXPECT_EQ(Value("[1, 2][2]"), "column 7: element 2 of 2; expected one that is there");
+  EXPECT_EQ(
+      Value("x[0]"),
+      "column 2: an element of an integer by an integer; expected one of a list or a text, by an integer");
+  EXPECT_EQ(Value("[1, 2][0"), "column 9: the text ends; expected `]`");
+}
+
+TEST(ExpressionTest, FunctionsOfNumbers) {
+  EXPECT_EQ(Value("round(2.5) + round(3.5) + round(x)"), "an integer 13");  // halves go to the even number
+  EXPECT_EQ(Value("round(2.675, 2)"), "a float 2.67");                      // its binary value is less
+  EXPECT_EQ(Value("math.gcd(12, 18, -8)"), "an integer 2");
+  EXPECT_EQ(Value("math.prod([2, 3, x])"), "an integer 42");
+  EXPECT_EQ(Value("math.log(8, 2) == 3 and math.log10(1000) == 3"), "a truth value true");
+  EXPECT_EQ(Value("math.pow(2, 3)"), "a float 8");
+  EXPECT_EQ(Value("math.log(y)"),
+            "column 1: a logarithm of a number that is not positive; expected one that is");
+  EXPECT_EQ(Value("round(1.5, 99)"),
+            "column 1: round with other decimal places; expected an integer of 0 to 15");
+}
+
 TEST(ExpressionTest, ListsAreWrittenInManyWays) {
   EXPECT_EQ(Value("[16*i for i in range(1,5)]"), "a list [16, 32, 48, 64]");
   EXPECT_EQ(Value("list(range(9, 0, -4))"), "a list [9, 5, 1]");

@@ -75,9 +75,14 @@ TEST_F(ReadSpaceTest, T1HasParametersConstraintsAndDefaults) {
 }
 
 TEST_F(ReadSpaceTest, T1RefusalsNameTheParameterOrTheConstraint) {
-  EXPECT_EQ(T1Refusal("{"), "t1.json: no JSON; expected a T1 file");
-  EXPECT_EQ(T1Refusal("[]"),
+  EXPECT_THAT(T1Refusal("{\n\"General\": 1,}"), HasSubstr("t1.json: 2:14: syntax error"));
+  EXPECT_EQ(T1Refusal("[]"), "t1.json: 1:1: an array; expected an object");
+  EXPECT_EQ(T1Refusal("{}"),
             "t1.json: no \"TuningParameters\" in \"ConfigurationSpace\"; expected an array of parameters");
+  EXPECT_EQ(T1Refusal(Closed(kOpenCache)),
+            "t1.json: results; expected a T1 file, with \"ConfigurationSpace\"");
+  EXPECT_THAT(T1Refusal("{\"ConfigurationSpace\": " + std::string(100'000, '[')),
+              HasSubstr("nested too deeply"));
   const auto with = [](const std::string& parameter, const std::string& conditions) {
     return "{\"ConfigurationSpace\": {\"TuningParameters\": [" + parameter + "], \"Conditions\": [" +
            conditions + "]}}";
@@ -209,6 +214,97 @@ TEST_F(ReadSpaceTest, T4InBothSpellings) {
               ElementsAre(DoubleNear(0.001, 1e-12), DoubleNear(0.003, 1e-12)));
   EXPECT_EQ(space->configurations[2].compile_seconds, 0.5);
   EXPECT_EQ(space->device, "results");
+}
+
+// Kernel Tuner writes a failure where the objective would stand.
+TEST_F(ReadSpaceTest, AFailureMayStandUnderTheObjective) {
+  const auto space = Read(R"({"tune_params": {"a": [1, 2, 3, 4]}, "objective": "GFLOP/s", "cache": {
+    "1": {"a": 1, "time": 2.0, "times": [1.0, 3.0], "GFLOP/s": 50.0},
+    "2": {"a": 2, "GFLOP/s": "CompilationFailedConfig", "compile_time": 10.0},
+    "3": {"a": 3, "GFLOP/s": "InvalidConfig"},
+    "4": {"a": 4, "time": 4.0, "GFLOP/s": NaN}}})");
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->objective, "");  // the times say the same, and have repetitions
+  EXPECT_THAT(space->configurations[0].run_seconds, ElementsAre(DoubleEq(0.001), DoubleEq(0.003)));
+  EXPECT_EQ(space->configurations[1].failure, "compile");
+  EXPECT_EQ(space->configurations[1].compile_seconds, 0.01);
+  EXPECT_EQ(space->configurations[2].failure, "constraints");
+  EXPECT_THAT(space->configurations[3].run_seconds, ElementsAre(DoubleEq(0.004)));
+}
+
+TEST_F(ReadSpaceTest, ARateWithoutTimesStandsAsItsReciprocal) {
+  const auto space = Read(R"({"tune_params": {"a": [1, 2, 3]}, "objective": "GFLOP/s", "cache": {
+    "1": {"a": 1, "GFLOP/s": 50.0}, "2": {"a": 2, "GFLOP/s": 100.0, "compile_time": 2000.0}, "3": {"a": 3, "GFLOP/s": 0}}})");
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->objective, "GFLOP/s");
+  EXPECT_TRUE(space->higher_is_better);
+  EXPECT_THAT(space->configurations[0].run_seconds, ElementsAre(DoubleEq(0.02)));
+  EXPECT_EQ(space->configurations[1].measuring_seconds, 0);
+  EXPECT_EQ(space->configurations[2].failure, "objective");
+}
+
+TEST_F(ReadSpaceTest, EnergyCountsAndItsTimesAreTheCost) {
+  const auto space = Read(R"({"results": [
+    {"configuration": {"a": 1}, "times": {"compilation": 100, "runtimes": [1, 3]}, "invalidity": "correct",
+     "measurements": [{"name": "nvml_energy", "value": 7.5, "unit": "J"}], "objectives": ["nvml_energy"]},
+    {"configuration": {"a": 2}, "times": {"runtimes": []}, "invalidity": "RuntimeFailedConfig", "objectives": ["nvml_energy"]}]})");
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->objective, "nvml_energy");
+  EXPECT_FALSE(space->higher_is_better);
+  EXPECT_THAT(space->configurations[0].run_seconds, ElementsAre(7.5));
+  EXPECT_THAT(*space->configurations[0].measuring_seconds, DoubleEq(0.004));
+  EXPECT_EQ(space->configurations[1].failure, "runtime");
+  EXPECT_EQ(
+      Refusal(
+          R"({"tune_params": {"a": [1]}, "objective": "nvml_energy", "cache": {"1": {"a": 1, "time": 1.0}}})"),
+      "entry \"1\": no \"nvml_energy\", the objective; expected a number");
+}
+
+TEST_F(ReadSpaceTest, MissingRepetitionsAreLeftOut) {
+  const auto cache = Read(R"({"tune_params": {"a": [1, 2]}, "cache": {
+    "1": {"a": 1, "time": 9.0, "times": [1.0, NaN, null, 2.0]}, "2": {"a": 2, "time": 5.0, "times": [NaN]}}})");
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  EXPECT_THAT(cache->configurations[0].run_seconds, ElementsAre(DoubleEq(0.001), DoubleEq(0.002)));
+  EXPECT_THAT(cache->configurations[1].run_seconds, ElementsAre(DoubleEq(0.005)));
+  const auto t4 = Read(R"({"results": [
+    {"configuration": {"a": 1}, "times": {"runtimes": [4]}, "invalidity": "correct"},
+    {"configuration": {"a": 2}, "times": {"runtimes": [NaN, NaN]}, "invalidity": "correct"},
+    {"configuration": {"a": 3}, "times": {}, "invalidity": "correct",
+     "measurements": [{"name": "time", "value": "CompilationFailedConfig"}]}]})");
+  ASSERT_TRUE(t4.ok()) << t4.status();
+  EXPECT_EQ(counts_.failed, 2);
+  EXPECT_EQ(t4->configurations[1].failure, "runtime");
+  EXPECT_EQ(t4->configurations[2].failure, "compile");
+}
+
+TEST_F(ReadSpaceTest, AMeasurementMayTellTheUnit) {
+  const auto seconds = Read(R"({"results": [
+    {"configuration": {"a": 1}, "times": {"compilation": 2, "runtimes": [1.0, 2.0]}, "invalidity": "correct",
+     "measurements": [{"name": "time", "value": 1.5, "unit": "s"}]}]})");
+  ASSERT_TRUE(seconds.ok()) << seconds.status();
+  EXPECT_THAT(seconds->configurations[0].run_seconds, ElementsAre(1.0, 2.0));
+  EXPECT_EQ(seconds->configurations[0].compile_seconds, 2);
+  const auto mixed = Read(R"({"metadata": {"timeunit": "ms"}, "results": [
+    {"configuration": {"a": 1}, "times": {"runtimes": [2.0]}, "invalidity": "correct"},
+    {"configuration": {"a": 2}, "times": {}, "invalidity": "correct",
+     "measurements": [{"name": "time", "value": 0.003, "unit": "s"}]}]})");
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_THAT(mixed->configurations[0].run_seconds, ElementsAre(DoubleEq(0.002)));
+  EXPECT_THAT(mixed->configurations[1].run_seconds, ElementsAre(DoubleEq(0.003)));
+  EXPECT_EQ(Refusal(R"({"metadata": {"timeunit": "days"}, "results": [
+    {"configuration": {"a": 1}, "times": {"runtimes": [1]}, "invalidity": "correct"}]})"),
+            "\"timeunit\" is days; expected seconds, milliseconds, microseconds or nanoseconds");
+}
+
+// Files from before the schema begin their members with small letters.
+TEST_F(ReadSpaceTest, T1InTheOlderSpelling) {
+  const auto t1 = ReadT1(R"({"configurationSpace": {"tuningParameters": [
+    {"name": "a", "type": "int", "values": "[2**i for i in range(5, 8)]", "default": 64}, {"name": "b", "values": [0]}],
+    "constraints": ["a > 32"]}, "kernelSpecification": {"kernelName": "md"}})",
+                         "t1.json");
+  ASSERT_TRUE(t1.ok()) << t1.status();
+  EXPECT_EQ(t1->name, "md");
+  EXPECT_EQ(*CountConfigurations(t1->space), 2);
 }
 
 TEST_F(ReadSpaceTest, RefusalsNameThePlaceAndWhatWasExpected) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tuner/search/legal_moves.h"
+#include "tuner/search/sampler.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -45,6 +47,35 @@ TEST(RecordedSketchTest, DecisionsAreTheParameters) {
   const ConfigurationIndex index(*space);
   EXPECT_EQ(space->configurations[index.Find({7, 3, 1})].choices, (Choice{7, 3, 1}));
   EXPECT_EQ(index.Find({0, 0, 1}), -1);
+}
+
+// One point in 1,000 of the choices is recorded: drawing finds none, and the points are equally likely still.
+TEST(RecordedSketchTest, RecordedPointsAreEquallyLikelyHoweverFewTheyAre) {
+  auto space = std::make_shared<RecordedSpace>();
+  space->name = "sparse";
+  std::vector<std::string> values;
+  for (int i = 0; i < 10; ++i) values.push_back(std::to_string(i));
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) space->parameters.push_back({name, values, true});
+  // Nearly all of them lie in one corner, far from the default.
+  for (int i = 0; i < 1000; ++i)
+    space->configurations.push_back(
+        {{i < 900 ? 0 : 9, i / 100, i / 10 % 10, i % 10, i % 7, i % 3}, {1.0}, 0, ""});
+  const std::vector<Sketch> sketches = {RecordedSketch(space)};
+  Rng rng(1);
+  int in_corner = 0;
+  for (int i = 0; i < 2000; ++i) in_corner += Sampler(sketches).Random(&rng).choice[0] == 0;
+  EXPECT_NEAR(in_corner, 1800, 60);
+  int listed = 0;
+  EXPECT_EQ(Sampler(sketches).size(), 1000);
+  Sampler(sketches).Enumerate(0, 1000, [&](const Point& point) {
+    listed += sketches[0].space.Legal(point.choice);
+    return true;
+  });
+  EXPECT_EQ(listed, 1000);
+  const LegalMoves moves(sketches);
+  EXPECT_EQ(moves.CountUpTo(1000), 1000);
+  EXPECT_EQ(moves.All().size(), 1000u);
+  EXPECT_TRUE(sketches[0].space.Legal(moves.Random(&rng).choice));
 }
 
 TEST(RecordedSketchTest, TracesCarryTheDecisionsAndAreReadBack) {

@@ -114,6 +114,45 @@ TEST_F(SimulateCommandTest, EachDeviceIsWarmStartedFromTheOthers) {
   EXPECT_EQ(named["spaces"][0], json["spaces"][0]);
 }
 
+TEST_F(SimulateCommandTest, SaysWhatTheResultsLack) {
+  const char kSpace[] =
+      R"({"General": {"BenchmarkName": "a \"b\""}, "ConfigurationSpace": {"TuningParameters": [
+    {"Name": "x", "Values": "[2**i for i in range(8)]"}, {"Name": "y", "Values": "[1, 2, 4, 8, 16, 32]"},
+    {"Name": "z", "Values": "[0, 1]"}], "Conditions": [{"Expression": "x * y <= 1024"}]}})";
+  options_.space = Write("t1.json", kSpace);
+  options_.json = true;
+  EXPECT_EQ(nlohmann::json::parse(Run()),
+            nlohmann::json({{"space", "a \"b\""}, {"raw_size", 96}, {"configurations", 86 + 4}}));
+  options_.results = {Write("a.json", CacheFile("a", 16))};
+  options_.json = false;
+  EXPECT_THAT(Run(), HasSubstr("6 of 90 configurations have no result; the search does not see them\n"));
+  options_.json = true;
+  const auto json = nlohmann::json::parse(Run());
+  EXPECT_EQ(json["spaces"][0]["valid_configurations"], 90);
+  EXPECT_EQ(json["spaces"][0]["objective"], "time");
+}
+
+TEST_F(SimulateCommandTest, ACountThatFailsNamesTheFile) {
+  options_.space = Write("t1.json", R"({"ConfigurationSpace": {"TuningParameters": [
+    {"Name": "x", "Values": "[0, 1]"}], "Conditions": [{"Expression": "4 % x == 0"}]}})");
+  EXPECT_EQ(Run(),
+            absl::StrCat("error: ", options_.space,
+                         ": constraint 1, \"4 % x == 0\": column 3: `%` by zero; expected another divisor "
+                         "at x = 0"));
+}
+
+// Of a rate, the optimum is the highest.
+TEST_F(SimulateCommandTest, PrintsAnOptimumInTheObjectivesUnit) {
+  options_.results = {Write("a.json", R"({"device_name": "d", "kernel_name": "k", "objective": "GFLOP/s",
+    "tune_params": {"x": [1, 2, 3]}, "cache": {"1": {"x": 1, "GFLOP/s": 50}, "2": {"x": 2, "GFLOP/s": 80},
+    "3": {"x": 3, "GFLOP/s": "RuntimeFailedConfig"}}})")};
+  EXPECT_THAT(Run(), HasSubstr("1 fail (33.3 %); optimum 80 GFLOP/s;"));
+  options_.json = true;
+  const auto space = nlohmann::json::parse(Run())["spaces"][0];
+  EXPECT_EQ(space["optimum"], 80);
+  EXPECT_TRUE(space["optimum_seconds"].is_null());
+}
+
 TEST_F(SimulateCommandTest, WritesCurves) {
   options_.results = {Write("a.json", CacheFile("a & b", 16))};
   options_.plot = absl::StrCat(folder_.path(), "/curves.svg");

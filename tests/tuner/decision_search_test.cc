@@ -50,10 +50,35 @@ TEST(GaussianProcessTest, LearnsWhichAxisMatters) {
   for (int y = 0; y < 8; ++y) EXPECT_NEAR(process.Ask({6, y}).mean, 3, 0.4) << y;
 }
 
+TEST(GaussianProcessTest, AMeanAloneIsTheSameMean) {
+  GaussianProcess process({{11, true}, {3, false}});
+  process.Fit({{0, 0}, {5, 0}, {10, 0}, {0, 1}, {10, 1}}, {1, 2, 3, 1, 3});
+  process.Assume(process.Ask({4, 2}));
+  for (int x = 0; x < 11; ++x) {
+    for (int name = 0; name < 3; ++name)
+      EXPECT_NEAR(process.Mean({x, name}), process.Ask({x, name}).mean, 1e-9) << x << " " << name;
+  }
+}
+
+// A part of the rows chooses the lengths; all of them are remembered.
+TEST(GaussianProcessTest, OfManyRowsNoneIsForgotten) {
+  GaussianProcess process({{20, true}, {20, true}});
+  std::vector<std::vector<int>> points;
+  std::vector<double> values;
+  for (int i = 0; i < 240; ++i) {
+    points.push_back({i % 20, i / 20});
+    values.push_back(0.1 * (i % 20) + (i == 133 ? 4 : 0));
+  }
+  process.Fit(points, values);
+  for (size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(process.Ask(points[i]).mean, values[i], 0.4) << i;
+  EXPECT_GT(process.Ask(points[133]).mean, 4);
+}
+
 TEST(GaussianProcessTest, WithoutRowsNothingIsKnown) {
   GaussianProcess process({{4, true}});
   process.Fit({}, {});
   EXPECT_EQ(process.Ask({2}).mean, 0);
+  EXPECT_EQ(process.Mean({2}), 0);
   EXPECT_EQ(process.Ask({2}).variance, 1);
 }
 

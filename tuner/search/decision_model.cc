@@ -9,6 +9,8 @@
 namespace mycc {
 namespace {
 
+constexpr double kLeastOdds = 0.02;  // of success
+
 std::vector<GaussianProcess::Axis> AxesOf(const std::vector<Sketch>& sketches) {
   std::vector<GaussianProcess::Axis> axes = {{static_cast<int>(sketches.size()), false}};
   for (const Sketch& sketch : sketches) {
@@ -24,6 +26,15 @@ double ExpectedBelowZero(double mean, double variance) {
   const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
   const double below = std::erfc(-z / std::numbers::sqrt2) / 2;
   return std::max(0.0, deviation * density - mean * below);
+}
+
+// Times far from the best are alike: how slow a slow point is says little about fast ones, and would make
+// the whole space look uncertain. Near the best nothing changes.
+void Squeeze(std::vector<double>* logs) {
+  constexpr double kFar = 1;  // a factor of e
+  if (logs->empty()) return;
+  const double best = *std::min_element(logs->begin(), logs->end());
+  for (double& log : *logs) log = best + kFar * std::tanh((log - best) / kFar);
 }
 
 }  // namespace
@@ -65,11 +76,17 @@ void DecisionModel::Fit(const std::vector<Row>& rows) {
   has_failures_ = timed.size() < points.size();
   if (has_failures_) success_.Fit(points, successes);
   believes_guesses_ = true;
+  follows_guesses_ = false;
+  if (!guesses_differ) {
+    Squeeze(&corrections);
+    time_.Fit(timed, corrections);
+    return;
+  }
   time_.Fit(timed, corrections);
-  if (!guesses_differ) return;
   const double misfit = time_.misfit();
   time_.Fit(timed, logs);
   believes_guesses_ = misfit <= time_.misfit();
+  follows_guesses_ = believes_guesses_;
   if (believes_guesses_) time_.Fit(timed, corrections);
 }
 
@@ -81,6 +98,12 @@ DecisionModel::Opinion DecisionModel::Ask(const Point& point, const Guess& guess
   return opinion;
 }
 
+double DecisionModel::Expect(const Point& point) const {
+  const std::vector<int> axes = Encode(point);
+  const double odds = has_failures_ ? std::clamp(success_.Mean(axes), kLeastOdds, 1.0) : 1;
+  return time_.Mean(axes) - std::log(odds);
+}
+
 void DecisionModel::Assume(const Opinion& opinion) { time_.Assume(opinion.time); }
 
 void DecisionModel::Refresh(Opinion* opinion) const {
@@ -89,7 +112,6 @@ void DecisionModel::Refresh(Opinion* opinion) const {
 }
 
 void DecisionModel::SetPromise(Opinion* opinion) const {
-  constexpr double kLeastOdds = 0.02;
   double success = std::max(kLeastOdds, 1 - opinion->guess.failure_probability);
   if (has_failures_) success *= std::clamp(opinion->success.mean, kLeastOdds, 1.0);
   const double guess = believes_guesses_ ? std::log(opinion->guess.seconds) : 0;

@@ -35,6 +35,11 @@ class DecisionModel {
   // From scratch. Guesses count only if they explain the rows better than their mean does.
   void Fit(const std::vector<Row>& rows);
   Opinion Ask(const Point& point, const Guess& guess) const;
+  // A cheap opinion of points about which nothing is known before: the log of the expected seconds over the
+  // probability of success. Only differences mean something.
+  double Expect(const Point& point) const;
+  // Whether guesses differ, and count.
+  bool follows_guesses() const { return follows_guesses_; }
   // The point will be measured: others near it promise less.
   void Assume(const Opinion& opinion);
   // Brings an opinion up to date with what was assumed since.
@@ -48,6 +53,7 @@ class DecisionModel {
   std::vector<Choice> defaults_;    // of each sketch
   GaussianProcess time_, success_;
   bool believes_guesses_ = true;
+  bool follows_guesses_ = false;
   bool has_failures_ = false;
   std::optional<double> best_;  // log of the least seconds
 };

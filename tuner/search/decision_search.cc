@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace mycc {
@@ -14,6 +15,7 @@ namespace {
 using Entry = SearchLedger::Entry;
 
 constexpr size_t kMaxRows = 256;  // of the model: it grows with their cube
+constexpr int kSmall = 2048;      // of a space whose points are all asked about
 
 // How far apart two points are, in decisions: a part of one for a step along an ordered decision.
 double Apart(const Point& a, const Point& b, const std::vector<Sketch>& sketches) {
@@ -141,7 +143,7 @@ void DecisionSearch::Fit(const Picks& picks) {
 }
 
 DecisionSearch::Points DecisionSearch::FirstPoints(Rng* rng) const {
-  constexpr int kSmall = 2048, kRandom = 512, kMutations = 256;
+  constexpr int kRandom = 512, kMutations = 256;
   constexpr size_t kCentres = 4, kParents = 8;
   Points points;
   if (sampler_.size() <= kSmall) {
@@ -163,6 +165,29 @@ DecisionSearch::Points DecisionSearch::FirstPoints(Rng* rng) const {
   }
   for (int i = 0; i < kRandom; ++i) points.emplace_back(sampler_.Random(rng), Origin::kRandom);
   return points;
+}
+
+DecisionSearch::Points DecisionSearch::ExpectedFastest(Rng* rng) const {
+  constexpr int64_t kLooked = 8192;
+  constexpr size_t kKept = 256;
+  std::vector<std::pair<double, Point>> looked;
+  const auto look = [&](const Point& point) {
+    if (!known_.contains(point)) looked.emplace_back(model_.Expect(point), point);
+    return true;
+  };
+  if (sampler_.size() <= kLooked) {
+    sampler_.Enumerate(0, kLooked, look);
+  } else {
+    for (int64_t i = 0; i < kLooked; ++i) look(sampler_.Random(rng));
+  }
+  const size_t kept = std::min(kKept, looked.size());
+  std::partial_sort(looked.begin(), looked.begin() + static_cast<std::ptrdiff_t>(kept), looked.end(),
+                    [](const auto& a, const auto& b) {
+                      return std::tie(a.first, a.second.choice) < std::tie(b.first, b.second.choice);
+                    });
+  Points fastest;
+  for (size_t i = 0; i < kept; ++i) fastest.emplace_back(std::move(looked[i].second), Origin::kSurrogate);
+  return fastest;
 }
 
 void DecisionSearch::AddOptions(const Points& points) {
@@ -223,6 +248,7 @@ void DecisionSearch::TakePromising(int count, Rng* rng, Picks* picks) {
   for (const ProposedPoint& proposal : picks->proposals()) known_.insert(proposal.candidate.point);
   Fit(*picks);
   AddOptions(FirstPoints(rng));
+  if (!model_.follows_guesses() && sampler_.size() > kSmall) AddOptions(ExpectedFastest(rng));
   for (int i = 0; i < kClimbs; ++i) Climb();
   for (int i = 0; i < count && !picks->full() && TakeBest(picks);) ++i;
 }

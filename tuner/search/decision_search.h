@@ -37,6 +37,9 @@ class DecisionSearch {
   // One for each point; a point that cannot be proposed has none.
   std::vector<std::optional<Guess>> GuessesOf(const Points& points) const;
   Points FirstPoints(Rng* rng) const;
+  // The points that the model expects to be fastest, of the whole space where it is not large, and otherwise
+  // of many random ones.
+  Points ExpectedFastest(Rng* rng) const;
   // Adds those that are new.
   void AddOptions(const Points& points);
   // Adds the neighbours of the most promising options.

@@ -15,6 +15,8 @@ namespace {
 constexpr double kJitter = 1e-6;
 constexpr double kPriorNoise = 1e-3;
 constexpr double kPriorWeight = 0.5;  // of a squared log length
+// Rows that the lengths are chosen on. Each of some forty tries costs the cube of their number.
+constexpr size_t kMostFitted = 96;
 
 // The sum of a[i] * b[i] in a fixed order that vectorizes.
 double Dot(const double* a, const double* b, size_t n) {
@@ -122,16 +124,49 @@ void GaussianProcess::Fit(const std::vector<std::vector<int>>& points, const std
   values_.clear();
   for (const double value : values) values_.push_back((value - mean_) / deviation_);
 
-  // Coordinate search, with steps that halve. The first sweep is the boldest.
-  Lengths best = Prior();
   misfit_ = 0;
   scale_ = 1;
   if (values.size() < 2) {
-    Factor(best);
+    Factor(Prior());
     solved_ = values_;
     Solve(0, &solved_);
+    SetWeights();
     return;
   }
+  const std::vector<double> standardized = values_;
+  if (points.size() > kMostFitted) {
+    for (size_t i = 0; i < kMostFitted; ++i) {
+      points_[i] = points[i * points.size() / kMostFitted];
+      values_[i] = standardized[i * points.size() / kMostFitted];
+    }
+    points_.resize(kMostFitted);
+    values_.resize(kMostFitted);
+  }
+  const Lengths best = BestLengths();
+  points_ = points;
+  values_ = standardized;
+  misfit_ = Density(best) + n * std::log(deviation_);
+  SetWeights();
+}
+
+// Solves transposed factor * weights = solved.
+void GaussianProcess::SetWeights() {
+  weights_ = solved_;
+  for (size_t i = weights_.size(); i-- > 0;) {
+    weights_[i] /= factor_[i][i];
+    for (size_t j = 0; j < i; ++j) weights_[j] -= factor_[i][j] * weights_[i];
+  }
+}
+
+double GaussianProcess::Mean(const std::vector<int>& point) const {
+  double mean = 0;
+  for (size_t i = 0; i < weights_.size(); ++i) mean += weights_[i] * Covariance(point, points_[i]);
+  return mean_ + deviation_ * mean;
+}
+
+// Coordinate search, with steps that halve. The first sweep is the boldest.
+GaussianProcess::Lengths GaussianProcess::BestLengths() {
+  Lengths best = Prior();
   double density = Density(best);
   std::vector<double*> moves;
   for (const size_t a : varying_) {
@@ -153,8 +188,7 @@ void GaussianProcess::Fit(const std::vector<std::vector<int>>& points, const std
       }
     }
   }
-  Density(best);  // the factor of the best
-  misfit_ = density + n * std::log(deviation_);
+  return best;
 }
 
 GaussianProcess::Query GaussianProcess::Ask(std::vector<int> point) const {
@@ -171,17 +205,16 @@ void GaussianProcess::Refresh(Query* query) const {
   for (size_t i = first; i < points_.size(); ++i)
     query->solved.push_back(Covariance(query->point, points_[i]));
   Solve(first, &query->solved);
-  const double known = Dot(query->solved.data(), query->solved.data(), query->solved.size());
-  query->variance = scale_ * deviation_ * deviation_ * std::max(1e-10, 1 - known);
+  for (size_t i = first; i < query->solved.size(); ++i) query->known += query->solved[i] * query->solved[i];
+  query->variance = scale_ * deviation_ * deviation_ * std::max(1e-10, 1 - query->known);
 }
 
 void GaussianProcess::Assume(const Query& query) {
   Query current = query;
   Refresh(&current);
   points_.push_back(current.point);
-  const double known = Dot(current.solved.data(), current.solved.data(), current.solved.size());
   std::vector<double> row = std::move(current.solved);
-  row.push_back(std::sqrt(std::max(kJitter, 1 + noise_ - known)));
+  row.push_back(std::sqrt(std::max(kJitter, 1 + noise_ - current.known)));
   factor_.push_back(std::move(row));
   solved_.push_back(0);  // it is at its mean, so nothing is new
 }

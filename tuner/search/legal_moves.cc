@@ -26,10 +26,17 @@ LegalMoves::LegalMoves(const std::vector<Sketch>& sketches) : sketches_(sketches
 
 const std::vector<int64_t>* LegalMoves::List(int sketch) const {
   const Space& space = sketches_[sketch].space;
-  if (space.size() > kMostPlaces) return nullptr;
+  // Places of a listed space are those in its list.
+  if (space.size() > kMostPlaces && (space.listed == nullptr || space.listed->size() > kMostPlaces))
+    return nullptr;
   Listed& listed = listed_[sketch];
   if (!listed.is_listed) {
     listed.is_listed = true;
+    if (space.listed != nullptr) {
+      listed.places.resize(space.listed->size());
+      std::iota(listed.places.begin(), listed.places.end(), int64_t{0});
+      return &listed.places;
+    }
     const int64_t places = static_cast<int64_t>(space.size());
     for (int64_t place = 0; place < places; ++place) {
       if (space.Legal(ChoiceAt(sketch, place))) listed.places.push_back(place);
@@ -39,7 +46,9 @@ const std::vector<int64_t>* LegalMoves::List(int sketch) const {
 }
 
 Choice LegalMoves::ChoiceAt(int sketch, int64_t place) const {
-  const std::vector<Decision>& decisions = sketches_[sketch].space.decisions;
+  const Space& space = sketches_[sketch].space;
+  if (space.listed != nullptr) return (*space.listed)[static_cast<size_t>(place)];
+  const std::vector<Decision>& decisions = space.decisions;
   Choice choice(decisions.size());
   for (size_t d = decisions.size(); d-- > 0;) {
     const int64_t choices = static_cast<int64_t>(decisions[d].choices.size());
@@ -53,6 +62,7 @@ Point LegalMoves::Random(Rng* rng) const {
   constexpr int kDraws = 64, kDrawsOfLarge = 2048;
   Point point{rng->Below(static_cast<int>(sketches_.size())), {}};
   const std::vector<Decision>& decisions = SpaceOf(point).decisions;
+  if (SpaceOf(point).listed != nullptr) return Sampler(sketches_).Random(rng);
   point.choice.resize(decisions.size());
   const int draws = SpaceOf(point).size() > kMostPlaces ? kDrawsOfLarge : kDraws;
   for (int draw = 0; draw < draws; ++draw) {

@@ -37,6 +37,7 @@ void Resample(const Space& space, Choice* choice, Rng* rng) {
 
 Choice RandomChoice(const Sketch& sketch, Rng* rng) {
   const Space& space = sketch.space;
+  if (space.listed != nullptr) return (*space.listed)[rng->Below(static_cast<int>(space.listed->size()))];
   Choice choice(space.decisions.size());
   for (int attempt = 0; attempt < kTries; ++attempt) {
     for (size_t d = 0; d < choice.size(); ++d) choice[d] = rng->Below(NumChoices(space, static_cast<int>(d)));
@@ -121,6 +122,8 @@ std::vector<Point> Sampler::Neighbours(const Point& point) const {
 }
 
 int64_t Sampler::SketchSize(int sketch) const {
+  if (sketches_[sketch].space.listed != nullptr)
+    return static_cast<int64_t>(sketches_[sketch].space.listed->size());
   int64_t size = 1;
   for (const Decision& decision : sketches_[sketch].space.decisions) {
     size = SaturatingMultiply(size, static_cast<int64_t>(decision.choices.size()));
@@ -141,6 +144,10 @@ Point Sampler::At(int64_t number) const {
     number -= SketchSize(point.sketch++);
   }
   const Space& space = SpaceOf(point);
+  if (space.listed != nullptr) {
+    point.choice = (*space.listed)[static_cast<size_t>(number)];
+    return point;
+  }
   point.choice.resize(space.decisions.size());
   for (size_t d = space.decisions.size(); d-- > 0;) {
     const int64_t n = NumChoices(space, static_cast<int>(d));

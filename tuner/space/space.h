@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Space {
   std::vector<Decision> decisions;
   // Closed-form legality, cheap and pure; null: everything is legal. Instantiation may refuse more.
   std::function<bool(const Choice&)> constraint;
+  // All legal points, where somebody has listed them; null: nobody has. They are what `constraint` leaves,
+  // each once.
+  std::shared_ptr<const std::vector<Choice>> listed = nullptr;
 
   double size() const;  // points before the constraint
   int64_t Value(const Choice& choice, const std::string& decision) const;

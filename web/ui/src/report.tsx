@@ -244,13 +244,14 @@ function FinalRound({ finalists, nameOf }: { finalists: Finalist[]; nameOf: (tas
         empty=""
         columns={[
           { name: "Task", cell: ({ task }) => nameOf(task) },
-          { name: "Ranks by", number: true, cell: ({ rank_seconds }) => <strong>{formatSeconds(rank_seconds)}</strong> },
+          { name: "Time", number: true, cell: ({ seconds }) => <strong>{formatSeconds(seconds)}</strong> },
           {
             name: "Interval",
             number: true,
             cell: (finalist) => `${formatSeconds(finalist.ci_low_seconds)} to ${formatSeconds(finalist.ci_high_seconds)}`,
             minor: true,
           },
+          { name: "Ranks by", number: true, cell: ({ rank_seconds }) => formatSeconds(rank_seconds), minor: true },
           { name: "Record", number: true, cell: ({ id }) => id },
           { name: "Schedule", wide: true, cell: ({ sketch }) => <code>{sketch}</code>, minor: true },
         ]}
