@@ -69,7 +69,7 @@ absl::StatusOr<PlacedTimes> TimeAtPlacements(const PlacedFunction& first, const 
   PlacedTimes times;
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < placements; ++i) {
-    // What loading and filling take counts too, where that is long.
+    // Loading and filling count too, where they take long.
     if (options.repeats == 0 && i >= kFewestPlacements && SecondsSince(start) > 2 * options.seconds) break;
     const SamplingPlan plan = {
         .repeats = options.repeats > 0 ? (options.repeats - 1 - i) / placements + 1 : 0,  // the sum is right

@@ -14,6 +14,7 @@ namespace {
 constexpr double kNarrowInTurns = 0.002;  // half the interval's width over the median
 constexpr size_t kFewestTurns = 2, kEnoughTurns = 12, kMostTurns = 200, kCheckEveryTurns = 4;
 constexpr size_t kMostTurnsPlaced = 32;  // at one placement: others tell more than further turns
+constexpr double kMostBudgets = 2;       // for the fewest placements: a cold sample may take half a second
 constexpr double kLongSeconds = 0.01;    // of a call, which has warmed up before its end
 
 // How slow each turn's moment was: 1 at a usual one. A candidate's samples are compared with its own median,
@@ -155,7 +156,9 @@ absl::StatusOr<std::vector<v1::Timing>> TimeCallsAtPlacements(
   const double start = now(), share = plan.budget_seconds / kPlacements;
   std::vector<std::vector<Turn>> placements;
   for (int i = 0; i < kPlacements; ++i) {
-    if (placements.size() >= kFewestPlacements && now() - start >= plan.budget_seconds) break;
+    const double spent = now() - start;
+    if (placements.size() >= kFewestPlacements && spent >= plan.budget_seconds) break;
+    if (i > 0 && spent >= kMostBudgets * plan.budget_seconds) break;
     MYCC_ASSIGN_OR_RETURN(const std::vector<TimedCall> calls, place(i));
     const CallTurns turns(plan.protocol, calls, now);
     std::vector<Turn>& taken = placements.emplace_back();

@@ -14,8 +14,8 @@ namespace mycc {
 struct MemoryPlace {
   int64_t alignment = 64, offset = 0;
 };
-// Of the `tensor`-th tensor of a call. Placement 0 is wherever the allocator puts it; in the others, tensors
-// begin at unrelated cache lines of 64 KiB.
+// The place of the `tensor`-th tensor of a call. Placement 0 is wherever the allocator puts it; in the
+// others, tensors begin at unrelated cache lines of 64 KiB.
 MemoryPlace PlaceOf(int placement, int tensor);
 
 // Reserves addresses while it lives, small pieces of them, which fill the gap that a library left. So one
