@@ -1,6 +1,6 @@
-// SIGINT and SIGTERM end most commands at once. Commands that have something to finish are called on a thread,
-// since a signal handler may do almost nothing. Thread rule: EndOnInterrupts and BlockInterrupts are called
-// before any thread starts.
+// SIGINT and SIGTERM end most commands at once. Commands that have something to finish are called on a
+// thread, since a signal handler may do almost nothing. Thread rule: EndOnInterrupts and BlockInterrupts are
+// called before any thread starts.
 #pragma once
 
 #include <functional>
