@@ -63,6 +63,8 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   const bool believe = PredictionsLead(measured);
   Pool::Context context = UnrankedContext();
   context.believe = believe;
+  const FailuresSeen failures(ledger(), visible);
+  context.failures = &failures;
   const Sampler sampler(sketches_);
   Rng rng(config_.seed, static_cast<uint64_t>(generation));
   if (scorer_ == nullptr || scorer_->KnowsDecisionsAlone())

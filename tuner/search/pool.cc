@@ -11,10 +11,10 @@ namespace {
 // A candidate that fails costs its trial and yields nothing. One that the models disagree about may be better
 // than they say together, and teaches more: it counts as faster by a part of their doubt, but not by more
 // than a tenth.
-double ExpectedSeconds(const Prediction& prediction) {
+double ExpectedSeconds(const Prediction& prediction, double success) {
   constexpr double kWorstOdds = 0.02, kOptimism = 0.5, kMostOptimism = 0.1;
   const double hope = std::exp(-std::min(kMostOptimism, kOptimism * prediction.log_spread));
-  return prediction.seconds * hope / std::max(kWorstOdds, 1 - prediction.failure_probability);
+  return prediction.seconds * hope / std::max(kWorstOdds, success);
 }
 
 }  // namespace
@@ -47,11 +47,16 @@ void Pool::Add(const std::vector<std::pair<Point, Origin>>& points) {
   if (context_.scorer != nullptr) Predict(traces, &fresh);
   for (Member& member : fresh) {
     const bool ranked = member.prediction && context_.believe;
-    member.expected_seconds =
-        ranked ? ExpectedSeconds(*member.prediction) : context_.unranked_order(member.point);
+    member.expected_seconds = ranked ? ExpectedSeconds(*member.prediction, SuccessOf(member))
+                                     : context_.unranked_order(member.point);
     members_.push_back(std::move(member));
   }
   Sort();
+}
+
+double Pool::SuccessOf(const Member& member) const {
+  const double seen = context_.failures == nullptr ? 1 : context_.failures->Success(member.point);
+  return std::min(seen, 1 - member.prediction->failure_probability);
 }
 
 void Pool::Predict(const std::vector<Trace>& traces, std::vector<Member>* members) {

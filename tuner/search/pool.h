@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "tuner/search/failures_seen.h"
 #include "tuner/search/known_codes.h"
 #include "tuner/search/scorer.h"
 #include "tuner/search/search_ledger.h"
@@ -40,8 +41,9 @@ class Pool {
     std::function<void(const std::string&)> refuse;  // called with the reason why a point is no member
     // Points that never become members: a memo between the pools of a generation.
     absl::flat_hash_set<Point>* dead = nullptr;
-    bool believe = true;          // predictions rank
-    KnownCodes* codes = nullptr;  // of the candidates; null: codes are not compared
+    bool believe = true;                     // predictions rank
+    KnownCodes* codes = nullptr;             // of the candidates; null: codes are not compared
+    const FailuresSeen* failures = nullptr;  // of the task; null: nothing is known of failures
   };
   explicit Pool(const Context& context) : context_(context) {}
 
@@ -60,6 +62,7 @@ class Pool {
 
  private:
   bool Admit(const Point& point, Origin origin, std::vector<Member>* members, std::vector<Trace>* traces);
+  double SuccessOf(const Member& member) const;
   // Fills in predictions; drops the members that the scorer refuses.
   void Predict(const std::vector<Trace>& traces, std::vector<Member>* members);
   void Sort();
