@@ -47,8 +47,8 @@ absl::Status CheckConfiguration(const RecordedSpace& space, size_t number) {
 
 }  // namespace
 
-absl::StatusOr<Replay> Replay::Make(RecordedSpace given) {
-  Replay replay(std::move(given));
+absl::StatusOr<SpaceReplay> SpaceReplay::Make(RecordedSpace given) {
+  SpaceReplay replay(std::move(given));
   const RecordedSpace& space = *replay.space_;
   if (space.parameters.empty()) return Unfit(space, "no parameter", "at least one");
   absl::flat_hash_set<std::string> names;
@@ -85,17 +85,17 @@ absl::StatusOr<Replay> Replay::Make(RecordedSpace given) {
   return replay;
 }
 
-std::optional<int> Replay::NumberOf(const Choice& choice) const {
+std::optional<int> SpaceReplay::NumberOf(const Choice& choice) const {
   const int number = index_->Find(choice);
   return number < 0 ? std::nullopt : std::make_optional(number);
 }
 
-double Replay::FractionOf(int configuration) const {
+double SpaceReplay::FractionOf(int configuration) const {
   const std::optional<double>& seconds = means_[configuration];
   return seconds ? optimum_seconds_ / *seconds : 0;
 }
 
-Evaluation Replay::Measure(int configuration, Rng* noise) const {
+Evaluation SpaceReplay::Measure(int configuration, Rng* noise) const {
   const RecordedConfiguration& recorded = space_->configurations[configuration];
   Evaluation evaluation{configuration, means_[configuration], recorded.compile_seconds};
   if (recorded.measuring_seconds) {

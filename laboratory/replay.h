@@ -22,11 +22,11 @@ struct Evaluation {
   double cost_seconds = 0;        // compiling it, and all its repetitions
 };
 
-class Replay {
+class SpaceReplay {
  public:
   // InvalidArgument, with the name of the space, when there is nothing to search: no parameter, no
   // configuration, none that succeeded, a choice that is none, two configurations that are the same.
-  static absl::StatusOr<Replay> Make(RecordedSpace space);
+  static absl::StatusOr<SpaceReplay> Make(RecordedSpace space);
 
   const RecordedSpace& space() const { return *space_; }
   const Sketch& sketch() const { return sketch_; }
@@ -49,7 +49,8 @@ class Replay {
   Evaluation Measure(int configuration, Rng* noise) const;
 
  private:
-  explicit Replay(RecordedSpace space) : space_(std::make_shared<const RecordedSpace>(std::move(space))) {}
+  explicit SpaceReplay(RecordedSpace space)
+      : space_(std::make_shared<const RecordedSpace>(std::move(space))) {}
 
   std::shared_ptr<const RecordedSpace> space_;
   std::shared_ptr<const ConfigurationIndex> index_;

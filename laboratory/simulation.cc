@@ -32,7 +32,7 @@ absl::Status InParallel(int count, int threads, const std::function<absl::Status
   return absl::OkStatus();
 }
 
-std::vector<double> SecondsOf(const SimulationConfig& config, const Replay& replay) {
+std::vector<double> SecondsOf(const SimulationConfig& config, const SpaceReplay& replay) {
   if (!config.budgets_seconds.empty()) return config.budgets_seconds;
   std::vector<double> seconds;
   for (const int budget : config.budgets) seconds.push_back(budget * replay.mean_cost_seconds());
@@ -102,7 +102,7 @@ StrategyResult ResultOf(const SimulationConfig& config, const std::vector<double
   return result;
 }
 
-SpaceResult FactsOf(const SimulationConfig& config, const Replay& replay) {
+SpaceResult FactsOf(const SimulationConfig& config, const SpaceReplay& replay) {
   SpaceResult facts;
   facts.name = replay.space().name;
   facts.device = replay.space().device;

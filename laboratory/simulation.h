@@ -37,7 +37,7 @@ absl::Status CheckSimulation(const SimulationConfig& config);
 std::vector<std::string> SimulatedStrategies();
 
 struct SimulatedSpace {
-  Replay replay;
+  SpaceReplay replay;
   std::optional<WarmStart> warm;  // each search once more, with this
 };
 

@@ -19,7 +19,7 @@ constexpr int kMostTimes = 4;
 // Answers generations, and keeps what looks best.
 class Answering {
  public:
-  Answering(const RunConfig& config, const Replay& replay) : config_(config), replay_(replay) {}
+  Answering(const RunConfig& config, const SpaceReplay& replay) : config_(config), replay_(replay) {}
 
   std::vector<Outcome> Answer(const std::vector<Candidate>& candidates) {
     std::vector<Outcome> outcomes;
@@ -68,7 +68,7 @@ class Answering {
   }
 
   const RunConfig& config_;
-  const Replay& replay_;
+  const SpaceReplay& replay_;
   Trajectory trajectory_;
   double best_seconds_ = std::numeric_limits<double>::infinity();
   double best_fraction_ = 0;
@@ -101,7 +101,7 @@ int Trajectory::EvaluationsTo(double fraction) const {
   return 0;
 }
 
-absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const Replay& replay,
+absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const SpaceReplay& replay,
                                      const std::vector<Trace>& history, const ScorerMaker* scorers) {
   const std::unique_ptr<LearningScorer> scorer = scorers == nullptr ? nullptr : scorers->Make(config.seed);
   SearchConfig search_config;

@@ -46,7 +46,7 @@ struct Trajectory {
 };
 
 // `history` as for MakeSearchStrategy; `scorers` may be null: no predictions.
-absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const Replay& replay,
+absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const SpaceReplay& replay,
                                      const std::vector<Trace>& history, const ScorerMaker* scorers);
 
 }  // namespace mycc

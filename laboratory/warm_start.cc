@@ -92,7 +92,7 @@ std::vector<std::pair<double, Choice>> Ranked(const std::vector<PriorResult>& pr
 
 }  // namespace
 
-absl::StatusOr<WarmStart> WarmStartFrom(const Replay& replay,
+absl::StatusOr<WarmStart> WarmStartFrom(const SpaceReplay& replay,
                                         const std::vector<const RecordedSpace*>& others) {
   WarmStart warm;
   for (size_t device = 0; device < others.size(); ++device) {

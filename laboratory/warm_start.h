@@ -20,7 +20,7 @@ struct WarmStart {
 
 // InvalidArgument when another space's parameters are not those of this one, in any order, or when no
 // configuration of it can be expressed here.
-absl::StatusOr<WarmStart> WarmStartFrom(const Replay& replay,
+absl::StatusOr<WarmStart> WarmStartFrom(const SpaceReplay& replay,
                                         const std::vector<const RecordedSpace*>& others);
 
 }  // namespace mycc

@@ -148,7 +148,7 @@ std::vector<const RecordedSpace*> OthersOf(const Read& read, size_t number, bool
 absl::StatusOr<std::vector<SimulatedSpace>> Prepare(const SimulateOptions& options, const Read& read) {
   std::vector<SimulatedSpace> prepared;
   for (size_t i = 0; i < read.spaces.size(); ++i) {
-    MYCC_ASSIGN_OR_RETURN(Replay replay, Replay::Make(read.spaces[i]));
+    MYCC_ASSIGN_OR_RETURN(SpaceReplay replay, SpaceReplay::Make(read.spaces[i]));
     SimulatedSpace& space = prepared.emplace_back(SimulatedSpace{std::move(replay), std::nullopt});
     const std::vector<const RecordedSpace*> others = OthersOf(read, i, options.leave_one_out);
     if (others.empty()) {

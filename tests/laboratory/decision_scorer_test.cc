@@ -13,14 +13,14 @@
 namespace mycc {
 namespace {
 
-Replay ReplayOf(const RecordedSpace& space) {
-  auto replay = Replay::Make(space);
+SpaceReplay ReplayOf(const RecordedSpace& space) {
+  auto replay = SpaceReplay::Make(space);
   EXPECT_TRUE(replay.ok()) << replay.status();
   return *std::move(replay);
 }
 
 // Every `stride`th configuration, as generations of a search that measured it.
-std::vector<SearchLedger::Entry> Measured(const Replay& replay, int stride) {
+std::vector<SearchLedger::Entry> Measured(const SpaceReplay& replay, int stride) {
   std::vector<SearchLedger::Entry> entries;
   for (int i = 0; i < static_cast<int>(replay.space().configurations.size()); i += stride) {
     SearchLedger::Entry& entry = entries.emplace_back();
@@ -31,7 +31,7 @@ std::vector<SearchLedger::Entry> Measured(const Replay& replay, int stride) {
   return entries;
 }
 
-std::vector<Prediction> PredictAll(const Replay& replay, LearningScorer* scorer) {
+std::vector<Prediction> PredictAll(const SpaceReplay& replay, LearningScorer* scorer) {
   std::vector<Trace> traces;
   for (const RecordedConfiguration& configuration : replay.space().configurations)
     traces.push_back(*replay.sketch().instantiate(configuration.choices));
@@ -46,7 +46,7 @@ std::vector<Prediction> PredictAll(const Replay& replay, LearningScorer* scorer)
 }
 
 // The share of all pairs of configurations that predictions put in the right order.
-double PairAccuracy(const Replay& replay, const std::vector<Prediction>& predictions) {
+double PairAccuracy(const SpaceReplay& replay, const std::vector<Prediction>& predictions) {
   std::vector<std::pair<double, double>> rows;
   for (size_t i = 0; i < predictions.size(); ++i) {
     const auto seconds = replay.MeanSeconds(static_cast<int>(i));
@@ -57,7 +57,7 @@ double PairAccuracy(const Replay& replay, const std::vector<Prediction>& predict
 }
 
 TEST(DecisionScorerTest, KnowsNothingAtFirstAndLearns) {
-  const Replay replay = ReplayOf(MadeSpace());
+  const SpaceReplay replay = ReplayOf(MadeSpace());
   const auto scorers = DecisionScorers::Make(replay.sketch(), {});
   ASSERT_TRUE(scorers.ok()) << scorers.status();
   const auto scorer = (*scorers)->Make(1);
@@ -71,7 +71,7 @@ TEST(DecisionScorerTest, KnowsNothingAtFirstAndLearns) {
 }
 
 TEST(DecisionScorerTest, LearnsWhatFails) {
-  const Replay replay = ReplayOf(MadeSpace());
+  const SpaceReplay replay = ReplayOf(MadeSpace());
   const auto scorers = DecisionScorers::Make(replay.sketch(), {});
   ASSERT_TRUE(scorers.ok()) << scorers.status();
   const auto scorer = (*scorers)->Make(1);
@@ -88,7 +88,7 @@ TEST(DecisionScorerTest, LearnsWhatFails) {
 }
 
 TEST(DecisionScorerTest, OtherDevicesGiveAPriorThatOwnSamplesCorrect) {
-  const Replay replay = ReplayOf(MadeSpace("here", 1, 5));
+  const SpaceReplay replay = ReplayOf(MadeSpace("here", 1, 5));
   const RecordedSpace other = MadeSpace("there", 10, 3);
   const auto warm = WarmStartFrom(replay, {&other});
   ASSERT_TRUE(warm.ok()) << warm.status();
@@ -103,7 +103,7 @@ TEST(DecisionScorerTest, OtherDevicesGiveAPriorThatOwnSamplesCorrect) {
 }
 
 TEST(DecisionScorerTest, TheSameSamplesGiveTheSamePredictions) {
-  const Replay replay = ReplayOf(MadeSpace());
+  const SpaceReplay replay = ReplayOf(MadeSpace());
   const auto scorers = DecisionScorers::Make(replay.sketch(), {});
   ASSERT_TRUE(scorers.ok()) << scorers.status();
   std::vector<std::vector<Prediction>> predictions;
@@ -121,7 +121,7 @@ TEST(DecisionScorerTest, TheSameSamplesGiveTheSamePredictions) {
 }
 
 TEST(DecisionScorerTest, RefusesATraceOfAnotherSpace) {
-  const Replay replay = ReplayOf(MadeSpace());
+  const SpaceReplay replay = ReplayOf(MadeSpace());
   const auto scorers = DecisionScorers::Make(replay.sketch(), {});
   ASSERT_TRUE(scorers.ok()) << scorers.status();
   Trace trace;

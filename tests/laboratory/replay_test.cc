@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 TEST(ReplayTest, AnswersWithTheRecordedTimes) {
   const RecordedSpace space = MadeSpace();
-  const auto replay = Replay::Make(space);
+  const auto replay = SpaceReplay::Make(space);
   ASSERT_TRUE(replay.ok()) << replay.status();
   double optimum = 1e9, cost = 0;
   int failures = 0;
@@ -53,7 +53,7 @@ TEST(ReplayTest, AnswersWithTheRecordedTimes) {
 
 TEST(ReplayTest, NoiseDrawsEachRepetition) {
   const RecordedSpace space = MadeSpace();
-  const auto replay = Replay::Make(space);
+  const auto replay = SpaceReplay::Make(space);
   ASSERT_TRUE(replay.ok()) << replay.status();
   std::set<double> drawn;
   for (uint64_t seed = 0; seed < 200; ++seed) {
@@ -68,7 +68,7 @@ TEST(ReplayTest, NoiseDrawsEachRepetition) {
 
 // The legal points are the recorded ones; a trace leads back to its point, and no two have the same steps.
 TEST(ReplayTest, TheSketchIsTheSpace) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   const std::vector<Sketch> sketches = {replay->sketch()};
   const Sampler sampler(sketches);
@@ -99,7 +99,7 @@ TEST(ReplayTest, NamesAndValuesOfAnyKind) {
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 2; ++j) space.configurations.push_back({{i, j}, {1.0 + i + j}});
   }
-  const auto replay = Replay::Make(space);
+  const auto replay = SpaceReplay::Make(space);
   ASSERT_TRUE(replay.ok()) << replay.status();
   const auto trace = replay->sketch().instantiate({1, 1});
   ASSERT_TRUE(trace.ok()) << trace.status();
@@ -112,7 +112,7 @@ TEST(ReplayTest, RefusesWhatCannotBeSearched) {
   const auto refusal = [](const std::function<void(RecordedSpace*)>& spoil) {
     RecordedSpace space = MadeSpace("gpu7");
     spoil(&space);
-    return std::string(Replay::Make(space).status().message());
+    return std::string(SpaceReplay::Make(space).status().message());
   };
   EXPECT_THAT(refusal([](RecordedSpace* s) { s->parameters.clear(); }),
               HasSubstr("space \"made\" of gpu7: no parameter; expected at least one"));

@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Replay MadeReplay(const std::string& device = "gpu", double speed = 1, int taste = 4) {
-  auto replay = Replay::Make(MadeSpace(device, speed, taste));
+SpaceReplay MadeReplay(const std::string& device = "gpu", double speed = 1, int taste = 4) {
+  auto replay = SpaceReplay::Make(MadeSpace(device, speed, taste));
   EXPECT_TRUE(replay.ok()) << replay.status();
   return *std::move(replay);
 }
@@ -30,7 +30,7 @@ SimulationConfig SmallConfig() {
 
 // Random sampling is known exactly: the default point first, then draws without replacement from the others.
 TEST(SimulationTest, RandomSamplingIsAsOrderStatisticsSay) {
-  const Replay replay = MadeReplay();
+  const SpaceReplay replay = MadeReplay();
   const int first = *replay.NumberOf(replay.sketch().default_choice);
   const double fraction = replay.FractionOf(first);
   std::vector<double> others;

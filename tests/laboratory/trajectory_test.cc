@@ -40,7 +40,7 @@ TEST(TrajectoryTest, ReadsItsSteps) {
 }
 
 TEST(TrajectoryTest, EveryStrategySearchesWithinItsBudget) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   for (const std::string& strategy : SimulatedStrategies()) {
     SCOPED_TRACE(strategy);
@@ -66,7 +66,7 @@ TEST(TrajectoryTest, EveryStrategySearchesWithinItsBudget) {
 }
 
 TEST(TrajectoryTest, ALargerBudgetContinuesASmallerOne) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   const auto small = RunSearch(ConfigOf("evolutionary", 1, 18), *replay, {}, nullptr);
   const auto large = RunSearch(ConfigOf("evolutionary", 1, 60), *replay, {}, nullptr);
@@ -75,7 +75,7 @@ TEST(TrajectoryTest, ALargerBudgetContinuesASmallerOne) {
 }
 
 TEST(TrajectoryTest, TheWholeSpaceHoldsTheOptimum) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   const int all = static_cast<int>(replay->space().configurations.size());
   for (const char* strategy : {"evolutionary", "random", "grid"}) {
@@ -88,7 +88,7 @@ TEST(TrajectoryTest, TheWholeSpaceHoldsTheOptimum) {
 }
 
 TEST(TrajectoryTest, ABudgetOfSecondsGoesOnButNotForEver) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   RunConfig config = ConfigOf("random", 2, 10);
   config.cost_seconds = 15 * replay->mean_cost_seconds();
@@ -108,7 +108,7 @@ TEST(TrajectoryTest, NoiseIsJudgedByTheTrueMean) {
   space.name = "two";
   space.parameters = {{"p", {"0", "1"}}};
   space.configurations = {{{0}, {1.0, 1.0}}, {{1}, {0.5, 3.5}}};  // means 1 and 2
-  const auto replay = Replay::Make(space);
+  const auto replay = SpaceReplay::Make(space);
   ASSERT_TRUE(replay.ok()) << replay.status();
   RunConfig config = ConfigOf("grid", 0, 2);
   config.noise = true;
@@ -122,7 +122,7 @@ TEST(TrajectoryTest, NoiseIsJudgedByTheTrueMean) {
 }
 
 TEST(TrajectoryTest, UnseenGenerationsChangeTheSearch) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   RunConfig config = ConfigOf("evolutionary", 5, 48);
   const auto at_once = RunSearch(config, *replay, {}, nullptr);
@@ -136,7 +136,7 @@ TEST(TrajectoryTest, UnseenGenerationsChangeTheSearch) {
 }
 
 TEST(TrajectoryTest, RefusesAnUnknownStrategy) {
-  const auto replay = Replay::Make(MadeSpace());
+  const auto replay = SpaceReplay::Make(MadeSpace());
   ASSERT_TRUE(replay.ok()) << replay.status();
   EXPECT_THAT(std::string(RunSearch(ConfigOf("lucky", 0, 5), *replay, {}, nullptr).status().message()),
               ::testing::HasSubstr("unknown strategy \"lucky\""));

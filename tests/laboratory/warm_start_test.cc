@@ -13,14 +13,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Replay RecordedReplay(const RecordedSpace& space) {
-  auto replay = Replay::Make(space);
+SpaceReplay RecordedReplay(const RecordedSpace& space) {
+  auto replay = SpaceReplay::Make(space);
   EXPECT_TRUE(replay.ok()) << replay.status();
   return *std::move(replay);
 }
 
 TEST(WarmStartTest, BeginsWithWhatIsGoodOnAllOtherDevices) {
-  const Replay replay = RecordedReplay(MadeSpace());
+  const SpaceReplay replay = RecordedReplay(MadeSpace());
   const RecordedSpace a = MadeSpace("a", 3, 3), b = MadeSpace("b", 0.2, 5);
   const auto warm = WarmStartFrom(replay, {&a, &b});
   ASSERT_TRUE(warm.ok()) << warm.status();
@@ -37,7 +37,7 @@ TEST(WarmStartTest, BeginsWithWhatIsGoodOnAllOtherDevices) {
 
 // Other files may name the parameters and values in another order, and know other values.
 TEST(WarmStartTest, ParametersAndValuesAreMatchedByName) {
-  const Replay replay = RecordedReplay(MadeSpace());
+  const SpaceReplay replay = RecordedReplay(MadeSpace());
   RecordedSpace other;
   other.name = "made";
   other.device = "c";
@@ -56,7 +56,7 @@ TEST(WarmStartTest, ParametersAndValuesAreMatchedByName) {
 }
 
 TEST(WarmStartTest, RefusesAnotherSpace) {
-  const Replay replay = RecordedReplay(MadeSpace());
+  const SpaceReplay replay = RecordedReplay(MadeSpace());
   RecordedSpace other = MadeSpace("a");
   other.name = "else";
   other.parameters[1].name = "depth";
