@@ -16,8 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kWarm = v1::TIMING_PROTOCOL_WARM;
-
 class DamagedRecordsTest : public testing::Test {
  protected:
   // Records 1 to `count`, the fastest first.
