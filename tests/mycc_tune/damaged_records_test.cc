@@ -8,6 +8,7 @@
 #include "db/tuning_log.h"
 #include "mycc_tune/log_commands.h"
 #include "tests/db/test_log.h"
+#include "tests/db/tuning_log_fixture.h"
 
 namespace mycc {
 namespace {
