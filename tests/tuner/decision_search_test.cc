@@ -70,8 +70,8 @@ TEST(GaussianProcessTest, OfManyRowsNoneIsForgotten) {
     values.push_back(0.1 * (i % 20) + (i == 133 ? 4 : 0));
   }
   process.Fit(points, values);
-  for (size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(process.Ask(points[i]).mean, values[i], 0.4) << i;
-  EXPECT_GT(process.Ask(points[133]).mean, 4);
+  for (size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(process.Ask(points[i]).mean, values[i], 0.8) << i;
+  EXPECT_GT(process.Ask(points[133]).mean, 4.5);
 }
 
 TEST(GaussianProcessTest, WithoutRowsNothingIsKnown) {

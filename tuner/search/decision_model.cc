@@ -28,15 +28,6 @@ double ExpectedBelowZero(double mean, double variance) {
   return std::max(0.0, deviation * density - mean * below);
 }
 
-// Times far from the best are alike: how slow a slow point is says little about fast ones, and would make
-// the whole space look uncertain. Near the best nothing changes.
-void Squeeze(std::vector<double>* logs) {
-  constexpr double kFar = 1;  // a factor of e
-  if (logs->empty()) return;
-  const double best = *std::min_element(logs->begin(), logs->end());
-  for (double& log : *logs) log = best + kFar * std::tanh((log - best) / kFar);
-}
-
 }  // namespace
 
 DecisionModel::DecisionModel(const std::vector<Sketch>& sketches)
@@ -77,12 +68,8 @@ void DecisionModel::Fit(const std::vector<Row>& rows) {
   if (has_failures_) success_.Fit(points, successes);
   believes_guesses_ = true;
   follows_guesses_ = false;
-  if (!guesses_differ) {
-    Squeeze(&corrections);
-    time_.Fit(timed, corrections);
-    return;
-  }
   time_.Fit(timed, corrections);
+  if (!guesses_differ) return;
   const double misfit = time_.misfit();
   time_.Fit(timed, logs);
   believes_guesses_ = misfit <= time_.misfit();
