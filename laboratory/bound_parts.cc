@@ -20,7 +20,7 @@ BoundParts::BoundParts(const ConstrainedSpace& space, const std::vector<int>& op
     const ConstrainedSpace::Condition& condition = space.conditions()[c];
     Collect(condition.constraint, condition.node, place, bound);
   }
-  // What follows from parameters that are needed anyway says nothing more.
+  // A part that follows from parameters that are needed anyway says nothing more.
   std::erase_if(parts_, [&](const Part& part) {
     const std::vector<int>& used = NodeOf(part).used;
     return std::all_of(used.begin(), used.end(), [&](int p) { return Contains(parameters_, p); });

@@ -67,7 +67,7 @@ class ConstrainedSpace {
 // OutOfRange for 2^63 and more.
 absl::StatusOr<int64_t> CountConfigurations(const ConstrainedSpace& space);
 
-// The error of a condition that cannot be evaluated for a configuration, of which only its parameters count.
+// The error of a condition that cannot be evaluated for a configuration: only its parameters count.
 absl::Status ConditionError(const ConstrainedSpace& space, const ConstrainedSpace::Condition& condition,
                             const std::vector<int>& choices, const absl::Status& why);
 

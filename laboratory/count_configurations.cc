@@ -18,7 +18,8 @@
 namespace mycc {
 namespace {
 
-// Of the counts that are remembered, all components and levels together; further ones are computed again.
+// The memory of the counts that are remembered, all components and levels together; further ones are computed
+// again.
 constexpr size_t kMostCountBytes = size_t{1} << 28;
 
 absl::Status TooMany() {

@@ -22,14 +22,14 @@ struct RecordedConfiguration {
   std::vector<double> run_seconds;  // each repetition, or the objective's value; empty: it failed
   double compile_seconds = 0;       // 0: not recorded
   std::string failure;              // why it failed: "compile", "runtime", ...; empty: it did not
-  // What the repetitions took together, where the objective is no time; otherwise it is their sum.
+  // The time of the repetitions together, where the objective is no time; otherwise it is their sum.
   std::optional<double> measuring_seconds = std::nullopt;
 };
 
 struct RecordedSpace {
   std::string name;    // "convolution"
   std::string device;  // "A100"
-  // What `run_seconds` hold: a time where it is empty. Values that are better when they are higher stand as
+  // The quantity in `run_seconds`: a time where it is empty. Values that are better when they are higher stand as
   // their reciprocals.
   std::string objective;
   bool higher_is_better = false;

@@ -1,4 +1,4 @@
-// What an entry of another tuner's results says it measured: times, or a value of another objective, or why
+// The measurement in an entry of another tuner's results: times, or a value of another objective, or why
 // there is none. Pure functions.
 //
 // The times of its runs count wherever all results have them, unless the objective is known to be no function

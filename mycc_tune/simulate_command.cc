@@ -104,7 +104,7 @@ struct Read {
   std::vector<RecordedSpace> spaces, warm;
 };
 
-// What of a file's results does not count, and what of the space they leave out.
+// The results of a file that do not count, and the part of the space that they leave out.
 void WriteGaps(const std::string& path, const SpaceCounts& counts, std::optional<int64_t> legal,
                std::ostream& out) {
   if (counts.outside + counts.superseded > 0) {

@@ -141,7 +141,7 @@ TEST_F(SimulateCommandTest, ACountThatFailsNamesTheFile) {
                          "at x = 0"));
 }
 
-// Of a rate, the optimum is the highest.
+// The optimum of a rate is the highest one.
 TEST_F(SimulateCommandTest, PrintsAnOptimumInTheObjectivesUnit) {
   options_.results = {Write("a.json", R"({"device_name": "d", "kernel_name": "k", "objective": "GFLOP/s",
     "tune_params": {"x": [1, 2, 3]}, "cache": {"1": {"x": 1, "GFLOP/s": 50}, "2": {"x": 2, "GFLOP/s": 80},

@@ -253,7 +253,7 @@ class RefusingScorer : public Scorer {
   }
 };
 
-// What earlier generations found out about points that they did not propose is not in the log.
+// The log does not hold the findings of earlier generations about points that they did not propose.
 TEST_P(StrategiesTest, RestoredSearchContinuesBitForBitWherePointsAreRefused) {
   RefusingScorer scorer;
   const auto make = [&] {

@@ -37,7 +37,7 @@ Sample GetSample(uint32_t width, ByteReader* in) {
   return sample;
 }
 
-// What training would stumble over in every job from then on.
+// Refuses a sample that training would stumble over in every job from then on.
 absl::Status CheckSample(const Sample& sample) {
   const bool is_timed = !sample.seconds || std::isfinite(*sample.seconds);
   const bool is_sound = is_timed && std::isfinite(sample.analytic_seconds) && sample.analytic_seconds > 0 &&

@@ -22,7 +22,7 @@ double ArithmeticIn(const Expr& expr) {
   return sum;
 }
 
-// What an operation's result depends on.
+// The loops and values on which an operation's result depends.
 struct Dependence {
   std::vector<bool> loops;  // of the nest, those that change it
   bool on_data = false;     // not on indices alone

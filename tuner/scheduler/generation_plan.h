@@ -31,7 +31,7 @@ inline constexpr int64_t kLeastGeneration = 4, kLeastGenerationOfSlowBuilds = 8;
 // A task with fewer whole generations has a small budget.
 inline constexpr int64_t kGenerationsOfSmallBudget = 5;
 
-// Of one device, roughly. It decides how large the generations are, and nothing else.
+// The speed of one device, roughly. It decides how large the generations are, and nothing else.
 inline constexpr double kTrialsASecond = 4;
 
 // The trials that a task has, where they are divided evenly.

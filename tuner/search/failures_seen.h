@@ -13,8 +13,8 @@ namespace mycc {
 
 class FailuresSeen {
  public:
-  // Of the first `visible` generations. From kMost failures on it says nothing: then the cost model has its
-  // own classifier, which sees more than single choices.
+  // Counts those of the first `visible` generations. From kMost failures on it says nothing: then the cost
+  // model has its own classifier, which sees more than single choices.
   static constexpr int kMost = 12;
   FailuresSeen(const SearchLedger& ledger, int visible);
 

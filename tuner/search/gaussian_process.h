@@ -32,7 +32,7 @@ class GaussianProcess {
   explicit GaussianProcess(std::vector<Axis> axes);
 
   // From scratch, on values of points; both of one length. Without rows every query gets mean 0, variance 1.
-  // Of many rows, a part spread over all of them chooses the lengths.
+  // Where there are many rows, a part spread over all of them chooses the lengths.
   void Fit(const std::vector<std::vector<int>>& points, const std::vector<double>& values);
   // The negative log of the posterior density of the fitted lengths: the smaller, the better the values are
   // explained. Comparable between fits of the same points.

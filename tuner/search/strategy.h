@@ -78,8 +78,8 @@ class SearchStrategy {
 
   const SearchLedger& ledger() const { return ledger_; }
   const std::vector<Sketch>& sketches() const { return sketches_; }
-  // The reasons why points did not become candidates in the last Ask, with counts, most frequent first. What
-  // an earlier Ask of this search found out for good is not counted again.
+  // The reasons why points did not become candidates in the last Ask, with counts, most frequent first.
+  // Points that an earlier Ask of this search refused for good are not counted again.
   const std::vector<std::pair<std::string, int>>& refusals() const { return refusals_; }
 
  protected:
