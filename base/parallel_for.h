@@ -1,6 +1,7 @@
-// Calls of a function with the numbers from 0 on. Those who have threads to lend implement it (thread_team.h).
-// This one makes the calls in turn, on the thread that asks. Code without threads of its own takes one, and
-// is the same on any number of threads as long as no call depends on another. Thread rule: thread-compatible.
+// Calls of a function with the numbers from 0 on. Those who have threads to lend implement it
+// (thread_team.h). This one makes the calls in turn, on the thread that asks. Code without threads of its own
+// takes one, and is the same on any number of threads as long as no call depends on another. Thread rule:
+// thread-compatible.
 #pragma once
 
 #include <cstddef>

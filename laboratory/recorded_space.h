@@ -29,8 +29,8 @@ struct RecordedConfiguration {
 struct RecordedSpace {
   std::string name;    // "convolution"
   std::string device;  // "A100"
-  // The quantity in `run_seconds`: a time where it is empty. Values that are better when they are higher stand as
-  // their reciprocals.
+  // The quantity in `run_seconds`: a time where it is empty. Values that are better when they are higher
+  // stand as their reciprocals.
   std::string objective;
   bool higher_is_better = false;
   std::vector<SpaceParameter> parameters;
