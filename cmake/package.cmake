@@ -79,7 +79,7 @@ if(benchmark_programs)
   mycc_relocatable(${benchmark_programs})
   install(TARGETS ${benchmark_programs} RUNTIME_DEPENDENCY_SET benchmark_programs DESTINATION bin COMPONENT benchmarks)
   install(RUNTIME_DEPENDENCY_SET benchmark_programs PRE_EXCLUDE_REGEXES ${not_packed} DESTINATION lib COMPONENT benchmarks)
-  file(GLOB benchmark_scripts ${CMAKE_SOURCE_DIR}/tests/perf/*.py ${CMAKE_SOURCE_DIR}/tests/perf/*.sh ${CMAKE_SOURCE_DIR}/tests/perf/*.te)
+  file(GLOB benchmark_scripts ${CMAKE_SOURCE_DIR}/tests/perf/*.py ${CMAKE_SOURCE_DIR}/tests/perf/*.sh)
   list(FILTER benchmark_scripts EXCLUDE REGEX "_test\\.py$|hand_written")
   install(FILES ${benchmark_scripts} DESTINATION tests/perf COMPONENT benchmarks)
   # models_cpu.sh reads and calls libraries as the tests of models do.

@@ -26,7 +26,7 @@ usage() {
 while [[ $# -gt 0 ]]; do
   case $1 in
     --tests) components+=';tests' targets+=(gpu_tests); shift; continue ;;
-    --benchmarks) components+=';benchmarks' targets+=(peers_cpu time_artifact cpu_peaks search_quality model_objectives); shift; continue ;;
+    --benchmarks) components+=';benchmarks' targets+=(peers_cpu time_artifact cpu_peaks); shift; continue ;;
     --preset | --nvrtc | --output) [[ $# -ge 2 ]] || usage ;;
     *) usage ;;
   esac

@@ -7,7 +7,7 @@
 #   --cache FILE  where the times are kept (~/.cache/mycc/search_quality.tsv, or under XDG_CACHE_HOME)
 #   --quick       two workloads and few trials: whether it works, not how well the search does
 #   --jobs N      N processes measure at the same time, each on two cores of its own: for hosts of many cores
-#   --bin FOLDER  where search_quality is, on a host with no compiler: the bin/ of an unpacked archive
+#   --bin FOLDER  where search_quality is, built elsewhere
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
