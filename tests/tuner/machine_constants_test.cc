@@ -85,7 +85,7 @@ TEST(MachineConstantsTest, WhatIsFarFromTheFamilysFigureIsIgnoredWithTheReason) 
       target, Measured({{kClockConstant, 3e9}, {kMemoryOfThread, 3e8}, {kL2OfThread, 3e13}}), &ignored);
   EXPECT_EQ(FiguresText(machine), FiguresText(Machine(target)));
   EXPECT_THAT(ignored, ElementsAre("bytes a cycle from L2 of 1e+04; expected 5 to 320",
-                                   HasSubstr("bytes a cycle from appraiserry of 0.1; expected 0.5 to 32")));
+                                   HasSubstr("bytes a cycle from memory of 0.1; expected 0.5 to 32")));
 }
 
 TEST(MachineConstantsTest, AllThreadsReachWhatOneDoes) {

@@ -231,10 +231,10 @@ TEST(XgboostModelTest, DamagedBytesAreRefused) {
 TEST(XgboostModelTest, ACorrectionThatIsNoNumberIsRefused) {
   XgboostModel model;
   ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 20, 1))).ok());
-  std::string body = Unseal("mycc-xgboost-2", *model.Save()).value();
+  std::string body = Unseal("mycc-xgboost-3", *model.Save()).value();
   const double none = std::nan("");
   std::memcpy(&body[sizeof(int32_t) + sizeof(uint32_t)], &none, sizeof(none));  // the mean of all tasks
-  const absl::Status status = XgboostModel().Load(Seal("mycc-xgboost-2", body));
+  const absl::Status status = XgboostModel().Load(Seal("mycc-xgboost-3", body));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));
 }
