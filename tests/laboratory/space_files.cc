@@ -21,7 +21,7 @@ std::string Deflate(const std::string& text, int window) {
 
 std::string LittleEndian(uint64_t number, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i));
+  for (int i = 0; i < bytes; ++i, number >>= 8) text += static_cast<char>(number);
   return text;
 }
 
