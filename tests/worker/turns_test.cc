@@ -222,7 +222,7 @@ TEST(TimeCallsAtPlacementsTest, ThereAreSixteenWithTheOrderReversedInTurn) {
 TEST(TimeCallsAtPlacementsTest, APlacementThatFailsEndsThem) {
   PlacedDevice device({1.0, 1.0}, 0, 1);
   const auto timings = TimeCallsAtPlacements(
-      Budget(1),
+      Budget(100),
       [&](int placement) -> absl::StatusOr<std::vector<TimedCall>> {
         if (placement == 2) return absl::ResourceExhaustedError("no memory");
         return device.Place(placement);
