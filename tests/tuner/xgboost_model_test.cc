@@ -1,8 +1,12 @@
 // The learned model on made-up samples: it learns order and failures, and no noise.
 #include "tuner/cost/xgboost_model.h"
 
+#include <dlfcn.h>
+
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "gmock/gmock.h"
@@ -208,6 +212,31 @@ TEST(XgboostModelTest, GainsAndContributionsNameWhatMatters) {
   for (const double share : others) sum -= share;
   const auto corrections = Predict(model, {samples[0], samples[1]}, "task0");
   EXPECT_NEAR(sum, std::log(corrections[0].factor / corrections[1].factor), 1e-4);
+}
+
+size_t NumThreads() {
+  const auto threads = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(threads), end(threads)));
+}
+
+// A search's process may take little address space, however many processors the server has.
+TEST(XgboostModelTest, NothingStartsAThread) {
+  XgboostModel model;
+  void* const openmp = dlopen("libgomp.so.1", RTLD_NOW);
+  ASSERT_NE(openmp, nullptr);
+  const auto set = reinterpret_cast<void (*)(int)>(dlsym(openmp, "omp_set_num_threads"));
+  const auto most = reinterpret_cast<int (*)()>(dlsym(openmp, "omp_get_max_threads"));
+  const int of_others = most();
+  set(6);
+  const size_t before = NumThreads();
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 20, 1))).ok());
+  ASSERT_GT(model.metrics().trees, 0);
+  XgboostModel loaded;
+  ASSERT_TRUE(loaded.Load(model.Save().value()).ok());
+  Predict(loaded, MakeSamples(1, 20, 2), "task0");
+  EXPECT_EQ(NumThreads(), before);
+  EXPECT_EQ(most(), 6) << "kernels of the same process have their threads";
+  set(of_others);
 }
 
 TEST(XgboostModelTest, DamagedBytesAreRefused) {

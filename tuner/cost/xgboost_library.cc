@@ -48,6 +48,33 @@ int Call(int (*)(Parameters...), const char* name, Arguments... arguments) {
   return function == nullptr ? -1 : function(arguments...);
 }
 
+// While this lives, OpenMP starts no thread for the calling one. Loading and saving a model ignore the
+// booster's number of threads: they would start one for each processor, which a confined process cannot
+// afford.
+class OneThread {
+ public:
+  OneThread()
+      : set_(XgboostLibrary::Get().Find<void(int)>("omp_set_num_threads")),
+        get_(XgboostLibrary::Get().Find<int()>("omp_get_max_threads")) {
+    if (!IsKnown()) return;
+    before_ = get_();
+    set_(1);
+  }
+  ~OneThread() {
+    if (IsKnown()) set_(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  // A library that was built without OpenMP has no threads.
+  bool IsKnown() const { return set_ != nullptr && get_ != nullptr; }
+
+  void (*const set_)(int);
+  int (*const get_)();
+  int before_ = 0;
+};
+
 }  // namespace
 }  // namespace mycc
 
@@ -89,11 +116,13 @@ int XGBoosterPredictFromDMatrix(BoosterHandle handle, DMatrixHandle dmat, const 
 }
 
 int XGBoosterLoadModelFromBuffer(BoosterHandle handle, const void* buf, bst_ulong len) {
+  const mycc::OneThread one_thread;
   return mycc::Call(&XGBoosterLoadModelFromBuffer, __func__, handle, buf, len);
 }
 
 int XGBoosterSaveModelToBuffer(BoosterHandle handle, const char* config, bst_ulong* out_len,
                                const char** out_dptr) {
+  const mycc::OneThread one_thread;
   return mycc::Call(&XGBoosterSaveModelToBuffer, __func__, handle, config, out_len, out_dptr);
 }
 
