@@ -27,6 +27,11 @@ constexpr double kStrained = 10;     // times slower than alone at most, on a pr
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
 constexpr double kTurnsShare = 2;
 
+void RemoveFile(const std::string& path) {
+  std::error_code ignored;  // the scratch folder goes with the worker
+  std::filesystem::remove(path, ignored);
+}
+
 int ThreadsOf(const std::string& target_text) {
   const absl::StatusOr<Target> target = ParseTarget(target_text);
   return target.ok() ? std::max(target->threads, 1) : 1;
@@ -72,6 +77,7 @@ CpuMeasurer::CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std:
       flush_bytes_(FlushBytes()),
       builders_(options_.builders, options_.build, options_.confinement),
       kept_(scratch_.path()),
+      pacers_(&kept_),
       book_(CpuToolchain()) {
   for (const std::string& folder : {scratch_.path(), reference_folder_}) builders_.LetWriteTo(folder);
   builders_.WarmUp();
@@ -83,13 +89,7 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   std::vector<v1::BuildRequest> requests;
   for (const v1::Assignment& assignment : assignments) {
     if (is_revoked(assignment.lease())) continue;
-    for (const std::string& trace : TracesOf(assignment)) {
-      v1::BuildRequest& request = requests.emplace_back();
-      request.set_workload(assignment.workload());
-      request.set_target(assignment.target());
-      request.set_trace(trace);
-      request.set_directory(scratch_.path());
-    }
+    for (const std::string& trace : TracesOf(assignment)) requests.push_back(BuildOf(assignment, trace));
     wanted.push_back(assignment);
   }
   if (wanted.empty()) return;
@@ -116,10 +116,18 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
     }
     done(assignment, std::move(results));
   }
-  std::error_code ignored;
   for (const BuildOutcome& build : builds) {
-    if (!build.built.library().empty()) std::filesystem::remove(build.built.library(), ignored);
+    if (!build.built.library().empty()) RemoveFile(build.built.library());
   }
+}
+
+v1::BuildRequest CpuMeasurer::BuildOf(const v1::Assignment& assignment, const std::string& trace) const {
+  v1::BuildRequest request;
+  request.set_workload(assignment.workload());
+  request.set_target(assignment.target());
+  request.set_trace(trace);
+  request.set_directory(scratch_.path());
+  return request;
 }
 
 std::vector<BuildOutcome> CpuMeasurer::Build(const std::vector<v1::BuildRequest>& requests,
@@ -182,6 +190,8 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
   run.set_budget_seconds(budget);
   run.set_usual_baseline_seconds(baselines_.Usual());
   run.set_flush_bytes(flush_bytes_);
+  // Candidates in turn show each other how slow a moment is; with cold caches a sample takes too long.
+  const bool is_paced = !in_turn && !cold;
   const double most = candidates * options_.run_seconds;
   const double limit =
       best > 0 ? std::min(most, candidates * (kStartSeconds + kTimeLimitFactor * best) + budget) : most;
@@ -197,12 +207,16 @@ std::optional<v1::RunnerResponse> CpuMeasurer::Run(const v1::Assignment& assignm
     FailWithout(GiveUp(), failure);
     return std::nullopt;
   }
+  if (is_paced) pacers_.SetTo(assignment, &run);
   absl::StatusOr<v1::RunnerResponse> response = CallRunner(request, threads, limit, &ending);
+  if (!run.pacer().empty()) RemoveFile(run.pacer());
   if (!response.ok()) {
     Fail(ending.status, ending.error, failure);
     return std::nullopt;
   }
   baselines_.Add(response->timing().baseline_seconds());
+  if (is_paced && response->status() == v1::MEASURE_STATUS_OK)
+    pacers_.Learn(assignment, BuildOf(assignment, assignment.trace()), response->timing().seconds());
   return *std::move(response);
 }
 

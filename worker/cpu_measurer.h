@@ -16,6 +16,7 @@
 #include "worker/build_pool.h"
 #include "worker/kept_builds.h"
 #include "worker/measure.h"
+#include "worker/pacers.h"
 #include "worker/result_book.h"
 #include "worker/scratch.h"
 
@@ -53,6 +54,7 @@ class CpuMeasurer {
  private:
   CpuMeasurer(CpuMeasurerOptions options, ScratchFolder scratch, std::string reference_folder);
 
+  v1::BuildRequest BuildOf(const v1::Assignment& assignment, const std::string& trace) const;
   // Builds what is not kept; outcomes in the order of the requests.
   std::vector<BuildOutcome> Build(const std::vector<v1::BuildRequest>& requests,
                                   const std::function<bool()>& is_wanted);
@@ -84,6 +86,7 @@ class CpuMeasurer {
   const int64_t flush_bytes_;
   BuildPool builders_;
   KeptBuilds kept_;
+  Pacers pacers_;
   std::unique_ptr<ForkServer> runner_;
   int runner_threads_ = 0;
   ResultBook book_;

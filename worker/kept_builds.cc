@@ -38,6 +38,11 @@ std::optional<BuildOutcome> KeptBuilds::Find(const v1::BuildRequest& candidate, 
   return std::nullopt;
 }
 
+bool KeptBuilds::Has(const v1::BuildRequest& candidate) const {
+  const MutexLock lock(&mutex_);
+  return by_key_.contains(KeyOf(candidate, ""));
+}
+
 void KeptBuilds::Measured(const v1::BuildRequest& candidate, const std::string& fetched,
                           const BuildOutcome& outcome, bool good) {
   const std::string key = KeyOf(candidate, fetched);

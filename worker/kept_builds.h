@@ -38,6 +38,7 @@ class KeptBuilds {
   // it. Nullopt: it is to be built. `fetched`: the digest of what another host has built of the candidate;
   // empty: nothing.
   std::optional<BuildOutcome> Find(const v1::BuildRequest& candidate, const std::string& fetched = "");
+  bool Has(const v1::BuildRequest& candidate) const;
   // The candidate was built, or found, and then measured: it is kept where it is `good`, else forgotten.
   // Those that were used longest ago make room.
   void Measured(const v1::BuildRequest& candidate, const std::string& fetched, const BuildOutcome& outcome,
@@ -56,7 +57,7 @@ class KeptBuilds {
 
   const std::string folder_;
   const Limits limits_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::list<Kept> by_use_ ABSL_GUARDED_BY(mutex_);  // the one used last stands first
   std::unordered_map<std::string, Place> by_key_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -176,6 +176,16 @@ class TimedKernels {
     return timed;
   }
 
+  // Samples of the pacer over its usual time. The pacer is called as it is timed by itself.
+  std::function<double()> SlownessBy(KernelCall* pacer) {
+    const TimedCall timed = CallOf(pacer);
+    const int calls = CallsPerSample(request_.protocol(), request_.pacer_seconds());
+    return [this, timed, calls] {
+      if (request_.protocol() == v1::TIMING_PROTOCOL_WARM) timed.call();
+      return SampleOf(timed, calls, Now) / request_.pacer_seconds();
+    };
+  }
+
  private:
   const v1::RunRequest& request_;
   std::vector<char> flushed_;
@@ -190,10 +200,11 @@ TimingPlan PlanOf(const v1::RunRequest& request) {
 
 // Beside the baseline.
 absl::StatusOr<std::vector<v1::Timing>> TimeBesideBaseline(
-    const v1::RunRequest& request, const std::function<absl::StatusOr<std::vector<v1::Timing>>()>& time) {
+    const v1::RunRequest& request, int attempts,
+    const std::function<absl::StatusOr<std::vector<v1::Timing>>()>& time) {
   return TimeUndisturbed(
-      kTimingAttempts, request.usual_baseline_seconds(),
-      [&request] { return TimeBaseline(request.threads()); }, time);
+      attempts, request.usual_baseline_seconds(), [&request] { return TimeBaseline(request.threads()); },
+      time);
 }
 
 absl::Status LaunchAgain(KernelCall* call, Repetition* repetition) {
@@ -228,9 +239,12 @@ class PlacedTiming {
   }
 
   void Run() {
+    LoadPacer();
+    // A pacer corrects what pauses may only avoid.
+    const int attempts = slowness_ ? 1 : kTimingAttempts;
     while (!timed_.empty()) {
-      const absl::StatusOr<std::vector<v1::Timing>> timings =
-          TimeBesideBaseline(request_, [this] { return timed_.size() == 1 ? TimeOne() : TimeSeveral(); });
+      const absl::StatusOr<std::vector<v1::Timing>> timings = TimeBesideBaseline(
+          request_, attempts, [this] { return timed_.size() == 1 ? TimeOne() : TimeSeveral(); });
       if (timings.ok()) {
         const double seconds = kRepeatShare * request_.budget_seconds() / static_cast<double>(timed_.size());
         for (size_t i = 0; i < timed_.size(); ++i)
@@ -247,6 +261,16 @@ class PlacedTiming {
     Contender* contender;
     Repetition repetition;
   };
+
+  // A moment is compared with others by the same placement of the pacer.
+  void LoadPacer() {
+    if (request_.pacer().empty()) return;
+    absl::StatusOr<std::unique_ptr<KernelCall>> call =
+        KernelCall::Load(request_.pacer(), workload_, test_.inputs());
+    if (!call.ok() || !(*call)->Call().ok()) return;
+    pacer_ = *std::move(call);
+    slowness_ = kernels_.SlownessBy(pacer_.get());
+  }
 
   absl::StatusOr<std::vector<v1::Timing>> TimeSeveral() {
     return TimeCallsAtPlacements(
@@ -277,6 +301,7 @@ class PlacedTiming {
       KernelCall* const call = timed.contender->call.get();
       call->PoisonOutputs();
       calls.push_back(kernels_.CallOf(call));
+      calls.back().slowness = slowness_;
     }
     return calls;
   }
@@ -300,6 +325,8 @@ class PlacedTiming {
   const Workload& workload_;
   const TestCase& test_;
   TimedKernels kernels_;
+  std::unique_ptr<KernelCall> pacer_;
+  std::function<double()> slowness_;
   std::vector<Timed> timed_;
   size_t failing_ = 0;  // of these, the one at fault when a placement fails
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "base/status.h"
@@ -20,6 +21,35 @@ constexpr int kProbeSamples = 2;
 bool IsNarrow(const MedianInterval& interval) {
   return (interval.high - interval.low) / 2 <= kNarrow * interval.median;
 }
+
+// Takes samples of a call, and what they would have been at a moment of usual slowness.
+class Sampler {
+ public:
+  Sampler(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now)
+      : timed_(timed), now_(now), warms_up_(timed.slowness && plan.protocol == v1::TIMING_PROTOCOL_WARM) {
+    if (timed_.slowness) slowness_ = timed_.slowness();
+  }
+
+  double Take(int calls) {
+    if (warms_up_) timed_.call();  // the other kernel has used the caches
+    const double sample = SampleOf(timed_, calls, now_);
+    taken_.push_back(sample);
+    if (!timed_.slowness) return sample;
+    const double before = std::exchange(slowness_, timed_.slowness());
+    return sample / ((before + slowness_) / 2);
+  }
+  // The last samples, as they were.
+  std::vector<double> Last(size_t count) const {
+    return {taken_.end() - static_cast<std::ptrdiff_t>(count), taken_.end()};
+  }
+
+ private:
+  const TimedCall& timed_;
+  const std::function<double()>& now_;
+  const bool warms_up_;
+  double slowness_ = 1;
+  std::vector<double> taken_;
+};
 
 v1::Timing TimingOf(v1::TimingProtocol protocol, const std::vector<double>& samples) {
   const MedianInterval interval = MedianOf(samples);
@@ -61,20 +91,20 @@ double SampleOf(const TimedCall& timed, int calls, const std::function<double()>
 
 v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now) {
   const double start = now();
-  const auto sample = [&](int calls) { return SampleOf(timed, calls, now); };
+  Sampler sampler(plan, timed, now);
   // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call
   // takes.
-  sample(1);
-  double probe = sample(1);
+  sampler.Take(1);
+  double probe = sampler.Take(1);
   const int calls = CallsPerSample(plan.protocol, probe);
-  if (calls > 1) probe = sample(calls);
+  if (calls > 1) probe = sampler.Take(calls);
 
   const bool hopeless = plan.best_seconds > 0 && probe > kProbeBehind * plan.best_seconds;
   const int enough = hopeless ? kProbeSamples : kMaxSamples;
   std::vector<double> samples;
   MedianInterval interval;
   while (static_cast<int>(samples.size()) < enough) {
-    samples.push_back(sample(calls));
+    samples.push_back(sampler.Take(calls));
     if (now() - start >= plan.budget_seconds) break;
     const int count = static_cast<int>(samples.size());
     // Not after every sample: sorting disturbs the timing.
@@ -83,7 +113,10 @@ v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::
     if (IsNarrow(interval)) break;
     if (plan.best_seconds > 0 && interval.low > kSamplesBehind * plan.best_seconds) break;
   }
-  return TimingOf(plan.protocol, samples);
+  v1::Timing timing = TimingOf(plan.protocol, samples);
+  const std::vector<double> taken = sampler.Last(samples.size());
+  timing.mutable_samples_seconds()->Assign(taken.begin(), taken.end());
+  return timing;
 }
 
 absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,

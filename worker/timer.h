@@ -37,12 +37,16 @@ int CallsPerSample(v1::TimingProtocol protocol, double call_seconds);
 struct TimedCall {
   std::function<void()> call;
   std::function<void()> before = nullptr;  // each sample, untimed
+  // How slow this moment is, by another kernel's sample: 1 at a usual one. Each sample of the call is divided
+  // by the mean of those before and after it.
+  std::function<double()> slowness = nullptr;
 };
 
 // The seconds of one sample: the mean of `calls` calls.
 double SampleOf(const TimedCall& timed, int calls, const std::function<double()>& now);
 
-// Times a call. A sample is the mean of its calls. `now` is in seconds.
+// Times a call. A sample is the mean of its calls. `now` is in seconds. The timing has the samples as they
+// were; its seconds and interval are of moments of usual slowness.
 //
 // A candidate that is clearly slower than `best_seconds` is dropped after a probe, with few samples and a
 // wide interval.

@@ -127,9 +127,9 @@ TEST_F(CpuMeasurerTest, WhatWasMeasuredIsNotBuiltAgain) {
   const std::string counted = folder.path() + "/builds";
   ASSERT_EQ(setenv(kCountedBuilds, counted.c_str(), 1), 0);
   measurer_ = CpuMeasurer::Create({}).value();
-  ASSERT_EQ(unsetenv(kCountedBuilds), 0);
   const auto builds = [&counted] { return ReadFile(counted).value(); };
   const v1::MeasureResult plain = Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0];
+  ASSERT_EQ(unsetenv(kCountedBuilds), 0);  // the builders have started
   ASSERT_EQ(plain.status(), v1::MEASURE_STATUS_OK) << plain.error();
   ASSERT_EQ(Measure({kBlocked}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
   EXPECT_EQ(builds(), absl::StrCat(kPlain, "\n", kBlocked, "\n"));
@@ -305,6 +305,38 @@ TEST_F(CpuMeasurerTest, WhatCannotBeWrittenIsTheWorkersFailure) {
   const v1::RunnerResponse response = HandleRunnerRequest(run);
   EXPECT_EQ(response.status(), v1::MEASURE_STATUS_WORKER_UNFIT);
   EXPECT_THAT(response.error(), HasSubstr("`/nowhere/"));
+}
+
+// A candidate beside itself takes its pacer's usual time, whatever the clock says.
+TEST_F(CpuMeasurerTest, ATrialIsTimedByItsPacer) {
+  const TemporaryFolder folder = TemporaryFolder::Create().value();
+  v1::BuildRequest build;
+  build.set_workload(kDoubling);
+  build.set_target("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=1");
+  build.set_trace(kVectors);
+  build.set_directory(folder.path());
+  const v1::BuildResponse built = HandleBuildRequest(build);
+  ASSERT_EQ(built.error(), "");
+  v1::RunnerRequest prepare, request;
+  prepare.mutable_prepare()->set_workload(kDoubling);
+  prepare.mutable_prepare()->set_directory(folder.path());
+  ASSERT_EQ(HandleRunnerRequest(prepare).status(), v1::MEASURE_STATUS_OK);
+  v1::RunRequest& run = *request.mutable_run();
+  run.set_workload(kDoubling);
+  run.set_library(built.library());
+  run.set_case_directory(folder.path());
+  run.set_threads(1);
+  run.set_protocol(v1::TIMING_PROTOCOL_WARM);
+  run.set_budget_seconds(0.1);
+  const std::string pacer = folder.path() + "/pacer.so";
+  std::filesystem::copy_file(built.library(), pacer);
+  run.set_pacer(pacer);
+  run.set_pacer_seconds(0.01);
+  const v1::RunnerResponse timed = HandleRunnerRequest(request);
+  ASSERT_EQ(timed.status(), v1::MEASURE_STATUS_OK) << timed.error();
+  EXPECT_GT(timed.timing().seconds(), 0.005);
+  EXPECT_LT(timed.timing().seconds(), 0.02);
+  EXPECT_LT(timed.timing().samples_seconds(0), 0.005) << "a microsecond or ten";
 }
 
 TEST_F(CpuMeasurerTest, WhatCannotBeLoadedIsTheWorkersFailure) {

@@ -1,6 +1,7 @@
 // Timing of calls under a simulated clock.
 #include "worker/timer.h"
 
+#include <cmath>
 #include <random>
 
 #include "gmock/gmock.h"
@@ -121,6 +122,29 @@ TEST(TimeCallsTest, SlowCallIsMadeOnceWhateverTheBudget) {
   const v1::Timing timing = kernel.Time({});
   EXPECT_EQ(timing.samples_seconds_size(), 1);
   EXPECT_EQ(timing.seconds(), 2.0);
+}
+
+// Another machine slows this one by half for four hundredths of a second of every tenth, and the kernel that
+// tells so as well.
+TEST(TimeCallsTest, SlowMomentsAreCorrected) {
+  double now = 0;
+  const auto slowness = [&now] { return std::fmod(now, 0.1) < 0.06 ? 1 : 1.5; };
+  const auto take = [&](double seconds) {
+    const double slow = slowness();
+    now += seconds * slow;
+    return slow;
+  };
+  const auto time = [&](double begin, bool is_corrected) {
+    now = begin;
+    TimedCall timed{[&] { take(1e-3); }};
+    if (is_corrected) timed.slowness = [&] { return take(0.8e-3); };
+    return TimeCalls({}, timed, [&] { return now; });
+  };
+  EXPECT_NEAR(time(0.03, true).seconds(), 1e-3, 1e-9);
+  const v1::Timing slow = time(0.062, true);
+  EXPECT_NEAR(slow.seconds(), 1e-3, 1e-9);
+  EXPECT_NEAR(slow.samples_seconds(0), 1.5e-3, 1e-9) << "samples are kept as they were";
+  EXPECT_NEAR(time(0.062, false).seconds(), 1.5e-3, 1e-9);
 }
 
 // A kernel whose calls take another time at each placement.
