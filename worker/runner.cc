@@ -240,9 +240,9 @@ class PlacedTiming {
 
   void Run() {
     LoadPacer();
-    // A pacer corrects what pauses may only avoid.
-    const int attempts = slowness_ ? 1 : kTimingAttempts;
     while (!timed_.empty()) {
+      // A pacer, or a rival, corrects what pauses may only avoid.
+      const int attempts = slowness_ || timed_.size() > 1 ? 1 : kTimingAttempts;
       const absl::StatusOr<std::vector<v1::Timing>> timings = TimeBesideBaseline(
           request_, attempts, [this] { return timed_.size() == 1 ? TimeOne() : TimeSeveral(); });
       if (timings.ok()) {
