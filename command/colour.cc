@@ -52,4 +52,8 @@ std::string Painted(const std::string& text, Tone tone, Stream stream) {
   return has_colours && !text.empty() ? absl::StrCat("\x1b[", CodeOf(tone), "m", text, "\x1b[0m") : text;
 }
 
+std::string WarningLine(const std::string& program, const std::string& warning) {
+  return absl::StrCat(program, ": ", Painted("warning:", Tone::kWarning, Stream::kError), " ", warning, "\n");
+}
+
 }  // namespace mycc

@@ -17,4 +17,7 @@ void ChooseColour(const std::string& choice);
 // The text in the tone's colour where `stream` has colours, the text itself elsewhere.
 std::string Painted(const std::string& text, Tone tone, Stream stream);
 
+// "mycc: warning: ...", a line for the standard error.
+std::string WarningLine(const std::string& program, const std::string& warning);
+
 }  // namespace mycc

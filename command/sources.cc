@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "codegen/runtime/cuda_target.h"
 #include "codegen/workload/parse.h"
@@ -22,7 +23,7 @@ absl::StatusOr<std::vector<Workload>> ReadWorkloads(const std::string& file) {
   }
   const size_t shown = parsed.problems.size(), count = shown + parsed.left_out;
   const std::string summary =
-      absl::StrCat(file, ": ", count, count == 1 ? " error" : " errors",
+      absl::StrCat(file, ": ", HowMany(count, "error"),
                    parsed.left_out == 0 ? "" : absl::StrCat("; the first ", shown, " are shown"));
   return WithListing(absl::InvalidArgumentError(summary), ListProblems(file, text, parsed));
 }

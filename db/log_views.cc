@@ -66,6 +66,21 @@ absl::StatusOr<std::vector<int64_t>> ReadTaskKeys(const TuningLog& log, const st
   }
 }
 
+absl::StatusOr<std::vector<MeasuredJob>> ReadMeasuredJobs(const TuningLog& log, int64_t limit) {
+  constexpr char kJobs[] = R"sql(
+SELECT id, created, (SELECT count(*) FROM records WHERE records.job = jobs.id) FROM jobs
+WHERE EXISTS (SELECT 1 FROM records WHERE records.job = jobs.id) ORDER BY created DESC, id DESC LIMIT ?1)sql";
+  Database* const database = log.database();
+  const MutexLock lock(database->mutex());
+  MYCC_ASSIGN_OR_RETURN(Query row, database->Prepare(kJobs, {limit}));
+  std::vector<MeasuredJob> jobs;
+  while (true) {
+    MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return jobs;
+    jobs.push_back({row.Text(0), row.Int(1), row.Int(2)});
+  }
+}
+
 absl::StatusOr<std::vector<KeyRow>> ReadKeys(const TuningLog& log, int64_t before, const std::string& text,
                                              int64_t limit) {
   constexpr char kKeys[] = R"sql(

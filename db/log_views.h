@@ -44,6 +44,15 @@ absl::StatusOr<std::vector<CandidateRow>> ReadCandidates(const TuningLog& log, c
 // The keys of a job's tasks, by their numbers.
 absl::StatusOr<std::vector<int64_t>> ReadTaskKeys(const TuningLog& log, const std::string& job);
 
+// A job with records.
+struct MeasuredJob {
+  std::string id;
+  int64_t created_unix_micros = 0;
+  int64_t records = 0;
+};
+// The newest first.
+absl::StatusOr<std::vector<MeasuredJob>> ReadMeasuredJobs(const TuningLog& log, int64_t limit);
+
 // A workload and target with records.
 struct KeyRow {
   int64_t id = 0;

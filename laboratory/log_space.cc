@@ -1,11 +1,19 @@
 #include "laboratory/log_space.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "db/log_views.h"
+#include "db/record_check.h"
 #include "laboratory/trace_decisions.h"
 #include "proto/names.h"
+#include "proto/utf8.h"
 
 namespace mycc {
 namespace {
@@ -36,6 +44,15 @@ RecordFilter FilterOf(const LogTask& task) {
   return filter;
 }
 
+// The time that the record ranks by, and the samples, moved to the same moment where that is the time of a
+// final round.
+void AddTimes(const v1::Timing& timing, ResultTable::Row* row) {
+  row->seconds = RankSeconds(timing);
+  for (const double sample : timing.samples_seconds())
+    row->run_seconds.push_back(sample * (*row->seconds / timing.seconds()));
+  if (row->run_seconds.empty()) row->run_seconds = {*row->seconds};
+}
+
 // Collects the trials of a task and sees that they are of one.
 class TrialCollector {
  public:
@@ -50,12 +67,9 @@ class TrialCollector {
     MYCC_ASSIGN_OR_RETURN(const bool has_sketch, AddTraceDecisions(record.trace(), row.where, &table, &row));
     if (!has_sketch) return absl::OkStatus();
     row.compile_seconds = result.timing().build_seconds();
+    if (result.timing().run_seconds() > 0) row.measuring_seconds = result.timing().run_seconds();
     row.failure = FailureOf(result.status());
-    if (row.failure.empty()) {
-      row.run_seconds.assign(result.timing().samples_seconds().begin(),
-                             result.timing().samples_seconds().end());
-      if (row.run_seconds.empty()) row.run_seconds = {result.timing().seconds()};
-    }
+    if (row.failure.empty()) AddTimes(result.timing(), &row);
     table.kernel = record.workload_name().empty() ? record.workload_hash() : record.workload_name();
     table.device = result.device().model().empty() ? record.target() : result.device().model();
     table.Add(std::move(row));
@@ -85,15 +99,30 @@ absl::StatusOr<RecordedSpace> ReadLogSpace(const TuningLog& log, const LogTask& 
     return absl::InvalidArgumentError(absl::StrCat(log.path(), ": ", read.message()));
   MYCC_RETURN_IF_ERROR(read);
   if (trials.table.rows().empty()) {
+    MYCC_ASSIGN_OR_RETURN(const std::string known, WorkloadsOfLog(log));
     return absl::NotFoundError(
         absl::StrCat(log.path(), ": no trial of the workload \"", task.workload, "\"",
                      task.target.empty() ? "" : absl::StrCat(" for the target \"", task.target, "\""),
-                     "; expected a hash or a name of `mycc-tune log list`"));
+                     "; expected the name or the hash of one that the log has: ", known));
   }
   SpaceCounts counted;
   auto space = MakeRecordedSpace(trials.table, nullptr, log.path(), &counted);
   if (counts != nullptr) *counts = counted;
   return space;
+}
+
+absl::StatusOr<std::string> WorkloadsOfLog(const TuningLog& log) {
+  constexpr int64_t kMostKeys = 1000;
+  constexpr size_t kMostNames = 8;
+  MYCC_ASSIGN_OR_RETURN(const std::vector<KeyRow> keys, ReadKeys(log, 0, "", kMostKeys));
+  std::set<std::string> names;
+  for (const KeyRow& key : keys)
+    names.insert(Printable(key.workload_name.empty() ? key.key.workload_hash : key.workload_name));
+  if (names.empty()) return "none";
+  const auto end = std::next(names.begin(), static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNames)));
+  const std::string shown = absl::StrJoin(names.begin(), end, ", ");
+  return names.size() > kMostNames ? absl::StrCat(shown, ", and ", names.size() - kMostNames, " more")
+                                   : shown;
 }
 
 }  // namespace mycc

@@ -1,6 +1,7 @@
 // Our own tuning logs, replayed: the trials of one task as a recorded space. Its parameters are `sketch` and
 // the decisions of the traces; a decision that a sketch has not is the first of its values. Unlike
-// brute-forced spaces it holds what a search chose to measure.
+// brute-forced spaces it holds what a search chose to measure. A configuration's time is the one that its
+// record ranks by (RankSeconds), and measuring it costs all that the worker did with it.
 #pragma once
 
 #include <string>
@@ -23,5 +24,8 @@ struct LogTask {
 };
 absl::StatusOr<RecordedSpace> ReadLogSpace(const TuningLog& log, const LogTask& task,
                                            SpaceCounts* counts = nullptr);
+
+// The names of a log's workloads, for people: "conv, dense, and 3 more".
+absl::StatusOr<std::string> WorkloadsOfLog(const TuningLog& log);
 
 }  // namespace mycc

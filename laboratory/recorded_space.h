@@ -22,8 +22,10 @@ struct RecordedConfiguration {
   std::vector<double> run_seconds;  // each repetition, or the objective's value; empty: it failed
   double compile_seconds = 0;       // 0: not recorded
   std::string failure;              // why it failed: "compile", "runtime", ...; empty: it did not
-  // The time of the repetitions together, where the objective is no time; otherwise it is their sum.
+  // The time of the repetitions together, where it is known otherwise than as their sum.
   std::optional<double> measuring_seconds = std::nullopt;
+  // The configuration's time where its source says which that is; otherwise it is the repetitions' mean.
+  std::optional<double> seconds = std::nullopt;
 };
 
 struct RecordedSpace {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "laboratory/statistics.h"
 
@@ -23,7 +24,7 @@ absl::Status CheckConfiguration(const RecordedSpace& space, size_t number) {
   const RecordedConfiguration& configuration = space.configurations[number];
   const std::string where = absl::StrCat("configuration ", number);
   if (configuration.choices.size() != space.parameters.size()) {
-    return Unfit(space, absl::StrCat(where, " has ", configuration.choices.size(), " choices"),
+    return Unfit(space, absl::StrCat(where, " has ", HowMany(configuration.choices.size(), "choice")),
                  absl::StrCat(space.parameters.size(), ", one for each parameter"));
   }
   for (size_t p = 0; p < space.parameters.size(); ++p) {
@@ -34,7 +35,9 @@ absl::Status CheckConfiguration(const RecordedSpace& space, size_t number) {
           absl::StrCat("0 to ", values - 1));
     }
   }
-  for (const double seconds : configuration.run_seconds) {
+  std::vector<double> times = configuration.run_seconds;
+  if (configuration.seconds) times.push_back(*configuration.seconds);
+  for (const double seconds : times) {
     if (!(std::isfinite(seconds) && seconds > 0))
       return Unfit(space, absl::StrCat(where, " took ", seconds, " s"), "positive, finite times");
   }
@@ -42,10 +45,18 @@ absl::Status CheckConfiguration(const RecordedSpace& space, size_t number) {
     return Unfit(space, absl::StrCat(where, " was compiled in ", configuration.compile_seconds, " s"),
                  "a finite time");
   }
+  const double measuring = configuration.measuring_seconds.value_or(0);
+  if (!(std::isfinite(measuring) && measuring >= 0))
+    return Unfit(space, absl::StrCat(where, " was measured in ", measuring, " s"), "a finite time");
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::optional<double> TimeOf(const RecordedConfiguration& configuration) {
+  if (configuration.run_seconds.empty()) return std::nullopt;
+  return configuration.seconds ? configuration.seconds : Mean(configuration.run_seconds);
+}
 
 absl::StatusOr<SpaceReplay> SpaceReplay::Make(RecordedSpace given) {
   SpaceReplay replay(std::move(given));
@@ -68,13 +79,13 @@ absl::StatusOr<SpaceReplay> SpaceReplay::Make(RecordedSpace given) {
       return Unfit(space, absl::StrCat("configuration ", i, " was recorded before"), "each one once");
     const bool failed = configuration.run_seconds.empty();
     replay.failures_ += failed;
-    replay.means_.push_back(failed ? std::nullopt : std::make_optional(Mean(configuration.run_seconds)));
-    if (!failed) replay.optimum_seconds_ = std::min(replay.optimum_seconds_, *replay.means_.back());
+    replay.seconds_.push_back(TimeOf(configuration));
+    if (!failed) replay.optimum_seconds_ = std::min(replay.optimum_seconds_, *replay.seconds_.back());
     replay.compile_times_known_ |= configuration.compile_seconds > 0;
     cost += replay.Measure(static_cast<int>(i), nullptr).cost_seconds;
   }
   if (replay.failures_ == static_cast<int>(space.configurations.size()))
-    return Unfit(space, absl::StrCat("none of ", replay.failures_, " configurations succeeded"),
+    return Unfit(space, absl::StrCat("none of ", HowMany(replay.failures_, "configuration"), " succeeded"),
                  "at least one");
   replay.mean_cost_seconds_ = cost / static_cast<double>(space.configurations.size());
   for (size_t i = 0; i < space.configurations.size(); ++i)
@@ -91,13 +102,13 @@ std::optional<int> SpaceReplay::NumberOf(const Choice& choice) const {
 }
 
 double SpaceReplay::FractionOf(int configuration) const {
-  const std::optional<double>& seconds = means_[configuration];
+  const std::optional<double>& seconds = seconds_[configuration];
   return seconds ? optimum_seconds_ / *seconds : 0;
 }
 
 Evaluation SpaceReplay::Measure(int configuration, Rng* noise) const {
   const RecordedConfiguration& recorded = space_->configurations[configuration];
-  Evaluation evaluation{configuration, means_[configuration], recorded.compile_seconds};
+  Evaluation evaluation{configuration, seconds_[configuration], recorded.compile_seconds};
   if (recorded.measuring_seconds) {
     evaluation.cost_seconds += *recorded.measuring_seconds;
   } else {

@@ -15,6 +15,10 @@
 
 namespace mycc {
 
+// The time that the source of a configuration says, or else the mean of its repetitions; nullopt when it
+// failed.
+std::optional<double> TimeOf(const RecordedConfiguration& configuration);
+
 // The answer to one evaluation.
 struct Evaluation {
   int configuration = 0;          // its number in the recorded space
@@ -33,8 +37,8 @@ class SpaceReplay {
   // The configuration's number; nullopt for a choice that the space does not have.
   std::optional<int> NumberOf(const Choice& choice) const;
 
-  // The mean of a configuration's repetitions; nullopt when it failed.
-  std::optional<double> MeanSeconds(int configuration) const { return means_[configuration]; }
+  // A configuration's time (TimeOf); nullopt when it failed.
+  std::optional<double> Seconds(int configuration) const { return seconds_[configuration]; }
   double optimum_seconds() const { return optimum_seconds_; }
   // The optimum's time / a configuration's; 0 when it failed.
   double FractionOf(int configuration) const;
@@ -45,7 +49,7 @@ class SpaceReplay {
   bool compile_times_known() const { return compile_times_known_; }
   double raw_size() const { return sketch_.space.size(); }
 
-  // With `noise`, the time is one of the repetitions, drawn at random; otherwise it is their mean.
+  // With `noise`, the time is one of the repetitions, drawn at random.
   Evaluation Measure(int configuration, Rng* noise) const;
 
  private:
@@ -55,7 +59,7 @@ class SpaceReplay {
   std::shared_ptr<const RecordedSpace> space_;
   std::shared_ptr<const ConfigurationIndex> index_;
   Sketch sketch_;
-  std::vector<std::optional<double>> means_;
+  std::vector<std::optional<double>> seconds_;
   std::vector<double> fractions_;
   double optimum_seconds_ = 0;
   double mean_cost_seconds_ = 0;

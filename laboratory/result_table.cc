@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/plural.h"
 #include "base/status.h"
 
 namespace mycc {
@@ -161,17 +162,18 @@ absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const 
       ++counts->outside;
       continue;
     }
-    recorded.configurations.push_back(
-        {std::move(choices), row.run_seconds, row.compile_seconds, row.failure, row.measuring_seconds});
+    recorded.configurations.push_back({std::move(choices), row.run_seconds, row.compile_seconds, row.failure,
+                                       row.measuring_seconds, row.seconds});
   }
   SortAndKeepLast(&recorded.configurations, counts);
   counts->recorded = static_cast<int64_t>(recorded.configurations.size());
   for (const RecordedConfiguration& configuration : recorded.configurations)
     counts->failed += configuration.failure.empty() ? 0 : 1;
   if (counts->recorded == counts->failed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        where, ": ", counts->recorded, " configurations of the space, ", counts->failed,
-        " of them failed, and ", counts->outside, " results outside of it; expected one that ran"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": ", HowMany(counts->recorded, "configuration"), " of the space, ",
+                     counts->failed, " of which failed, and ", HowMany(counts->outside, "result"),
+                     " outside of it; expected one that ran"));
   }
   return recorded;
 }

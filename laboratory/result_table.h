@@ -20,6 +20,7 @@ class ResultTable {
     std::vector<double> run_seconds;  // or what stands for them (RecordedConfiguration)
     double compile_seconds = 0;
     std::optional<double> measuring_seconds;  // as in RecordedConfiguration
+    std::optional<double> seconds;            // likewise
     std::optional<double> value;              // of an objective that is no time
     std::string failure;
     std::string where;  // "entry 16,2", for errors

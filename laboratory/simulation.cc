@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -125,7 +126,8 @@ SpaceResult FactsOf(const SimulationConfig& config, const SpaceReplay& replay) {
   return facts;
 }
 
-absl::StatusOr<SpaceResult> SimulateSpace(const SimulationConfig& config, const SimulatedSpace& space) {
+absl::StatusOr<SpaceResult> SimulateSpace(const SimulationConfig& config, const SimulatedSpace& space,
+                                          WatchedSimulation* watched) {
   SpaceResult result = FactsOf(config, space.replay);
   const std::vector<double> seconds = SecondsOf(config, space.replay);
   for (const bool warm : {false, true}) {
@@ -139,6 +141,7 @@ absl::StatusOr<SpaceResult> SimulateSpace(const SimulationConfig& config, const 
     for (const std::string& strategy : config.strategies) {
       for (const bool noise : {false, true}) {
         if (noise && !config.noise) continue;
+        watched->Begin(result.name, result.device, strategy, {warm, noise});
         std::vector<Trajectory> runs(static_cast<size_t>(config.seeds));
         MYCC_RETURN_IF_ERROR(InParallel(config.seeds, config.threads, [&](int i) -> absl::Status {
           RunConfig run;
@@ -149,12 +152,14 @@ absl::StatusOr<SpaceResult> SimulateSpace(const SimulationConfig& config, const 
           run.noise = noise;
           run.evaluations = config.budgets.back();
           run.cost_seconds = seconds.back();
+          run.evaluated = [watched](int evaluations) { watched->Evaluated(evaluations); };
           // The baselines know no model, as where they come from.
           const bool scored = strategy == SearchConfig().strategy;
           MYCC_ASSIGN_OR_RETURN(
               runs[static_cast<size_t>(i)],
               RunSearch(run, space.replay, warm ? space.warm->history : std::vector<Trace>(),
                         scored ? scorers.get() : nullptr));
+          watched->Ended();
           return absl::OkStatus();
         }));
         StrategyResult& added = result.results.emplace_back(ResultOf(config, seconds, runs));
@@ -189,6 +194,13 @@ std::vector<OverallResult> OverallOf(const std::vector<SpaceResult>& spaces) {
       added.by_seconds.push_back(mean_of(&StrategyResult::by_seconds, b));
   }
   return overall;
+}
+
+// All searches that a simulation makes.
+int64_t SearchesOf(const SimulationConfig& config, const std::vector<SimulatedSpace>& spaces) {
+  int64_t manners = 0;
+  for (const SimulatedSpace& space : spaces) manners += (space.warm ? 2 : 1) * (config.noise ? 2 : 1);
+  return manners * std::ssize(config.strategies) * config.seeds;
 }
 
 absl::Status Unsuitable(const std::string& what, const std::string& expected) {
@@ -240,12 +252,14 @@ absl::Status CheckSimulation(const SimulationConfig& config) {
 }
 
 absl::StatusOr<SimulationResult> Simulate(const SimulationConfig& config,
-                                          const std::vector<SimulatedSpace>& spaces) {
+                                          const std::vector<SimulatedSpace>& spaces,
+                                          const SimulationWatch& watch) {
   MYCC_RETURN_IF_ERROR(CheckSimulation(config));
   if (spaces.empty()) return Unsuitable("no recorded space", "at least one");
   SimulationResult result;
+  WatchedSimulation watched(watch, SearchesOf(config, spaces));
   for (const SimulatedSpace& space : spaces) {
-    MYCC_ASSIGN_OR_RETURN(SpaceResult of_space, SimulateSpace(config, space));
+    MYCC_ASSIGN_OR_RETURN(SpaceResult of_space, SimulateSpace(config, space, &watched));
     result.spaces.push_back(std::move(of_space));
   }
   result.overall = OverallOf(result.spaces);

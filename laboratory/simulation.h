@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "laboratory/replay.h"
+#include "laboratory/simulation_watch.h"
 #include "laboratory/statistics.h"
 #include "laboratory/warm_start.h"
 
@@ -39,12 +40,6 @@ std::vector<std::string> SimulatedStrategies();
 struct SimulatedSpace {
   SpaceReplay replay;
   std::optional<WarmStart> warm;  // each search once more, with this
-};
-
-// How a search was done, beside its strategy.
-struct Manner {
-  bool warm = false, noise = false;
-  bool operator==(const Manner&) const = default;
 };
 
 // The seeds' searches at one budget.
@@ -100,6 +95,7 @@ struct SimulationResult {
   std::vector<OverallResult> overall;
 };
 absl::StatusOr<SimulationResult> Simulate(const SimulationConfig& config,
-                                          const std::vector<SimulatedSpace>& spaces);
+                                          const std::vector<SimulatedSpace>& spaces,
+                                          const SimulationWatch& watch = nullptr);
 
 }  // namespace mycc

@@ -123,6 +123,7 @@ absl::StatusOr<Trajectory> RunSearch(const RunConfig& config, const SpaceReplay&
       break;
     }
     MYCC_RETURN_IF_ERROR(search->Tell(answering.Answer(candidates)));
+    if (config.evaluated) config.evaluated(static_cast<int>(candidates.size()));
   }
   return std::move(answering.trajectory());
 }

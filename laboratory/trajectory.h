@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct RunConfig {
   // The search goes on until it has spent both, but does no more than four times the evaluations.
   int evaluations = 200;
   double cost_seconds = 0;
+  std::function<void(int evaluations)> evaluated;  // called after each generation with its size; may be null
 };
 
 // The state after an evaluation.
@@ -29,7 +31,7 @@ struct Evaluated {
   int configuration = 0;
   bool failed = false;
   double spent_seconds = 0;  // on all evaluations so far
-  double fraction = 0;       // the optimum's time / the true mean time of what looks best so far; 0: nothing
+  double fraction = 0;       // the optimum's time / the true time of what looks best so far; 0: nothing
 };
 
 struct Trajectory {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "laboratory/statistics.h"
 
 namespace mycc {
 namespace {
@@ -101,8 +100,7 @@ absl::StatusOr<WarmStart> WarmStartFrom(const SpaceReplay& replay,
     for (const RecordedConfiguration& configuration : other.configurations) {
       const std::optional<Choice> choice = ChoiceHere(translation, configuration.choices);
       if (!choice) continue;
-      PriorResult& result = warm.prior.emplace_back(PriorResult{*choice, {}, static_cast<int>(device)});
-      if (!configuration.run_seconds.empty()) result.seconds = Mean(configuration.run_seconds);
+      warm.prior.push_back({*choice, TimeOf(configuration), static_cast<int>(device)});
     }
   }
   for (const auto& [ratio, choice] : Ranked(warm.prior)) {

@@ -60,9 +60,12 @@ std::string ReasonTable(const std::vector<Found>& found) {
   });
 }
 
-// The lines that name slow kernels.
-std::vector<std::string> Warnings(const BuildReport& report) {
-  return absl::StrSplit(report.log, '\n', absl::SkipEmpty());
+// Those about the source, and the lines that name slow kernels.
+std::vector<std::string> WarningsOf(const Kernels& kernels, const BuildReport& report) {
+  std::vector<std::string> warnings = kernels.warnings;
+  for (const absl::string_view line : absl::StrSplit(report.log, '\n', absl::SkipEmpty()))
+    warnings.emplace_back(line);
+  return warnings;
 }
 
 using Json = nlohmann::ordered_json;
@@ -75,9 +78,11 @@ Json KernelJson(const LibrarySpec& spec, const Found& found) {
                {"reason", ReasonName(kernel.reason)},
                {"record", nullptr},
                {"expected_seconds", nullptr},
+               {"predicted_seconds", nullptr},
                {"why", found.why}};
   if (kernel.record) json["record"] = *kernel.record;
   if (kernel.expected_seconds) json["expected_seconds"] = *kernel.expected_seconds;
+  if (kernel.predicted_seconds) json["predicted_seconds"] = *kernel.predicted_seconds;
   return json;
 }
 
@@ -106,11 +111,11 @@ class Summary {
       json_["groupings"].push_back(std::move(row));
     }
   }
-  void AddResult(const LibrarySpec& spec, const std::string& dir, const BuildReport& report) {
+  void AddResult(const LibrarySpec& spec, const std::string& dir, const std::vector<std::string>& warnings) {
     for (const std::string& file :
          {spec.module + ".so", spec.module + ".h", spec.module + ".json", std::string("dlpack.h")})
       json_["files"].push_back((std::filesystem::path(dir) / file).string());
-    json_["warnings"] = Warnings(report);
+    json_["warnings"] = warnings;
   }
   void AddDeviations(const std::vector<Deviation>& deviations) {
     json_["deviations"] = Json::array();
@@ -197,6 +202,7 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
   for (Found& found : kernels.found) spec.kernels.push_back(std::move(found.kernel));
   MYCC_ASSIGN_OR_RETURN(const BuildReport report, Build(&spec, std::move(kernels.program), options));
   if (lock) MYCC_RETURN_IF_ERROR(lock->Commit());
+  const std::vector<std::string> warnings = WarningsOf(kernels, report);
   std::vector<Deviation> deviations;
   if (is_checked) {
     const std::string library = absl::StrCat(options.output_dir, "/", module, ".so");
@@ -204,14 +210,13 @@ absl::Status CompileCommand(const CompileOptions& options, std::ostream& out) {
     summary.AddDeviations(deviations);
   }
   if (options.json) {
-    summary.AddResult(spec, options.output_dir, report);
+    summary.AddResult(spec, options.output_dir, warnings);
     out << summary.Text();
     return absl::OkStatus();
   }
   out << table;
   if (is_checked) out << DeviationTable(deviations);
-  for (const std::string& warning : Warnings(report))
-    std::cerr << "mycc: " << Painted("warning:", Tone::kWarning, Stream::kError) << " " << warning << "\n";
+  for (const std::string& warning : warnings) std::cerr << WarningLine("mycc", warning);
   return absl::OkStatus();
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <iostream>
 #include <memory>
-#include <ostream>
 #include <thread>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "codegen/driver/compile.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload/print.h"
+#include "command/colour.h"
 #include "command/misuse.h"
 #include "command/model.h"
 #include "command/sources.h"
@@ -116,6 +117,7 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
     return ExplainModel(options, out);
   MYCC_RETURN_IF_ERROR(CheckForm(options));
   MYCC_ASSIGN_OR_RETURN(const Kernels kernels, ResolveKernels(options.source));
+  for (const std::string& warning : kernels.warnings) std::cerr << WarningLine("mycc", warning);
   if (options.why) return ExplainKernels(options, kernels, out);
   const std::vector<std::string> facts =
       options.emit.empty() ? FactsTexts(kernels) : std::vector<std::string>();

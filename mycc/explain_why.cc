@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/canonical.h"
@@ -145,7 +146,7 @@ std::string SharesTable(const Explanation& explanation) {
   }
   if (explanation.shares.size() > kMostShares)
     rows.push_back(
-        {PercentText(rest), absl::StrCat(explanation.shares.size() - kMostShares, " others"), "", "", ""});
+        {PercentText(rest), HowMany(explanation.shares.size() - kMostShares, "other"), "", "", ""});
   return FormatTable(rows, {0, 2, 3});
 }
 

@@ -207,6 +207,7 @@ absl::StatusOr<std::optional<Found>> ScheduleFinder::FindPredicted(Query* query)
       continue;
     }
     kernel->reason = Reason::kPredicted;
+    kernel->predicted_seconds = schedule.seconds;
     return Found{*std::move(kernel), absl::StrCat(PredictedText(schedule.seconds), " by ", model_->name(),
                                                   ", not measured; ", check.detail)};
   }

@@ -106,6 +106,7 @@ absl::StatusOr<Kernels> ResolveKernels(const KernelSource& source) {
   MYCC_ASSIGN_OR_RETURN(kernels.target, ReadTarget(source.target));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, OpenLog(source.tuning_log));
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<PredictedSchedules> model, OpenModel(source, kernels.target));
+  if (model != nullptr && !model->warning().empty()) kernels.warnings.push_back(model->warning());
   const ScheduleFinder finder(log.get(), kernels.target, UseOf(source), model.get());
   MYCC_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
                         WorkloadsOf(source, Fastest(finder), &kernels));

@@ -29,6 +29,7 @@ struct Kernels {
   std::vector<Found> found;               // in the file's order, or in the program's
   std::optional<ModelProgram> program;    // of a model
   std::vector<ChosenGrouping> groupings;  // in place of its default kernels
+  std::vector<std::string> warnings;      // about the source, for people
 };
 
 // Errors name the file and the workload.

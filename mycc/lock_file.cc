@@ -49,6 +49,7 @@ absl::StatusOr<Found> CompileLockedKernel(const LockedKernel& locked, const Work
   kernel.reason = ParseReason(locked.reason).value_or(Reason::kTrace);
   kernel.record = locked.record;
   kernel.expected_seconds = locked.expected_seconds;
+  kernel.predicted_seconds = locked.predicted_seconds;
   return Found{std::move(kernel), "from the lock file"};
 }
 
@@ -68,7 +69,7 @@ absl::StatusOr<LockFile> LockOf(const ModelSource& source, const Target& target,
     MYCC_ASSIGN_OR_RETURN(const std::string digest, CodeDigestOf(kernel, target));
     lock.kernels.push_back({kernel.workload.name, WorkloadHash(kernel.workload), digest,
                             PrintTrace(kernel.trace), ReasonName(kernel.reason), kernel.record,
-                            kernel.expected_seconds});
+                            kernel.expected_seconds, kernel.predicted_seconds});
   }
   return lock;
 }
@@ -83,6 +84,7 @@ std::string PrintLock(const LockFile& lock) {
                 {"trace", kernel.trace}};
     if (kernel.record) row["record"] = *kernel.record;
     if (kernel.expected_seconds) row["expected_seconds"] = *kernel.expected_seconds;
+    if (kernel.predicted_seconds) row["predicted_seconds"] = *kernel.predicted_seconds;
     kernels.push_back(std::move(row));
   }
   Json json = {{"mycc_lock", kLockVersion},
@@ -112,16 +114,15 @@ absl::StatusOr<LockFile> ReadLock(const std::string& file) {
                   {}};
     if (json.contains("options")) lock.options = json.at("options").get<std::map<std::string, std::string>>();
     for (const Json& row : json.at("kernels")) {
-      LockedKernel kernel{row.at("name").get<std::string>(),
-                          row.at("workload_hash").get<std::string>(),
-                          row.at("code_digest").get<std::string>(),
-                          row.at("trace").get<std::string>(),
-                          row.at("reason").get<std::string>(),
-                          std::nullopt,
-                          std::nullopt};
+      LockedKernel kernel{
+          row.at("name").get<std::string>(),        row.at("workload_hash").get<std::string>(),
+          row.at("code_digest").get<std::string>(), row.at("trace").get<std::string>(),
+          row.at("reason").get<std::string>(),      std::nullopt};
       if (row.contains("record")) kernel.record = row.at("record").get<int64_t>();
       if (row.contains("expected_seconds"))
         kernel.expected_seconds = row.at("expected_seconds").get<double>();
+      if (row.contains("predicted_seconds"))
+        kernel.predicted_seconds = row.at("predicted_seconds").get<double>();
       lock.kernels.push_back(std::move(kernel));
     }
     return lock;

@@ -19,7 +19,7 @@ namespace mycc {
 struct LockedKernel {
   std::string name, workload_hash, code_digest, trace, reason;
   std::optional<int64_t> record;
-  std::optional<double> expected_seconds;
+  std::optional<double> expected_seconds = std::nullopt, predicted_seconds = std::nullopt;
 };
 
 struct LockFile {

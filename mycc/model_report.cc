@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/plural.h"
 #include "command/table.h"
 #include "command/times.h"
 
@@ -35,10 +36,6 @@ std::string PlaceText(const ModelProgram& program, const TensorPlace& place) {
 
 std::string MegaBytes(int64_t bytes) { return absl::StrFormat("%.2f MB", static_cast<double>(bytes) / 1e6); }
 
-std::string Counted(size_t count, const std::string& what, const std::string& plural) {
-  return absl::StrCat(count, " ", count == 1 ? what : plural);
-}
-
 // "91 launches of 33 kernels and the library kernels top_k, recurrent"
 std::string LaunchesText(const ModelProgram& program, size_t kernels) {
   std::set<std::string> library;
@@ -46,11 +43,11 @@ std::string LaunchesText(const ModelProgram& program, size_t kernels) {
     if (launch.kernel < 0) library.insert(launch.call.function);
   }
   std::vector<std::string> parts;
-  if (kernels > 0 || library.empty()) parts.push_back(Counted(kernels, "kernel", "kernels"));
+  if (kernels > 0 || library.empty()) parts.push_back(HowMany(kernels, "kernel"));
   if (!library.empty())
     parts.push_back(
         absl::StrCat("the library kernel", library.size() == 1 ? " " : "s ", absl::StrJoin(library, ", ")));
-  return absl::StrCat(Counted(program.launches.size(), "launch", "launches"), " of ",
+  return absl::StrCat(HowMany(program.launches.size(), "launch", "launches"), " of ",
                       absl::StrJoin(parts, " and "));
 }
 
@@ -114,7 +111,7 @@ std::string ModelTable(const ModelProgram& program, const std::vector<Found>& fo
   if (known > 0) {
     absl::StrAppend(
         &text, "expected in all: ", FormatSeconds(known),
-        unknown > 0 ? absl::StrCat(", without ", Counted(unknown, "launch", "launches"), " of unknown time")
+        unknown > 0 ? absl::StrCat(", without ", HowMany(unknown, "launch", "launches"), " of unknown time")
                     : "",
         "\n");
   }

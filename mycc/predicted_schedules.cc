@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
@@ -41,7 +42,18 @@ absl::StatusOr<std::unique_ptr<PredictedSchedules>> PredictedSchedules::Read(con
       new PredictedSchedules(target, absl::StrCat("model `", model->kind, "` of ", file, other)));
   if (const absl::Status loaded = schedules->learner_.Load(model->bytes); !loaded.ok())
     return InFile(file, loaded);
+  schedules->JudgeModel(file);
   return schedules;
+}
+
+void PredictedSchedules::JudgeModel(const std::string& file) {
+  const ModelMetrics& metrics = learner_.earlier().metrics();
+  if (metrics.trees > 0) return;
+  absl::StrAppend(&name_, ", which has no trees");
+  warning_ = absl::StrCat(
+      file, ": the model has no trees (", HowMany(metrics.samples, "valid candidate"),
+      " taught it nothing that the analytic model lacks), so the analytic model alone chooses; expected one "
+      "of more measured candidates: `mycc-tune log model show` says what each has learned");
 }
 
 absl::StatusOr<std::vector<ScoredSchedule>> PredictedSchedules::Best(const Workload& canonical,

@@ -29,12 +29,18 @@ class PredictedSchedules {
 
   // For people: "model `cost-cpu` of m.model".
   const std::string& name() const { return name_; }
+  // Says so where the model has learned nothing of times, so that the analytic model alone chooses; else
+  // empty.
+  const std::string& warning() const { return warning_; }
 
  private:
   PredictedSchedules(Target target, std::string name) : target_(std::move(target)), name_(std::move(name)) {}
 
+  void JudgeModel(const std::string& file);
+
   const Target target_;
-  const std::string name_;
+  std::string name_;
+  std::string warning_;
   Learner learner_;
 };
 

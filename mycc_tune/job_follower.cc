@@ -77,8 +77,8 @@ absl::Status Verdict(const v1::JobProgress& progress) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", progress.job(), " failed: ", progress.message()));
   if (progress.state() == v1::JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat("job ", progress.job(), " was ", progress.message(), "; its ",
-                                             progress.trials(), " results are kept"));
+    return absl::CancelledError(
+        absl::StrCat("job ", progress.job(), " was ", progress.message(), "; its ", KeptResults(progress)));
   }
   for (const v1::TaskProgress& task : progress.tasks()) {
     const bool fruitless = task.best_seconds() == 0 && task.trials() > 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "command/table.h"
 #include "command/times.h"
@@ -126,8 +127,9 @@ void WriteJobText(const Job& job, const std::string& name, const std::vector<Tas
   }
   out << "\n"
       << GenerationTable(generations) << "\n"
-      << candidates << " candidates, of which " << failed << " failed; " << refused
-      << " other points were refused before they were measured\n";
+      << HowMany(candidates, "candidate") << ", of which " << failed << " failed; "
+      << HowMany(refused, "other point") << (refused == 1 ? " was" : " were")
+      << " refused before being measured\n";
 }
 
 void WriteJobJson(const Job& job, const std::string& name, const std::vector<Task>& tasks,

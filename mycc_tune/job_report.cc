@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/output_file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "base/version.h"
 #include "db/log_views.h"
@@ -17,6 +18,7 @@
 #include "db/record_check.h"
 #include "mycc_tune/decision_worth.h"
 #include "mycc_tune/job_generations.h"
+#include "mycc_tune/reported_job.h"
 #include "proto/names.h"
 #include "server/job_listing.h"
 #include "web/api_json.h"
@@ -186,13 +188,9 @@ std::string ReportPage(const ordered_json& data) {
 }
 
 absl::Status LogReportCommand(const LogReportArgs& args, std::ostream& out) {
-  if (!IsJobId(args.job))
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", args.job,
-                     "` is no job's id; expected one that `mycc-tune tune` said when it began, or that "
-                     "`mycc-tune jobs` lists"));
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kRead));
-  MYCC_ASSIGN_OR_RETURN(const ordered_json data, ReportData(log.get(), args.job));
+  MYCC_ASSIGN_OR_RETURN(const ReportedJob reported, ChooseReportedJob(log.get(), args.job));
+  MYCC_ASSIGN_OR_RETURN(const ordered_json data, ReportData(log.get(), reported.id));
   const std::string text = args.json ? DumpJson(data) + "\n" : ReportPage(data);
   const std::string output = !args.output.empty() ? args.output : args.json ? "-" : "report.html";
   if (IsStandardOutput(output)) {
@@ -202,8 +200,10 @@ absl::Status LogReportCommand(const LogReportArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(output));
   file.stream() << text;
   MYCC_RETURN_IF_ERROR(file.Commit());
-  out << output << ": " << data["candidates"].size() << " results of job " << args.job << ", "
+  out << output << ": " << HowMany(data["candidates"].size(), "result") << " of job " << reported.id << ", "
       << (text.size() + 1023) / 1024 << " KiB\n";
+  if (args.job.empty() && !reported.others.empty())
+    out << "it is the newest; the log has also " << reported.others << "\n";
   return absl::OkStatus();
 }
 

@@ -15,7 +15,7 @@ namespace mycc {
 
 struct LogReportArgs {
   std::string log = kDefaultLog;
-  std::string job;
+  std::string job;  // its id; empty: the newest with results
   // A file (base/output_file.h); - or /dev/stdout: `out` gets the report. Empty: report.html, or with `json`
   // as -.
   std::string output;

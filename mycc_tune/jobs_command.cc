@@ -61,8 +61,8 @@ absl::Status CancelCommand(const JobOptions& options, std::ostream& out) {
   if (options.json) {
     out << ProgressJson(progress) << "\n";
   } else if (progress.state() == v1::JOB_STATE_CANCELLED) {
-    out << "job " << progress.job() << " is " << progress.message() << "; its " << progress.trials()
-        << " results are kept\n";
+    out << "job " << progress.job() << " is " << progress.message() << "; its " << KeptResults(progress)
+        << "\n";
   } else {
     out << "job " << progress.job() << " had ended: " << JobStateName(progress.state()) << ", "
         << progress.message() << "\n";

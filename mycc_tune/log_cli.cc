@@ -163,7 +163,10 @@ void AddReaders(CLI::App* log, Command* command) {
   Does(show, command, LogShowCommand);
 
   const auto report = AddSub<LogReportArgs>(log, "report", "write a job's report, an HTML file by itself");
-  report.app->add_option("JOB", report.args->job, "the job's id")->required();
+  report.app->add_option(
+      "JOB", report.args->job,
+      "the job's id; if not given, the newest with results. A log's jobs are named when JOB "
+      "is none of them");
   report.app
       ->add_option("-o,--output", report.args->output,
                    "the file; report.html if not given, - for the standard output")

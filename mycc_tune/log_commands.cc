@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/os_error.h"
 #include "base/output_file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
 #include "db/json_lines.h"
@@ -39,13 +40,13 @@ absl::StatusOr<int64_t> Export(const TuningLog& log, const LogExportArgs& args, 
 
 void WriteCounts(const std::string& from, const std::string& to, const TransferCounts& counts,
                  std::ostream& out) {
-  out << absl::StrFormat("%s: %d records added to %s, %d known already, %d pins and bans taken over", from,
-                         counts.added, to, counts.known, counts.overrides);
+  out << absl::StrFormat("%s: %s added to %s, %d known already, %d pins and bans taken over", from,
+                         HowMany(counts.added, "record"), to, counts.known, counts.overrides);
   if (counts.namesakes > 0) {
     out << absl::StrFormat("; %d of those added have the name of another result, and are kept beside it",
                            counts.namesakes);
   }
-  if (counts.foreign > 0) out << absl::StrFormat("; %d foreign records", counts.foreign);
+  if (counts.foreign > 0) out << "; " << HowMany(counts.foreign, "foreign record");
   out << "\n";
 }
 
@@ -126,7 +127,7 @@ absl::Status LogExportCommand(const LogExportArgs& args, std::ostream& out) {
   MYCC_RETURN_IF_ERROR(file.CloseDurably());  // says why nothing could be written, where that is what failed
   MYCC_RETURN_IF_ERROR(count.status());
   MYCC_RETURN_IF_ERROR(file.Commit());
-  out << args.output << ": " << *count << " records of " << args.log << "\n";
+  out << args.output << ": " << HowMany(*count, "record") << " of " << args.log << "\n";
   return left_out.After(absl::OkStatus());
 }
 
@@ -176,8 +177,9 @@ absl::Status LogBackupCommand(const LogBackupArgs& args, std::ostream& out) {
 absl::Status LogGcCommand(const LogGcArgs& args, std::ostream& out) {
   MYCC_ASSIGN_OR_RETURN(const auto log, TuningLog::Open(args.log, OpenMode::kWrite));
   MYCC_ASSIGN_OR_RETURN(const GcCounts counts, CollectGarbage(log.get(), args.policy));
-  out << absl::StrFormat("%s: %d records, %d ended jobs, %d models and %d keys %s\n", args.log,
-                         counts.records, counts.jobs, counts.models, counts.keys,
+  out << absl::StrFormat("%s: %s, %s, %s and %s %s\n", args.log, HowMany(counts.records, "record"),
+                         HowMany(counts.jobs, "ended job"), HowMany(counts.models, "model"),
+                         HowMany(counts.keys, "key"),
                          args.policy.dry_run ? "would be forgotten" : "forgotten");
   if (counts.foreign > 0) {
     out << absl::StrFormat("%d foreign records too, whose schedules were measured here\n", counts.foreign);

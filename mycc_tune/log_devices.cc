@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/time.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
 #include "command/table.h"
+#include "command/times.h"
 #include "db/constants_store.h"
 #include "db/tuning_log.h"
 #include "proto/device_constants.h"
@@ -46,10 +46,9 @@ nlohmann::json JsonOf(const StoredConstants& stored) {
 }
 
 void WriteDevice(const StoredConstants& stored, std::ostream& out) {
-  const std::string when = absl::FormatTime(
-      "%Y-%m-%d %H:%M", absl::FromUnixMicros(stored.measured_unix_micros), absl::LocalTimeZone());
-  out << stored.device << " of " << stored.host << ", " << stored.model << ", measured " << when
-      << " by worker " << stored.worker << "\n  " << stored.target << "\n";
+  out << stored.device << " of " << stored.host << ", " << stored.model << ", measured "
+      << FormatUnixMicros(stored.measured_unix_micros) << " by worker " << stored.worker << "\n  "
+      << stored.target << "\n";
   std::vector<std::vector<std::string>> rows = {{"constant", "value", "unit", "meaning"}};
   for (const DeviceConstant& row : DeviceConstantRows()) {
     const double value = ConstantOf(stored.constants, row.name);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/plural.h"
 #include "command/table.h"
 #include "command/times.h"
 #include "db/message_json.h"
@@ -71,10 +72,10 @@ class Fields {
 void AddTiming(const v1::Timing& timing, Fields* fields) {
   if (timing.seconds() > 0) {
     const std::string spread = FormatSpread(timing);
-    fields->Add("time",
-                absl::StrCat(FormatSeconds(timing.seconds()), spread.empty() ? "" : " ", spread, ", ",
-                             ProtocolName(timing.protocol()), " caches, ", timing.samples_seconds_size(),
-                             " samples, timer ", timing.timer_version()));
+    fields->Add("time", absl::StrCat(FormatSeconds(timing.seconds()), spread.empty() ? "" : " ", spread, ", ",
+                                     ProtocolName(timing.protocol()), " caches, ",
+                                     HowMany(timing.samples_seconds_size(), "sample"), ", timer ",
+                                     timing.timer_version()));
   }
   if (timing.baseline_seconds() > 0) {
     fields->Add("baseline",
@@ -93,8 +94,8 @@ void AddTiming(const v1::Timing& timing, Fields* fields) {
 // "64 launches left the same bits, 32 of them under strain".
 std::string Launches(const v1::Verification& check) {
   if (check.launches() == 0) return "";
-  return absl::StrFormat("%d launches left the same bits, %d of them under strain", check.launches(),
-                         check.strained_launches());
+  return absl::StrFormat("%s left the same bits, %d of them under strain",
+                         HowMany(check.launches(), "launch", "launches"), check.strained_launches());
 }
 
 void AddVerification(const v1::Verification& check, Fields* fields) {
@@ -167,13 +168,14 @@ void WriteBlock(const char* title, const std::string& text, std::ostream& out) {
 }  // namespace
 
 void WriteStatsText(const std::string& path, const LogStats& stats, std::ostream& out) {
-  out << absl::StrFormat("%s: %d records of %d workloads on %d targets, %.1f MB, version %d\n", path,
-                         stats.records, stats.workloads, stats.targets,
+  out << absl::StrFormat("%s: %s of %s on %s, %.1f MB, version %d\n", path, HowMany(stats.records, "record"),
+                         HowMany(stats.workloads, "workload"), HowMany(stats.targets, "target"),
                          static_cast<double>(stats.file_bytes) / 1e6, stats.version);
-  out << absl::StrFormat("%d pinned, %d banned; %d jobs with %d open trials, %d models\n", stats.pins,
-                         stats.bans, stats.jobs, stats.open_trials, stats.models);
+  out << absl::StrFormat("%d pinned, %d banned; %s with %s, %s\n", stats.pins, stats.bans,
+                         HowMany(stats.jobs, "job"), HowMany(stats.open_trials, "open trial"),
+                         HowMany(stats.models, "model"));
   if (stats.foreign > 0)
-    out << absl::StrFormat("%d foreign records, %d of them wait to be measured here\n", stats.foreign,
+    out << absl::StrFormat("%s; %d to be measured here\n", HowMany(stats.foreign, "foreign record"),
                            stats.foreign_waiting);
   if (stats.records == 0) return;
   out << "recorded " << FormatUnixMicros(stats.oldest_unix_micros) << " to "

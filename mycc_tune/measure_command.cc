@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/print.h"
@@ -27,22 +28,22 @@ void PrintResult(const v1::MeasureResult& result, std::ostream& out) {
   out << StatusName(result.status());
   if (result.status() == v1::MEASURE_STATUS_OK) {
     out << "  " << FormatSeconds(timing.seconds()) << " (" << FormatSeconds(timing.ci_low_seconds()) << " .. "
-        << FormatSeconds(timing.ci_high_seconds()) << ", " << timing.samples_seconds_size() << " samples, "
-        << ProtocolName(timing.protocol()) << "), " << absl::StrFormat("%.3f", timing.relative_to_baseline())
-        << " of the baseline";
+        << FormatSeconds(timing.ci_high_seconds()) << ", " << HowMany(timing.samples_seconds_size(), "sample")
+        << ", " << ProtocolName(timing.protocol()) << "), "
+        << absl::StrFormat("%.3f", timing.relative_to_baseline()) << " of the baseline";
     if (RelativeWidth(timing) > kWideInterval) out << "  wide interval: repeat it on a quiet machine";
   }
   out << "\n";
   if (result.has_verification()) {
     const v1::Verification& verification = result.verification();
-    out << "verified: " << (verification.passed() ? "yes" : "no") << ", " << verification.elements_checked()
-        << " elements, max error "
+    out << "verified: " << (verification.passed() ? "yes" : "no") << ", "
+        << HowMany(verification.elements_checked(), "element") << ", max error "
         << absl::StrFormat("%.3g absolute, %.3g relative", verification.max_abs_error(),
                            verification.max_rel_error())
         << "\n";
     if (verification.launches() > 0)
-      out << verification.launches() << " launches left the same bits, " << verification.strained_launches()
-          << " of them under strain\n";
+      out << HowMany(verification.launches(), "launch", "launches") << " left the same bits, "
+          << verification.strained_launches() << " of them under strain\n";
   }
   out << "build " << FormatSeconds(timing.build_seconds()) << ", run " << FormatSeconds(timing.run_seconds())
       << "\n";

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "base/output_file.h"
+#include "base/plural.h"
 #include "base/status.h"
 #include "db/model_store.h"
 #include "db/tuning_log.h"
@@ -47,6 +48,14 @@ ShownModel Look(StoredModel stored, int features) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   shown.features.resize(std::min(shown.features.size(), static_cast<size_t>(features)));
   return shown;
+}
+
+// Says so where a model is worth nothing.
+std::string ExportRemark(const StoredModel& stored) {
+  const ShownModel model = Look(stored, 0);
+  if (!model.usable.ok())
+    return absl::StrCat("; this build cannot use it: ", std::string(model.usable.message()));
+  return model.metrics.trees > 0 ? "" : "; it has no trees, so it knows no more than the analytic model";
 }
 
 nlohmann::json ToJson(const OrderMetrics& order) {
@@ -91,18 +100,21 @@ void WriteText(const ShownModel& model, std::ostream& out) {
     return;
   }
   const ModelMetrics& metrics = model.metrics;
-  out << absl::StrFormat("  %d valid and %d failed candidates of %d tasks; %d are kept for later jobs\n",
-                         metrics.samples, metrics.failures, metrics.groups, model.samples);
+  out << absl::StrFormat(
+      "  %d valid and %d failed candidates%s; %d kept for later jobs\n", metrics.samples, metrics.failures,
+      metrics.groups > 0 ? absl::StrCat(" of ", HowMany(metrics.groups, "task")) : "", model.samples);
   if (metrics.corrected.rows == 0) {
-    out << "  too few candidates to learn from\n";
+    out << "  too few candidates to learn from; expected at least " << ModelConfig().min_samples
+        << " valid ones\n";
     return;
   }
   out << absl::StrFormat(
-      "  %d trees; on %d candidates of held-out %s: pairs in order %.1f %% (analytic %.1f %%), fastest tenth "
+      "  %s; on %s of held-out %s: pairs in order %.1f %% (analytic %.1f %%), fastest tenth "
       "found %.1f %% (%.1f %%)\n",
-      metrics.trees, metrics.corrected.rows, metrics.held_out_tasks ? "tasks" : "samples",
-      100 * metrics.corrected.pairwise_accuracy, 100 * metrics.analytic.pairwise_accuracy,
-      100 * metrics.corrected.recall_at_k, 100 * metrics.analytic.recall_at_k);
+      HowMany(metrics.trees, "tree"), HowMany(metrics.corrected.rows, "candidate"),
+      metrics.held_out_tasks ? "tasks" : "samples", 100 * metrics.corrected.pairwise_accuracy,
+      100 * metrics.analytic.pairwise_accuracy, 100 * metrics.corrected.recall_at_k,
+      100 * metrics.analytic.recall_at_k);
   for (const auto& [slot, share] : model.features)
     out << absl::StrFormat("  %5.1f %%  %s: %s\n", 100 * share, slot.name, slot.meaning);
 }
@@ -175,7 +187,7 @@ absl::Status ModelExportCommand(const ModelExportArgs& args, std::ostream& out) 
   file.stream() << text;
   MYCC_RETURN_IF_ERROR(file.CloseDurably());
   MYCC_RETURN_IF_ERROR(file.Commit());
-  out << args.output << ": the model " << model.kind << " of " << args.log << "\n";
+  out << args.output << ": the model " << model.kind << " of " << args.log << ExportRemark(model) << "\n";
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/os_error.h"
 #include "base/output_file.h"
+#include "base/plural.h"
 #include "base/signature.h"
 #include "base/status.h"
 #include "codegen/target/target.h"
@@ -60,7 +61,7 @@ absl::Status ExportSigned(const LogExportArgs& args, std::ostream& out) {
   MYCC_RETURN_IF_ERROR(file.CloseDurably());
   MYCC_RETURN_IF_ERROR(manifest.status());
   MYCC_RETURN_IF_ERROR(file.Commit());
-  out << args.output << ": " << manifest->records << " records of " << args.log << ", signed by "
+  out << args.output << ": " << HowMany(manifest->records, "record") << " of " << args.log << ", signed by "
       << Printable(manifest->signer.name) << " with key " << manifest->signer.key_id << "\n";
   return left_out.After(absl::OkStatus());
 }

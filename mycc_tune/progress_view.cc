@@ -1,6 +1,5 @@
 #include "mycc_tune/progress_view.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/plural.h"
 #include "command/table.h"
+#include "command/terminal.h"
 #include "command/times.h"
 #include "db/message_json.h"
 #include "proto/names.h"
@@ -26,7 +27,6 @@ namespace {
 
 constexpr double kLineSeconds = 10;
 constexpr int kBarCells = 24;
-constexpr int kNoTerminalWidth = 100;
 
 std::string Duration(double seconds) {
   const int64_t whole = static_cast<int64_t>(std::ceil(std::max(seconds, 0.0)));
@@ -53,9 +53,9 @@ std::string LatencyText(const v1::JobProgress& progress) {
     return absl::StrCat("  model ", FormatSeconds(progress.latency_seconds()), ", was ",
                         FormatSeconds(progress.default_latency_seconds()), " by default schedules");
   }
-  return progress.tasks_size() == 0
-             ? ""
-             : absl::StrCat("  ", progress.tasks_timed(), " of ", progress.tasks_size(), " kernels timed");
+  return progress.tasks_size() == 0 ? ""
+                                    : absl::StrCat("  ", progress.tasks_timed(), " of ",
+                                                   HowMany(progress.tasks_size(), "kernel"), " timed");
 }
 
 std::string BestText(const v1::JobProgress& progress) {
@@ -76,11 +76,11 @@ struct Part {
 constexpr int kIndispensable = 3;
 
 std::vector<Part> PartsOf(const v1::JobProgress& progress) {
-  std::vector<Part> parts = {
-      {absl::StrFormat("%d %%  %d trials", static_cast<int>(100 * DoneShare(progress)), progress.trials()),
-       kIndispensable},
-      {OutcomesText(progress), 0},
-      {BestText(progress), 1}};
+  std::vector<Part> parts = {{absl::StrFormat("%d %%  %s", static_cast<int>(100 * DoneShare(progress)),
+                                              HowMany(progress.trials(), "trial")),
+                              kIndispensable},
+                             {OutcomesText(progress), 0},
+                             {BestText(progress), 1}};
   if (!HasEnded(progress)) parts.push_back({"  eta " + EtaText(progress), 2});
   for (const std::string& words : {progress.message(), progress.trouble()}) {
     if (!words.empty()) parts.push_back({"  " + Printable(words), kIndispensable});
@@ -90,11 +90,6 @@ std::vector<Part> PartsOf(const v1::JobProgress& progress) {
 
 std::string Join(const std::vector<Part>& parts) {
   return absl::StrJoin(parts, "", [](std::string* out, const Part& part) { out->append(part.text); });
-}
-
-int TerminalWidth(int fd) {
-  winsize size;
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kNoTerminalWidth;
 }
 
 }  // namespace
@@ -175,9 +170,10 @@ std::string DeviceLines(const v1::JobProgress& progress) {
   std::string lines;
   for (const v1::DeviceWork& work : progress.devices()) {
     if (work.device().empty() || progress.elapsed_seconds() <= 0) continue;
-    absl::StrAppendFormat(
-        &lines, "%s of %s: %d trials, busy %.0f %% of %.1f s\n", work.device(), work.worker(), work.trials(),
-        100 * std::min(1.0, work.run_seconds() / progress.elapsed_seconds()), progress.elapsed_seconds());
+    absl::StrAppendFormat(&lines, "%s of %s: %s, busy %.0f %% of %.1f s\n", work.device(), work.worker(),
+                          HowMany(work.trials(), "trial"),
+                          100 * std::min(1.0, work.run_seconds() / progress.elapsed_seconds()),
+                          progress.elapsed_seconds());
   }
   return lines;
 }
@@ -192,7 +188,7 @@ std::string Remark(const v1::TaskProgress& task) {
         absl::StrCat("best of ", task.finalists(),
                      task.is_earlier_round() ? " in an earlier final round" : " in the final round"));
   if (has_final && task.ties() > 0)
-    words.push_back(absl::StrCat("tied with ", task.ties(), task.ties() == 1 ? " other" : " others"));
+    words.push_back(absl::StrCat("tied with ", HowMany(task.ties(), "other")));
   if (has_final && has_default && task.default_final_seconds() == 0)
     words.push_back("the speed-up is of single timings");
   if (!has_final && task.best_seconds() > 0 && !task.reused()) words.push_back("single timings");
@@ -262,7 +258,8 @@ std::string MilestoneTable(const v1::JobProgress& progress) {
       const double percents = percent(now) - percent(shown[i - 1]);
       const double trials = static_cast<double>(now.trials() - shown[i - 1].trials());
       const double seconds = now.elapsed_seconds() - shown[i - 1].elapsed_seconds();
-      cost = absl::StrCat(CostText(trials / percents), " trials, ", CostText(seconds / percents), " s");
+      cost = absl::StrCat(HowMany(CostText(trials / percents), "trial"), ", ", CostText(seconds / percents),
+                          " s");
     }
     rows.push_back({absl::StrFormat("%.1f %%", percent(now)), absl::StrCat(now.trials()),
                     absl::StrFormat("%.1f s", now.elapsed_seconds()), FormatSeconds(now.latency_seconds()),
@@ -276,6 +273,11 @@ std::string GainText(const v1::JobProgress& progress) {
   if (!progress.has_gain_of_twice()) return "";
   return absl::StrFormat("as many trials again are expected to gain %.1f %%\n",
                          100 * progress.gain_of_twice());
+}
+
+std::string KeptResults(const v1::JobProgress& progress) {
+  return absl::StrCat(HowMany(progress.trials(), "result"),
+                      progress.trials() == 1 ? " is kept" : " are kept");
 }
 
 std::string JobStateName(v1::JobState state) {

@@ -38,6 +38,8 @@ std::string SummaryTable(const v1::JobProgress& progress);
 std::string MilestoneTable(const v1::JobProgress& progress);
 // "as many trials again are expected to gain 0.8 %"; empty where that is unknown.
 std::string GainText(const v1::JobProgress& progress);
+// "128 results are kept": of a job that ended before its time.
+std::string KeptResults(const v1::JobProgress& progress);
 // "done", "running": for people and scripts.
 std::string JobStateName(v1::JobState state);
 bool HasEnded(const v1::JobProgress& progress);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/plural.h"
 #include "base/random_word.h"
 #include "base/sha256.h"
 #include "base/status.h"
@@ -222,13 +223,14 @@ absl::Status ReverifyChanged(std::vector<v1::JobSpec> jobs, const MeasuringOptio
     MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<Measuring> measuring,
                           Measuring::Begin(options, TargetsOfJobs(jobs), out));
     for (v1::JobSpec& job : jobs) {
-      const std::string what = absl::StrCat(job.tasks_size(), " schedules whose code changed");
+      const std::string what = absl::StrCat(HowMany(job.tasks_size(), "schedule"), " whose code changed");
       MYCC_RETURN_IF_ERROR(measuring->Run(std::move(job), what).status());
     }
   }
   if (elsewhere == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      elsewhere, " records are for other machines; expected --server with workers that can measure them"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(HowMany(elsewhere, "record"), elsewhere == 1 ? " is" : " are",
+                   " for other machines; expected --server with workers that can measure them"));
 }
 
 absl::StatusOr<std::vector<v1::JobSpec>> CheckLog(const UpgradeCheckArgs& args, bool prints,

@@ -1,7 +1,10 @@
 #include "mycc_tune/simulate_cli.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -9,7 +12,9 @@
 
 #include "command/choices.h"
 #include "command/numbers.h"
+#include "command/terminal.h"
 #include "mycc_tune/simulate_command.h"
+#include "mycc_tune/simulation_view.h"
 
 namespace mycc {
 namespace {
@@ -34,6 +39,15 @@ void AddInputs(CLI::App* sub, SimulateOptions* options) {
       ->delimiter(',');
   sub->add_flag("--leave-one-device-out", options->leave_one_out,
                 "the same for each RESULT, from the other RESULTs of its space");
+}
+
+// With its progress, where somebody sits at a terminal.
+absl::Status SimulateWatched(const SimulateOptions& options) {
+  if (isatty(STDERR_FILENO) == 0) return SimulateCommand(options, std::cout);
+  SimulationView view(&std::cerr, TerminalWidth(STDERR_FILENO), [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  });
+  return SimulateCommand(options, std::cout, &view);
 }
 
 }  // namespace
@@ -81,7 +95,7 @@ void AddSimulate(CLI::App* app, std::function<absl::Status()>* command) {
   sub->add_option("--plot", options->plot, "draw the curves with their bands into an SVG file")
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "print all numbers as JSON");
-  sub->callback([=] { *command = [=] { return SimulateCommand(*options, std::cout); }; });
+  sub->callback([=] { *command = [=] { return SimulateWatched(*options); }; });
 }
 
 }  // namespace mycc

@@ -2,19 +2,26 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file.h"
+#include "absl/strings/str_join.h"
+#include "base/output_file.h"
+#include "base/plural.h"
 #include "base/status.h"
+#include "command/colour.h"
 #include "command/misuse.h"
 #include "command/sources.h"
 #include "laboratory/log_space.h"
@@ -31,6 +38,13 @@ bool IsTuningLogFile(const std::string& path) {
   std::string begin(kSqlite.size(), 0);
   std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return begin == kSqlite;
+}
+
+absl::Status WorkloadIsMissing(const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<TuningLog>> log = TuningLog::Open(path, OpenMode::kRead);
+  const absl::StatusOr<std::string> workloads = log.ok() ? WorkloadsOfLog(**log) : log.status();
+  return Misuse(absl::StrCat(path, ": a tuning log; expected --workload with one of its workloads",
+                             workloads.ok() ? absl::StrCat(": ", *workloads) : ""));
 }
 
 // Reads the files of results, each by the options of the command.
@@ -56,8 +70,7 @@ class ResultReader {
 
   absl::StatusOr<RecordedSpace> Read(const std::string& path, SpaceCounts* counts) const {
     if (task_.workload.empty()) {
-      if (IsTuningLogFile(path))
-        return Misuse(absl::StrCat(path, ": a tuning log; expected --workload with one of its workloads"));
+      if (IsTuningLogFile(path)) return WorkloadIsMissing(path);
       return ReadRecordedSpace(path, t1_ ? &*t1_ : nullptr, counts);
     }
     MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<TuningLog> log, TuningLog::Open(path, OpenMode::kRead));
@@ -77,6 +90,8 @@ absl::Status CheckOptions(const SimulateOptions& options) {
     return Misuse("--space describes other tuners' spaces; expected it without --workload");
   if (options.workload.empty() && !(options.target.empty() && options.cache.empty()))
     return Misuse("--target and --cache choose trials of a tuning log; expected them with --workload");
+  if (options.results.empty() && !options.plot.empty())
+    return Misuse("--plot draws searches, and --space alone has none; expected files of results");
   if (options.leave_one_out && options.results.size() < 2)
     return Misuse("--leave-one-device-out with one RESULT; expected results of two devices at least");
   return absl::OkStatus();
@@ -108,7 +123,7 @@ struct Read {
 void WriteGaps(const std::string& path, const SpaceCounts& counts, std::optional<int64_t> legal,
                std::ostream& out) {
   if (counts.outside + counts.superseded > 0) {
-    out << path << ": left out " << counts.outside << " results that the space does not have and "
+    out << path << ": left out " << HowMany(counts.outside, "result") << " that the space does not have and "
         << counts.superseded << " that have a later one\n";
   }
   if (legal && counts.recorded < *legal) {
@@ -162,13 +177,54 @@ absl::StatusOr<std::vector<SimulatedSpace>> Prepare(const SimulateOptions& optio
   return prepared;
 }
 
+// Brings budgets down to the configurations that there are to evaluate: nothing can follow them.
+void FitBudgets(const std::vector<SimulatedSpace>& spaces, std::vector<int>* budgets) {
+  size_t most = 0;
+  for (const SimulatedSpace& space : spaces)
+    most = std::max(most, space.replay.space().configurations.size());
+  const int largest = static_cast<int>(most);
+  const std::vector<int> asked = *budgets;
+  std::erase_if(*budgets, [largest](int budget) { return budget > largest; });
+  if (budgets->size() == asked.size()) return;
+  const std::vector<int> too_large(asked.begin() + std::ssize(*budgets), asked.end());
+  if (budgets->empty() || budgets->back() < largest) budgets->push_back(largest);
+  std::cerr << WarningLine("mycc-tune", absl::StrCat("the ", spaces.size() == 1 ? "" : "largest ",
+                                                     "space has ", HowMany(largest, "configuration"),
+                                                     ", and searches end there; left out: the budget of ",
+                                                     absl::StrJoin(too_large, " and of "), " evaluations"));
+}
+
+absl::StatusOr<SimulationResult> SimulateViewed(const SimulationConfig& config,
+                                                const std::vector<SimulatedSpace>& spaces,
+                                                SimulationView* view) {
+  if (view == nullptr) return Simulate(config, spaces);
+  absl::StatusOr<SimulationResult> result =
+      Simulate(config, spaces, [view](const SimulationProgress& progress) { view->Update(progress); });
+  view->Clear();
+  return result;
+}
+
+// Sees that the plot can be written, before the searches. Opening a FIFO twice would end its reader's input.
+absl::Status CheckPlot(const std::string& path) {
+  std::error_code unknown;
+  if (path.empty() || std::filesystem::is_fifo(path, unknown)) return absl::OkStatus();
+  return OutputFile::Open(path).status();
+}
+
+absl::Status WritePlot(const std::string& path, const std::string& plot) {
+  MYCC_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path));
+  file.stream() << plot;
+  return file.Commit();
+}
+
 }  // namespace
 
-absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out) {
+absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out, SimulationView* view) {
   MYCC_RETURN_IF_ERROR(CheckOptions(options));
   SimulationConfig config = options.config;
   if (config.strategies == std::vector<std::string>{"all"}) config.strategies = SimulatedStrategies();
   if (const absl::Status fit = CheckSimulation(config); !fit.ok()) return Misuse(std::string(fit.message()));
+  MYCC_RETURN_IF_ERROR(CheckPlot(options.plot));
   MYCC_ASSIGN_OR_RETURN(const ResultReader reader, ResultReader::Make(options));
   std::optional<int64_t> legal;
   if (reader.t1()) {
@@ -178,10 +234,10 @@ absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out) 
   if (options.results.empty()) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const Read read, ReadAll(options, reader, legal, out));
   MYCC_ASSIGN_OR_RETURN(const std::vector<SimulatedSpace> spaces, Prepare(options, read));
-  MYCC_ASSIGN_OR_RETURN(const SimulationResult result, Simulate(config, spaces));
+  FitBudgets(spaces, &config.budgets);
+  MYCC_ASSIGN_OR_RETURN(const SimulationResult result, SimulateViewed(config, spaces, view));
   out << (options.json ? SimulationJson(config, result) + "\n" : SimulationText(config, result));
-  if (options.plot.empty()) return absl::OkStatus();
-  return WriteFileAtomically(options.plot, SimulationPlot(config, result));
+  return options.plot.empty() ? absl::OkStatus() : WritePlot(options.plot, SimulationPlot(config, result));
 }
 
 }  // namespace mycc

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "laboratory/simulation.h"
+#include "mycc_tune/simulation_view.h"
 
 namespace mycc {
 
@@ -19,9 +20,11 @@ struct SimulateOptions {
   std::vector<std::string> warm;  // results of other devices, for warm starts
   bool leave_one_out = false;     // each space is warm started from the others of its name
   SimulationConfig config;        // its strategies may be "all"
-  std::string plot;               // a file; empty: none
+  std::string plot;               // a file (base/output_file.h); empty: none
   bool json = false;
 };
-absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out);
+// `view` shows how far it is, until there is a result; null: nothing does.
+absl::Status SimulateCommand(const SimulateOptions& options, std::ostream& out,
+                             SimulationView* view = nullptr);
 
 }  // namespace mycc

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/plural.h"
 #include "command/table.h"
 #include "laboratory/plot.h"
 
@@ -60,13 +61,14 @@ std::string OptimumText(const SpaceResult& space) {
 
 std::string SpaceFacts(const SimulationConfig& config, const SpaceResult& space) {
   std::string text = SpaceTitle(space);
-  absl::StrAppendFormat(
-      &text,
-      "\n  %d configurations of %.0f, %d parameters; %d fail (%.1f %%); optimum %s; an evaluation "
-      "costs %s on average%s\n",
-      space.configurations, space.raw_size, space.parameters, space.failures,
-      100.0 * space.failures / space.configurations, OptimumText(space), SecondsText(space.mean_cost_seconds),
-      space.compile_times_known ? "" : " without compile times, which are not recorded");
+  absl::StrAppendFormat(&text,
+                        "\n  %s of %.0f, %s; %d fail (%.1f %%); optimum %s; an evaluation "
+                        "costs %s on average%s\n",
+                        HowMany(space.configurations, "configuration"), space.raw_size,
+                        HowMany(space.parameters, "parameter"), space.failures,
+                        100.0 * space.failures / space.configurations, OptimumText(space),
+                        SecondsText(space.mean_cost_seconds),
+                        space.compile_times_known ? "" : " without compile times, which are not recorded");
   absl::StrAppendFormat(&text,
                         "  %.3g %% of the configurations reach %.3g of the optimum: %s uniform draws find "
                         "one half of the time\n\n",
@@ -259,8 +261,9 @@ std::string SimulationPlot(const SimulationConfig& config, const SimulationResul
     panels.push_back(std::move(evaluations));
     panels.push_back(std::move(seconds));
   }
-  return DrawPlot(absl::StrCat("Medians of ", config.seeds, " seeds, with 95 % confidence intervals"), panels,
-                  2);
+  return DrawPlot(
+      absl::StrCat("Medians of ", HowMany(config.seeds, "seed"), ", with 95 % confidence intervals"), panels,
+      2);
 }
 
 }  // namespace mycc

@@ -317,7 +317,7 @@ absl::Status Tuning::Leave(const v1::JobProgress& seen) {
 
 std::string Tuning::HowToContinue(const v1::JobProgress& progress) const {
   const std::string job = absl::StrCat("interrupted; job ", progress.job());
-  const std::string kept = absl::StrCat(progress.trials(), " results are kept, and the same command");
+  const std::string kept = absl::StrCat(KeptResults(progress), ", and the same command");
   if (embedded_ != nullptr) return absl::StrCat(job, " can go on: its ", kept, " continues it");
   // --fresh asks for a new job, never for a cancelled one.
   if (HasEnded(progress)) {

@@ -18,9 +18,8 @@ namespace mycc {
 namespace {
 
 constexpr double kHeartbeatsALease = 3;
-constexpr double kSilentLeases = 3;           // then the worker is forgotten
-constexpr size_t kMostWordsBytes = 4096;      // of a worker about its device, kept with its session
-constexpr char kBaselineKernel[] = "worker";  // the worker's own; its timer version and it change together
+constexpr double kSilentLeases = 3;       // then the worker is forgotten
+constexpr size_t kMostWordsBytes = 4096;  // of a worker about its device, kept with its session
 
 // Each goes back to the head of its line: in this order they stand there as before.
 std::vector<Grant> LastFirst(std::vector<Grant> grants) {
@@ -35,12 +34,6 @@ std::string AccidentBetween(const v1::HostState& before, const v1::HostState& no
   return "";
 }
 
-// A device belongs to a worker by the name that the worker registers with and that is unique at a time: the
-// host that a worker says it runs on could be another's.
-std::string DeviceKey(const std::string& worker, const std::string& device, const std::string& model) {
-  return absl::StrCat(worker, "\n", device, "\n", model);
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* queue, JobBoard* board,
@@ -48,11 +41,10 @@ Dispatcher::Dispatcher(DispatcherOptions options, TuningLog* log, LeaseQueue* qu
     : options_(std::move(options)),
       log_(log),
       store_(log),
-      baselines_(log),
       queue_(queue),
       board_(board),
       time_(time),
-      write_(write),
+      baselines_(log, time, write),
       constants_(log, time, write, options_.log),
       tickets_(""),
       workers_(options_.lease_seconds, options_.log),
@@ -75,12 +67,7 @@ absl::Status Dispatcher::Start() {
   if (!known_builds.ok() && options_.log)
     options_.log(absl::StrCat("earlier builds are not used: ", known_builds.message()));
   MYCC_RETURN_IF_ERROR(constants_.Start());
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Baseline> known, baselines_.List());
-  for (const Baseline& baseline : known) {
-    if (baseline.kernel == kBaselineKernel)
-      usual_[DeviceKey(baseline.worker, baseline.device, baseline.device_model)] = baseline;
-  }
-  return absl::OkStatus();
+  return baselines_.Start();
 }
 
 absl::StatusOr<WorkerTable::Session*> Dispatcher::Renew(const std::string& session, const Leases& held) {
@@ -124,7 +111,7 @@ absl::StatusOr<v1::RegisterResponse> Dispatcher::RegisterNow(const v1::RegisterR
   MYCC_ASSIGN_OR_RETURN(
       WorkerTable::Session* const session,
       workers_.Register(request, time_->Seconds(), &replaced, [this, &request](const v1::DeviceOffer& offer) {
-        return UsualBaseline(request.worker(), offer);
+        return baselines_.Usual(request.worker(), offer);
       }));
   v1::RegisterResponse response;
   response.set_session(session->id);
@@ -256,7 +243,7 @@ void Dispatcher::Leave(const v1::LeaveRequest& request, const Reply<v1::LeaveRes
   }
   for (const Grant& grant : LastFirst(queue_->HeldBy((*session)->id))) losses_.Return(grant);
   builds_.queue().ReturnAllOf((*session)->id);
-  SaveBaselines(**session);
+  baselines_.Keep(**session);
   Tell(WorkerEvent("worker.left", (*session)->worker));
   workers_.Remove((*session)->id);
   reply(v1::LeaveResponse());
@@ -334,7 +321,7 @@ void Dispatcher::Tick() {
 }
 
 void Dispatcher::OnGone(const WorkerTable::Session& session) {
-  SaveBaselines(session);
+  baselines_.Keep(session);
   Tell(WorkerEvent("worker.silent", session.worker, /*is_warning=*/true));
 }
 
@@ -377,28 +364,6 @@ std::vector<v1::DeviceStatus> Dispatcher::Devices() const {
   return workers_.Status(time_->Seconds(), [this](const std::string& session) {
     return queue_->leased_by(session) + builds_.queue().leased_by(session);
   });
-}
-
-double Dispatcher::UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const {
-  const auto known = usual_.find(DeviceKey(worker, offer.device(), offer.info().model()));
-  return known == usual_.end() ? 0 : known->second.seconds;
-}
-
-void Dispatcher::SaveBaselines(const WorkerTable::Session& session) {
-  for (const auto& [name, device] : session.devices) {
-    Baseline baseline;
-    baseline.worker = session.worker;
-    baseline.device = name;
-    baseline.kernel = kBaselineKernel;
-    baseline.protocol = v1::TIMING_PROTOCOL_WARM;
-    baseline.device_model = device.offer.info().model();
-    baseline.seconds = device.health.baseline().usual_seconds();
-    baseline.measured_unix_micros = time_->UnixMicros();
-    if (baseline.seconds <= 0) continue;
-    usual_[DeviceKey(baseline.worker, baseline.device, baseline.device_model)] = baseline;
-    // Advice, not state: nobody waits for it.
-    write_([store = &baselines_, baseline] { return store->Save(baseline); }, [](const absl::Status&) {});
-  }
 }
 
 }  // namespace mycc

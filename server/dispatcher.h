@@ -20,13 +20,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/event.h"
-#include "db/baseline_store.h"
 #include "db/job_store.h"
 #include "db/log_readers.h"
 #include "db/log_writer.h"
 #include "db/tuning_log.h"
 #include "proto/tuning.pb.h"
 #include "proto/worker.pb.h"
+#include "server/baseline_table.h"
 #include "server/build_farm.h"
 #include "server/constants_table.h"
 #include "server/device_history.h"
@@ -128,20 +128,16 @@ class Dispatcher {
   void TakeReadings(const v1::HeartbeatRequest& request, WorkerTable::Session* session);
   // A lease ran out.
   void EndOverdue(const Grant& grant);
-  double UsualBaseline(const std::string& worker, const v1::DeviceOffer& offer) const;
-  void SaveBaselines(const WorkerTable::Session& session);
   // The session was forgotten.
   void OnGone(const WorkerTable::Session& session);
 
   const DispatcherOptions options_;
   TuningLog* const log_;
   JobStore store_;
-  BaselineStore baselines_;
   LeaseQueue* const queue_;
   JobBoard* const board_;
   const TimeSource* const time_;
-  const WriteExecutor write_;
-  std::map<std::string, Baseline> usual_;  // of each device
+  BaselineTable baselines_;
   ConstantsTable constants_;
   // The sessions that show tickets for leases of jobs that are being taken up, by job, trial and attempt.
   std::map<std::string, std::map<std::pair<std::string, uint32_t>, std::string>> claims_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/plural.h"
 #include "proto/names.h"
 #include "proto/precision.h"
 #include "tuner/scheduler/gain_forecast.h"
@@ -150,7 +151,8 @@ std::string JobLedger::TaskOutcome(uint32_t task) const {
   std::vector<std::string> counts;
   for (const auto& [status, count] : state.outcomes)
     counts.push_back(absl::StrCat(count, " ", StatusName(status)));
-  return absl::StrCat("no valid schedule in ", state.trials, " trials: ", absl::StrJoin(counts, ", "));
+  return absl::StrCat("no valid schedule in ", HowMany(state.trials, "trial"), ": ",
+                      absl::StrJoin(counts, ", "));
 }
 
 bool JobLedger::is_negligible(uint32_t task) const {

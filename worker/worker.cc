@@ -3,6 +3,7 @@
 #include "worker/worker.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,9 +77,9 @@ std::string Worker::WaitForSession() {
 bool Worker::WaitUntilReady(double seconds) {
   const Deadline deadline = After(seconds);
   const MutexLock lock(&mutex_);
-  while ((session_.empty() || !owed_.empty()) && !stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
+  while ((session_.empty() || !constants_.empty()) && !stopping_ && changed_.WaitUntil(&mutex_, deadline)) {
   }
-  return !session_.empty() && owed_.empty();
+  return !session_.empty() && constants_.empty();
 }
 
 void Worker::ForgetSession(const std::string& session) {
@@ -114,12 +115,7 @@ void Worker::AskFor(const v1::RegisterResponse& response) {
       return one.offer.device() == name && one.measure_constants != nullptr;
     });
     if (device == devices_.end()) continue;
-    if (constants_.contains(name)) {
-      owed_[name] = Owed::kToTell;
-      needs_word_ = true;
-    } else {
-      owed_.try_emplace(name, Owed::kWanted);
-    }
+    needs_word_ |= constants_.Ask(name);
   }
 }
 
@@ -127,23 +123,17 @@ void Worker::MeasureConstants(const WorkerDevice& device) {
   const std::string& name = device.offer.device();
   {
     const MutexLock lock(&mutex_);
-    const auto owed = owed_.find(name);
-    if (stopping_ || owed == owed_.end() || owed->second != Owed::kWanted) return;
-    owed->second = Owed::kBeingMeasured;
+    if (stopping_ || !constants_.TakeToMeasure(name)) return;
   }
-  absl::StatusOr<v1::DeviceConstants> measured = device.measure_constants([this] {
+  const absl::StatusOr<v1::DeviceConstants> measured = device.measure_constants([this] {
     const MutexLock lock(&mutex_);
     return stopping_;
   });
   {
     const MutexLock lock(&mutex_);
-    if (measured.ok()) {
-      constants_[name] = *std::move(measured);
-      owed_[name] = Owed::kToTell;
-      needs_word_ = true;
-    } else {
-      owed_.erase(name);  // the search does without
-    }
+    // The search does without those that cannot be measured.
+    constants_.Measured(name, measured.ok() ? std::make_optional(*measured) : std::nullopt);
+    needs_word_ |= measured.ok();
     changed_.NotifyAll();
     if (stopping_) return;
   }
@@ -304,16 +294,11 @@ absl::Status Worker::SendHeartbeat(const std::string& session) {
   {
     const MutexLock lock(&mutex_);
     holdings_.Name(request.mutable_held());
-    for (const auto& [name, owed] : owed_) {
-      if (owed != Owed::kToTell) continue;
-      v1::MeasuredConstants& told = *request.add_constants();
-      told.set_device(name);
-      *told.mutable_constants() = constants_[name];
-    }
+    constants_.AddTo(&request);
   }
   MYCC_ASSIGN_OR_RETURN(const v1::HeartbeatResponse response, link_->Heartbeat(request));
   const MutexLock lock(&mutex_);
-  for (const v1::MeasuredConstants& told : request.constants()) owed_.erase(told.device());
+  constants_.Told(request);
   changed_.NotifyAll();
   Apply(response.instructions());
   return absl::OkStatus();

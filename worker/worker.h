@@ -25,6 +25,7 @@
 #include "proto/worker.pb.h"
 #include "worker/holdings.h"
 #include "worker/measure.h"
+#include "worker/owed_constants.h"
 #include "worker/server_link.h"
 
 namespace mycc {
@@ -76,9 +77,6 @@ class Worker {
  private:
   // Reasons that were printed since all was well: each is printed once.
   using Told = std::set<std::string>;
-
-  // A device's constants, from the server's question to its answer. A device without an entry owes none.
-  enum class Owed { kWanted, kBeingMeasured, kToTell };
 
   void RunLane(const WorkerDevice& device);
   // Notes the constants that the server asked for when the worker registered.
@@ -135,8 +133,7 @@ class Worker {
   Holdings holdings_ ABSL_GUARDED_BY(mutex_);
   std::string drain_ ABSL_GUARDED_BY(mutex_);
   bool flush_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::string, Owed> owed_ ABSL_GUARDED_BY(mutex_);                      // by device
-  std::map<std::string, v1::DeviceConstants> constants_ ABSL_GUARDED_BY(mutex_);  // that were measured
+  OwedConstants constants_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

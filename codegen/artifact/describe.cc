@@ -32,6 +32,7 @@ Json FunctionJson(const LibrarySpec& spec, const KernelSpec& kernel) {
                    {"record", nullptr}};
   if (kernel.record) function["record"] = *kernel.record;
   if (kernel.expected_seconds) function["expected_seconds"] = *kernel.expected_seconds;
+  if (kernel.predicted_seconds) function["predicted_seconds"] = *kernel.predicted_seconds;
   Workload once = kernel.workload;
   once.count = 1;  // the number of occurrences in a model is not part of the function
   function["workload"] = absl::StrCat("v1 ", PrintWorkload(once));

@@ -32,6 +32,7 @@ Json KernelsJson(const ProgramSpec& spec) {
                 {"record", nullptr}};
     if (kernel.record) row["record"] = *kernel.record;
     if (kernel.expected_seconds) row["expected_seconds"] = *kernel.expected_seconds;
+    if (kernel.predicted_seconds) row["predicted_seconds"] = *kernel.predicted_seconds;
     row["workload"] = absl::StrCat("v1 ", PrintWorkload(kernel.workload));
     row["trace"] = PrintTrace(kernel.trace);
     kernels.push_back(row);

@@ -30,8 +30,9 @@ struct KernelSpec {
   LoweredFunction lowered;
   CudaProgram program;  // for a GPU: the code
   Reason reason = Reason::kMiss;
-  std::optional<int64_t> record;  // id in the tuning log
-  std::optional<double> expected_seconds;
+  std::optional<int64_t> record;            // id in the tuning log
+  std::optional<double> expected_seconds;   // as its record measured them
+  std::optional<double> predicted_seconds;  // by the model that chose it, where nothing was measured
 };
 
 }  // namespace mycc

@@ -48,6 +48,7 @@ class ArtifactFilesTest : public ::testing::Test {
     spec.kernels[0].record = 17;
     spec.kernels[0].expected_seconds = 2.5e-6;
     spec.kernels.push_back(Kernel("workload half(a: bf16[7]) -> (b: bf16[7]) { b[i] = a[i] * 0.5 }"));
+    spec.kernels[1].predicted_seconds = 1.5e-6;
     return spec;
   }
   LibrarySpec Scaling(double factor) const {
@@ -90,6 +91,8 @@ TEST_F(ArtifactFilesTest, TheJsonSaysWhatEachFunctionIs) {
   EXPECT_EQ(half["reason"], "miss");
   EXPECT_TRUE(half["record"].is_null());
   EXPECT_FALSE(half.contains("expected_seconds"));
+  EXPECT_FALSE(gemm.contains("predicted_seconds"));
+  EXPECT_EQ(half["predicted_seconds"], 1.5e-6);
 }
 
 // It can be compiled again from there; how often a model has it is no part of the function.

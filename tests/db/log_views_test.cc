@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "db/job_store.h"
+#include "proto/names.h"
 #include "tests/db/test_log.h"
 
 namespace mycc {
@@ -61,6 +63,27 @@ TEST_F(LogViewsTest, ARowHasTheHeadOfItsTrace) {
   EXPECT_FALSE((*rows)[0].is_final);
 }
 
+TEST_F(LogViewsTest, JobsWithRecordsAreListedTheNewestFirst) {
+  EXPECT_THAT(*ReadMeasuredJobs(*log_, 10), IsEmpty()) << "the log has records of jobs that it does not know";
+  int64_t now = 1000;
+  auto log = TuningLog::Open(directory_ / "jobs.db", OpenMode::kServe, [&now] { return now += 1000; });
+  ASSERT_TRUE(log.ok()) << log.status();
+  JobStore store(log->get());
+  for (const uint64_t job : {1, 2, 3}) ASSERT_TRUE(store.CreateJob({.id = JobId(job)}, {}).ok());
+  ASSERT_TRUE((*log)
+                  ->Append({MakeRecord({.index = 0, .job = 3}), MakeRecord({.index = 1, .job = 3}),
+                            MakeRecord({.index = 2, .job = 1})})
+                  .ok());
+  const auto jobs = ReadMeasuredJobs(**log, 10);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ((*jobs)[0].id, JobId(3));
+  EXPECT_EQ((*jobs)[0].records, 2);
+  EXPECT_GT((*jobs)[0].created_unix_micros, (*jobs)[1].created_unix_micros);
+  EXPECT_EQ((*jobs)[1].id, JobId(1));
+  EXPECT_EQ(ReadMeasuredJobs(**log, 1)->size(), 1u);
+}
+
 TEST_F(LogViewsTest, KeysAreFoundByTheirWords) {
   const auto keys = ReadKeys(*log_, 0, "", 10);
   ASSERT_TRUE(keys.ok()) << keys.status();
@@ -85,6 +108,7 @@ TEST_F(LogViewsTest, NoTableOfRecordsIsWalked) {
   ASSERT_TRUE(ReadTaskKeys(*log_, even_).ok());
   ASSERT_TRUE(ReadKeys(*log_, 0, "x", 10).ok());
   ASSERT_TRUE(ReadLogFacts(*log_).ok());
+  ASSERT_TRUE(ReadMeasuredJobs(*log_, 10).ok());
   const auto plans = log_->database()->QueryPlans();
   ASSERT_TRUE(plans.ok()) << plans.status();
   int pages = 0;

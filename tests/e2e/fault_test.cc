@@ -57,7 +57,7 @@ TEST_P(FaultTest, HasItsStatusAndCanBeReproduced) {
   const Ran tune = RunMyccTune({"tune", gemm_, "--log", log_, "--trials", "1"});
   EXPECT_EQ(tune.exit_status, 1) << tune.output;
   EXPECT_THAT(tune.output,
-              HasSubstr(std::string("gemm: no valid schedule in 1 trials: 1 ") + GetParam().status));
+              HasSubstr(std::string("gemm: no valid schedule in 1 trial: 1 ") + GetParam().status));
 
   const Ran list = RunMyccTune({"log", "list", "--log", log_, "--json"});
   const auto record = nlohmann::json::parse(list.output, nullptr, /*allow_exceptions=*/false);

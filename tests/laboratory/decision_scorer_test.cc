@@ -25,7 +25,7 @@ std::vector<SearchLedger::Entry> Measured(const SpaceReplay& replay, int stride)
   for (int i = 0; i < static_cast<int>(replay.space().configurations.size()); i += stride) {
     SearchLedger::Entry& entry = entries.emplace_back();
     entry.candidate.point = {0, replay.space().configurations[static_cast<size_t>(i)].choices};
-    entry.outcome = Outcome{0, static_cast<uint32_t>(i), replay.MeanSeconds(i), ""};
+    entry.outcome = Outcome{0, static_cast<uint32_t>(i), replay.Seconds(i), ""};
     if (!entry.outcome->seconds) entry.outcome->failure = "compile";
   }
   return entries;
@@ -49,7 +49,7 @@ std::vector<Prediction> PredictAll(const SpaceReplay& replay, LearningScorer* sc
 double PairAccuracy(const SpaceReplay& replay, const std::vector<Prediction>& predictions) {
   std::vector<std::pair<double, double>> rows;
   for (size_t i = 0; i < predictions.size(); ++i) {
-    const auto seconds = replay.MeanSeconds(static_cast<int>(i));
+    const auto seconds = replay.Seconds(static_cast<int>(i));
     if (seconds) rows.emplace_back(predictions[i].seconds, *seconds);
   }
   const PairOrder order = CountPairs(rows);
@@ -79,9 +79,9 @@ TEST(DecisionScorerTest, LearnsWhatFails) {
   const std::vector<Prediction> predictions = PredictAll(replay, scorer.get());
   double failing = 1, working = 0;
   for (size_t i = 1; i < predictions.size(); i += 2) {  // those that were not measured
-    double& end = replay.MeanSeconds(static_cast<int>(i)) ? working : failing;
+    double& end = replay.Seconds(static_cast<int>(i)) ? working : failing;
     const double p = predictions[i].failure_probability;
-    end = replay.MeanSeconds(static_cast<int>(i)) ? std::max(end, p) : std::min(end, p);
+    end = replay.Seconds(static_cast<int>(i)) ? std::max(end, p) : std::min(end, p);
   }
   EXPECT_GT(failing, 0.5);
   EXPECT_LT(working, 0.5);

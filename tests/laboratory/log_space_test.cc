@@ -8,6 +8,7 @@
 
 #include "db/t4.h"
 #include "laboratory/read_space.h"
+#include "laboratory/replay.h"
 #include "tests/db/test_log.h"
 
 namespace mycc {
@@ -29,8 +30,9 @@ class LogSpaceTest : public testing::Test {
   }
   void Add(RecordSpec spec) {
     spec.index = next_++;
-    ASSERT_TRUE(log_->Append({MakeRecord(spec)}).ok());
+    Append(MakeRecord(spec));
   }
+  void Append(const v1::Record& record) { ASSERT_TRUE(log_->Append({record}).ok()); }
   void AddTask() {
     Add({.seconds = 2e-3, .trace = kTile});
     Add({.status = v1::MEASURE_STATUS_BUILD_ERROR, .trace = kWide});
@@ -66,6 +68,26 @@ TEST_F(LogSpaceTest, TheTrialsOfATaskAreASpace) {
   ExpectTask(*space);
 }
 
+// One sample met a disturbance, which moves the mean and not what ranks.
+TEST_F(LogSpaceTest, ATimeIsTheOneThatRanks) {
+  v1::Record disturbed = MakeRecord({.index = next_++, .seconds = 2e-3, .trace = kTile});
+  disturbed.mutable_result()->mutable_timing()->set_samples_seconds(0, 1.0);
+  Append(disturbed);
+  Add({.seconds = 3e-3, .trace = kRow, .rank_seconds = 1.5e-3});  // of a final round, at a slower moment
+  const auto space = ReadLogSpace(*log_, {WorkloadHashOf(64), kTarget});
+  ASSERT_TRUE(space.ok()) << space.status();
+  const auto replay = SpaceReplay::Make(*space);
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_EQ(replay->Seconds(0), 2e-3);
+  EXPECT_EQ(replay->Seconds(1), 1.5e-3);
+  EXPECT_EQ(replay->optimum_seconds(), 1.5e-3);
+  // The samples are what noise draws from, at the moment of the others.
+  EXPECT_THAT(space->configurations[0].run_seconds, ElementsAre(1.0, 2e-3, 0.99 * 2e-3));
+  EXPECT_NEAR(space->configurations[1].run_seconds[1], 1.5e-3, 1e-12);
+  // Building and all that followed, which is more than the samples.
+  EXPECT_DOUBLE_EQ(replay->Measure(0, nullptr).cost_seconds, 0.25 + 0.5);
+}
+
 TEST_F(LogSpaceTest, AnExportInT4IsTheSameSpace) {
   AddTask();
   std::ostringstream out;
@@ -80,8 +102,12 @@ TEST_F(LogSpaceTest, RefusesWhatIsNotOneTask) {
   EXPECT_EQ(
       ReadLogSpace(*log_, {"gemm", ""}).status().message(),
       directory_ /
-          "tuning.db: no trial of the workload \"gemm\"; expected a hash or a name of `mycc-tune log list`");
+          "tuning.db: no trial of the workload \"gemm\"; expected the name or the hash of one that the log "
+          "has: none");
   AddTask();
+  EXPECT_THAT(std::string(ReadLogSpace(*log_, {"no such name", ""}).status().message()),
+              testing::EndsWith("that the log has: " + WorkloadsOfLog(*log_).value()));
+  EXPECT_THAT(WorkloadsOfLog(*log_).value(), testing::Not(testing::AnyOf("", "none")));
   Add({.target = kOtherTarget, .trace = kTile});
   EXPECT_THAT(std::string(ReadLogSpace(*log_, {WorkloadHashOf(64), ""}).status().message()),
               HasSubstr("trials of more than one target, \"" + std::string(kTarget)));

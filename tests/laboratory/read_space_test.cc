@@ -318,7 +318,7 @@ TEST_F(ReadSpaceTest, RefusalsNameThePlaceAndWhatWasExpected) {
             "entry \"1\": neither \"time\" nor \"times\"; expected milliseconds or why it failed");
   EXPECT_EQ(
       Refusal(R"({"tune_params": {"a": [1]}, "cache": {"1": {"a": 1, "time": "InvalidConfig"}}})"),
-      "1 configurations of the space, 1 of them failed, and 0 results outside of it; expected one that ran");
+      "1 configuration of the space, 1 of which failed, and 0 results outside of it; expected one that ran");
   EXPECT_EQ(Refusal(R"({"results": [{}]})"),
             "result 0: no \"configuration\"; expected an object of parameters");
   EXPECT_EQ(Refusal(R"({"results": [{"configuration": {"a": {}}}]})"),

@@ -51,6 +51,18 @@ TEST(ReplayTest, AnswersWithTheRecordedTimes) {
   EXPECT_EQ(replay->fractions().back(), 0);
 }
 
+TEST(ReplayTest, ATimeThatTheSourceSaysStandsForTheMean) {
+  RecordedSpace space = MadeSpace();
+  space.configurations[5].seconds = 1e-9;
+  space.configurations[5].measuring_seconds = 2.5;
+  auto replay = SpaceReplay::Make(space);
+  ASSERT_TRUE(replay.ok()) << replay.status();
+  EXPECT_EQ(replay->Seconds(5), 1e-9);
+  EXPECT_EQ(replay->optimum_seconds(), 1e-9);
+  EXPECT_EQ(replay->FractionOf(5), 1);
+  EXPECT_EQ(replay->Measure(5, nullptr).cost_seconds, space.configurations[5].compile_seconds + 2.5);
+}
+
 TEST(ReplayTest, NoiseDrawsEachRepetition) {
   const RecordedSpace space = MadeSpace();
   const auto replay = SpaceReplay::Make(space);
@@ -130,6 +142,10 @@ TEST(ReplayTest, RefusesWhatCannotBeSearched) {
               HasSubstr("configuration 0 took 0 s"));
   EXPECT_THAT(refusal([](RecordedSpace* s) { s->configurations[0].compile_seconds = -1; }),
               HasSubstr("configuration 0 was compiled in -1 s"));
+  EXPECT_THAT(refusal([](RecordedSpace* s) { s->configurations[0].measuring_seconds = -1; }),
+              HasSubstr("configuration 0 was measured in -1 s"));
+  EXPECT_THAT(refusal([](RecordedSpace* s) { s->configurations[0].seconds = 0; }),
+              HasSubstr("configuration 0 took 0 s"));
   EXPECT_THAT(refusal([](RecordedSpace* s) {
                 for (RecordedConfiguration& c : s->configurations) c.run_seconds.clear();
               }),

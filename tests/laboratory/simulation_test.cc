@@ -77,6 +77,34 @@ TEST(SimulationTest, SaysWhatTheSpaceIs) {
   EXPECT_GT(space.draws_to_target, 1);
 }
 
+TEST(SimulationTest, TellsHowFarItIs) {
+  SimulationConfig config = SmallConfig();
+  config.strategies = {"evolutionary", "random"};
+  config.noise = true;
+  config.threads = 3;
+  std::vector<SimulationProgress> told;
+  const auto watched = Simulate(config, {{MadeReplay("gpu3"), {}}},
+                                [&told](const SimulationProgress& progress) { told.push_back(progress); });
+  ASSERT_TRUE(watched.ok()) << watched.status();
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told[0].device, "gpu3");
+  EXPECT_EQ(told[0].strategy, "evolutionary");
+  EXPECT_EQ(told[0].ended, 0);
+  for (size_t i = 1; i < told.size(); ++i) {
+    EXPECT_GE(told[i].ended, told[i - 1].ended);
+    EXPECT_GE(told[i].evaluations, told[i - 1].evaluations);
+  }
+  EXPECT_EQ(told.back().searches, 12 * 2 * 2);
+  EXPECT_EQ(told.back().ended, told.back().searches);
+  EXPECT_GE(told.back().evaluations, 12 * 2 * 2 * 24);
+  EXPECT_EQ(told.back().strategy, "random");
+  EXPECT_EQ(told.back().manner, (Manner{false, true}));
+  const auto alone = Simulate(config, {{MadeReplay("gpu3"), {}}});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(watched->spaces[0].results[0].curve.back().fraction.median,
+            alone->spaces[0].results[0].curve.back().fraction.median);
+}
+
 TEST(SimulationTest, CountsWhatWasSpent) {
   SimulationConfig config = SmallConfig();
   config.strategies = {"random"};

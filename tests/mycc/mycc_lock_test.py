@@ -161,12 +161,14 @@ class ModelLockTest(mycc_case.MyccCase):
             onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), self.model)
             self.compiled("first", "--target", "host", "--write-lock", self.lock)
             lock = json.loads(self.lock.read_text())
-            lock["kernels"][0]["expected_seconds"] = 0.25
+            lock["kernels"][0]["expected_seconds"], lock["kernels"][0]["predicted_seconds"] = 0.25, 0.5
             self.lock.write_text(json.dumps(lock))
             out = self.succeeds("compile", self.model, "-o", self.folder / "out", "--lock", self.lock)
             self.assertIn("expected in all: 250.000 ms" + ("\n" if is_known else ", without 1 launch of unknown time\n"), out)
             (row,) = json.loads(self.succeeds("bench", self.folder / "out/m.so", "--json", "--repeat", 2))["functions"]
             self.assertEqual(row.get("expected_seconds"), 0.25 if is_known else None)
+            (kernel,) = json.loads((self.folder / "out/m.json").read_text())["kernels"]
+            self.assertEqual(kernel["predicted_seconds"], 0.5)
 
     def test_a_file_is_known_by_what_is_in_it(self):
         first, second = self.folder / "factor.npy", self.folder / "copy.npy"

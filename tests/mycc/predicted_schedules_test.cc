@@ -12,7 +12,9 @@
 #include "codegen/llvm/emit.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
+#include "command/times.h"
 #include "mycc/finder.h"
+#include "mycc/kernels.h"
 #include "tuner/cost/appraisals.h"
 #include "tuner/cost/model_file.h"
 #include "tuner/cost/schedule_scorer.h"
@@ -139,14 +141,43 @@ TEST_F(PredictedSchedulesTest, TheFinderSaysPredictedAndMakesTheSameCodeAgain) {
   const Found found = find(nullptr);
   EXPECT_EQ(found.kernel.reason, Reason::kPredicted);
   EXPECT_FALSE(found.kernel.expected_seconds.has_value()) << "nothing was measured";
+  ASSERT_TRUE(found.kernel.predicted_seconds.has_value());
+  EXPECT_THAT(found.why, HasSubstr("predicted " + FormatSeconds(*found.kernel.predicted_seconds) + " by"));
   EXPECT_THAT(found.why, HasSubstr(absl::StrCat(" by model `cost-cpu` of ", file,
                                                 " (another class than this target's, `cost-")));
-  EXPECT_THAT(found.why, HasSubstr("`), not measured"));
+  EXPECT_THAT(found.why, HasSubstr("`), which has no trees, not measured"));
   const Found again = find(nullptr);
   EXPECT_EQ(again.why, found.why);
   EXPECT_EQ(PrintTrace(again.kernel.trace), PrintTrace(found.kernel.trace));
   EXPECT_EQ(CodeDigest(again.kernel.lowered, AnyCpu(), LlvmToolchain()),
             CodeDigest(found.kernel.lowered, AnyCpu(), LlvmToolchain()));
+}
+
+TEST_F(PredictedSchedulesTest, AModelWithoutTreesSaysSo) {
+  const std::string empty = Written(Learner());
+  const auto untaught = PredictedSchedules::Read(empty, AnyCpu()).value();
+  EXPECT_EQ(
+      untaught->warning(),
+      absl::StrCat(empty,
+                   ": the model has no trees (0 valid candidates taught it nothing that the analytic model "
+                   "lacks), so the analytic model alone chooses; expected one of more measured "
+                   "candidates: `mycc-tune log model show` says what each has learned"));
+  const Learner taught = Taught(Product(256, 256, 256), [](const Trace& trace) {
+    return 1 + static_cast<double>(DecisionOf(trace, ".mr"));
+  });
+  const auto learned = PredictedSchedules::Read(Written(taught), AnyCpu()).value();
+  EXPECT_EQ(learned->warning(), "");
+  EXPECT_THAT(learned->name(), ::testing::Not(HasSubstr("trees")));
+}
+
+TEST_F(PredictedSchedulesTest, ResolvedKernelsCarryTheWarning) {
+  const std::string source = absl::StrCat(folder_->path(), "/scale.te");
+  ASSERT_TRUE(
+      WriteFileAtomically(source, "workload scale(x: f32[64]) -> (y: f32[64]) { y[i] = x[i] * 2.0 }\n").ok());
+  KernelSource options{.model = {.file = source}, .target = PrintTarget(AnyCpu())};
+  EXPECT_THAT(ResolveKernels(options)->warnings, ::testing::IsEmpty());
+  options.cost_model = Written(Learner());
+  EXPECT_THAT(ResolveKernels(options)->warnings, ::testing::ElementsAre(HasSubstr("has no trees")));
 }
 
 TEST_F(PredictedSchedulesTest, RefusesWhatIsNoModelForTheTarget) {

@@ -142,11 +142,34 @@ TEST_F(JobReportTest, ItIsWrittenToAFile) {
 
 TEST_F(JobReportTest, WhatCannotBeReportedIsRefused) {
   Fill();
-  EXPECT_THAT(Report({.job = JobId(11)}).status().message(), HasSubstr(absl::StrCat("no job ", JobId(11))));
-  EXPECT_THAT(Report({.job = "work"}).status().message(), HasSubstr("`work` is no job's id"));
+  const std::string known = absl::StrCat("`; expected one of ", job_, " (work, 3 results, 2023-11-14 ");
+  for (const std::string& unknown : {JobId(11), std::string("work")}) {
+    const absl::Status refused = Report({.job = unknown}).status();
+    EXPECT_TRUE(absl::IsNotFound(refused));
+    EXPECT_THAT(refused.message(), HasSubstr(absl::StrCat(path_, ": no job `", unknown, known)));
+  }
   EXPECT_THAT(Report({.job = JobId(10)}).status().message(), HasSubstr("has no results in"));
   EXPECT_THAT(Report({.job = job_, .output = directory_ / "none/report.html"}).status().message(),
               HasSubstr("cannot write"));
+}
+
+TEST_F(JobReportTest, WithoutAJobItIsTheNewestWithResults) {
+  EXPECT_THAT(Report({.output = "-"}).status().message(),
+              HasSubstr(": no job has results; expected those that `mycc-tune tune` leaves"));
+  Fill();
+  const std::string output = directory_ / "report.html";
+  EXPECT_EQ(Report({.output = output}).value(), Report({.job = job_, .output = output}).value())
+      << "the other one is newer, and has none";
+  JobStore store(log_.get());
+  ASSERT_TRUE(
+      store.CreateJob({.id = JobId(12), .spec = store.GetJob(job_)->spec}, store.LoadTasks(job_).value())
+          .ok());
+  ASSERT_TRUE(log_->Append({MakeRecord({.index = 9, .job = 12})}).ok());
+  const std::string said = Report({.output = output}).value();
+  EXPECT_THAT(said, HasSubstr(absl::StrCat(output, ": 1 result of job ", JobId(12))));
+  EXPECT_THAT(said,
+              HasSubstr(absl::StrCat("it is the newest; the log has also ", job_, " (work, 3 results")));
+  EXPECT_EQ(ordered_json::parse(Report({.json = true}).value())["job"]["job"], JobId(12));
 }
 
 TEST_F(JobReportTest, LogShowTellsWhyPointsDied) {

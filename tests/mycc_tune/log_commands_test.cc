@@ -38,7 +38,7 @@ class LogCommandsTest : public testing::Test {
 
 TEST_F(LogCommandsTest, StatsCountWhatTheLogHolds) {
   const std::string text = Output<LogStatsArgs>(LogStatsCommand, {.log = log_});
-  EXPECT_THAT(text, HasSubstr(": 5 records of 2 workloads on 1 targets"));
+  EXPECT_THAT(text, HasSubstr(": 5 records of 2 workloads on 1 target,"));
   EXPECT_THAT(text, HasSubstr("run_error        1  20.0 %"));
   EXPECT_THAT(text, HasSubstr("add_one " + WorkloadHashOf(64).substr(0, 12) +
                               "        4       3   1.000 ms          -"));
@@ -209,7 +209,7 @@ TEST_F(LogCommandsTest, MergeJoinsLogsAndTouchesNoneOfThem) {
   const std::string all = directory_ / "all.db";
   const std::string text = Output<LogMergeArgs>(LogMergeCommand, {.log = all, .inputs = {log_, other}});
   EXPECT_THAT(text, HasSubstr(log_ + ": 5 records added"));
-  EXPECT_THAT(text, HasSubstr(other + ": 1 records added to " + all + ", 1 known already"));
+  EXPECT_THAT(text, HasSubstr(other + ": 1 record added to " + all + ", 1 known already"));
   auto after = Snapshot(directory_.path());
   after.erase("all.db");
   EXPECT_EQ(after, before);
@@ -231,7 +231,7 @@ TEST_F(LogCommandsTest, MergeSaysHowManyNamesCameTwice) {
   }
   EXPECT_THAT(
       Output<LogMergeArgs>(LogMergeCommand, {.log = log_, .inputs = {other}}),
-      HasSubstr(other + ": 1 records added to " + log_ + ", 1 known already, 0 pins and bans taken over; " +
+      HasSubstr(other + ": 1 record added to " + log_ + ", 1 known already, 0 pins and bans taken over; " +
                 "1 of those added have the name of another result, and are kept beside it\n"));
 }
 

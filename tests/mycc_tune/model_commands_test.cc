@@ -70,6 +70,26 @@ TEST_F(ModelCommandsTest, AModelMovesFromOneLogIntoAnother) {
   EXPECT_EQ(store.Load(store.NewestId("cost-avx2").value())->bytes, bytes);
 }
 
+TEST_F(ModelCommandsTest, TooFewCandidatesAreSaidToBe) {
+  const std::string log = NewLog("untaught.db", {"cost-avx2"}, Learner().Save().value());
+  EXPECT_THAT(Output<ModelShowArgs>(ModelShowCommand, {.log = log, .features = 1, .json = false}),
+              HasSubstr("  0 valid and 0 failed candidates; 0 kept for later jobs\n"
+                        "  too few candidates to learn from; expected at least 12 valid ones\n"));
+}
+
+TEST_F(ModelCommandsTest, AnExportSaysWhatIsWorthNothing) {
+  const std::string file = directory_.path() + "/a.model";
+  const auto said = [&](const std::string& name, const std::string& bytes) {
+    const std::string log = NewLog(name, {"cost-avx2"}, bytes);
+    return Output<ModelExportArgs>(ModelExportCommand, {.log = log, .kind = "", .output = file});
+  };
+  EXPECT_THAT(said("taught.db", Trained(1)), ::testing::EndsWith("taught.db\n"));
+  EXPECT_THAT(
+      said("untaught.db", Learner().Save().value()),
+      ::testing::EndsWith("untaught.db; it has no trees, so it knows no more than the analytic model\n"));
+  EXPECT_THAT(said("odd.db", "of another build"), HasSubstr("odd.db; this build cannot use it: "));
+}
+
 // Back to the model from before a job that went wrong.
 TEST_F(ModelCommandsTest, AnImportedModelIsTheNewestWhateverTheLogHad) {
   const std::string old = Trained(1), path = NewLog("log.db", {"cost-avx2"}, old);

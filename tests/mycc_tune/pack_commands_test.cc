@@ -64,7 +64,7 @@ TEST_F(PackCommandsTest, FromOneLogToAnother) {
   EXPECT_EQ(first["waits"], true);
   EXPECT_EQ(first["result"]["timing"]["seconds"], 1e-3);
   ASSERT_TRUE(LogStatsCommand({.log = own_}, out_).ok());
-  EXPECT_THAT(Text(), HasSubstr("4 foreign records, 4 of them wait to be measured here\n"));
+  EXPECT_THAT(Text(), HasSubstr("4 foreign records; 4 to be measured here\n"));
   ASSERT_TRUE(LogStatsCommand({.log = own_, .json = true}, out_).ok());
   const json stats = json::parse(Text());
   EXPECT_EQ(stats["foreign_waiting"], 4);

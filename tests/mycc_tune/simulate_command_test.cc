@@ -161,8 +161,74 @@ TEST_F(SimulateCommandTest, WritesCurves) {
   ASSERT_TRUE(svg.ok()) << svg.status();
   EXPECT_THAT(*svg, HasSubstr(">scale on a &amp; b</text>"));
   EXPECT_THAT(*svg, HasSubstr(">simulated seconds</text>"));
-  options_.plot = "/nowhere/curves.svg";
-  EXPECT_THAT(Run(), HasSubstr("/nowhere/curves.svg"));
+}
+
+// It is known before the searches, whose results would be lost.
+TEST_F(SimulateCommandTest, APlotThatCannotBeWrittenIsRefusedAtOnce) {
+  options_.results = {Write("a.json", CacheFile("a", 16))};
+  for (const std::string& plot : {std::string("/nowhere/curves.svg"), folder_.path()}) {
+    options_.plot = plot;
+    std::ostringstream out, drawn;
+    double now = 0;
+    SimulationView view(&drawn, 80, [&now] { return now += 1; });
+    EXPECT_THAT(std::string(SimulateCommand(options_, out, &view).message()), HasSubstr(plot));
+    EXPECT_EQ(out.str(), "");
+    EXPECT_EQ(drawn.str(), "");
+  }
+  const std::string kept = Write("old.svg", "old");
+  options_.plot = kept;
+  options_.results = {absl::StrCat(folder_.path(), "/none.json")};
+  EXPECT_THAT(Run(), HasSubstr("/none.json"));
+  EXPECT_EQ(ReadFile(kept).value(), "old");
+}
+
+// Nothing can be evaluated after the last configuration.
+TEST_F(SimulateCommandTest, BudgetsEndWithTheSpace) {
+  options_.results = {Write("a.json", CacheFile("gpu a", 16))};
+  options_.config.strategies = {"random"};
+  options_.config.budgets = {10, 500, 1000000};
+  options_.json = true;
+  ::testing::internal::CaptureStderr();
+  const auto json = nlohmann::json::parse(Run());
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "mycc-tune: warning: the space has 84 configurations, and searches end there; left out: the budget "
+      "of 500 and of 1000000 evaluations\n");
+  EXPECT_EQ(json["budgets"], nlohmann::json({10, 84}));
+  const auto& at = json["spaces"][0]["results"][0]["by_evaluations"];
+  ASSERT_EQ(at.size(), 2u);
+  EXPECT_EQ(at[1]["mean_evaluations"], 84);
+  EXPECT_EQ(at[1]["fraction"]["median"], 1);
+  options_.config.budgets = {84};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(nlohmann::json::parse(Run())["budgets"], nlohmann::json({84}));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(SimulateCommandTest, AViewShowsHowFarItIs) {
+  SimulationProgress progress{.space = "scale",
+                              .device = "gpu\x1b[31m",
+                              .strategy = "evolutionary",
+                              .manner = {.warm = false, .noise = true},
+                              .ended = 1,
+                              .searches = 8,
+                              .evaluations = 1};
+  const std::string text = SimulationProgressText(progress);
+  EXPECT_THAT(text, HasSubstr("12 %  1 of 8 searches, 1 evaluation; now scale on gpu"));
+  EXPECT_THAT(text, HasSubstr(": evolutionary, noise"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  std::ostringstream drawn;
+  double now = 5;
+  SimulationView view(&drawn, 20, [&now] { return now; });
+  view.Update(progress);
+  EXPECT_EQ(drawn.str(), text.substr(0, 19));
+  view.Update(progress);
+  EXPECT_EQ(drawn.str(), text.substr(0, 19)) << "too soon";
+  now += 1;
+  view.Update(progress);
+  EXPECT_EQ(drawn.str(), text.substr(0, 19) + "\r\x1b[K" + text.substr(0, 19));
+  view.Clear();
+  EXPECT_THAT(drawn.str(), ::testing::EndsWith("\r\x1b[K"));
 }
 
 TEST_F(SimulateCommandTest, RefusesWhatDoesNotFitTogether) {
