@@ -8,7 +8,9 @@
 
 namespace mycc {
 
-absl::Status ConstantsStore::Save(const StoredConstants& constants) {
+namespace {
+
+absl::Status CheckConstants(const StoredConstants& constants) {
   const std::string name = absl::StrCat("constants of ", constants.device, " of ", constants.host);
   if (constants.constants.values().empty())
     return absl::InvalidArgumentError(absl::StrCat(name, ": none; expected one, at least"));
@@ -18,6 +20,13 @@ absl::Status ConstantsStore::Save(const StoredConstants& constants) {
           absl::StrCat(name, ": ", constant, " is ", value, "; expected a positive number"));
     }
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ConstantsStore::Save(const StoredConstants& constants) {
+  MYCC_RETURN_IF_ERROR(CheckConstants(constants));
   MutexLock lock(database_->mutex());
   MYCC_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   MYCC_RETURN_IF_ERROR(
@@ -50,7 +59,8 @@ absl::StatusOr<std::vector<StoredConstants>> ConstantsStore::List() const {
     MYCC_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) return listed;
     StoredConstants one{row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), {}, row.Int(5)};
-    if (one.constants.ParseFromString(row.Text(6))) listed.push_back(std::move(one));
+    if (one.constants.ParseFromString(row.Text(6)) && CheckConstants(one).ok())
+      listed.push_back(std::move(one));
   }
 }
 

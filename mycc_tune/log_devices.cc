@@ -13,6 +13,7 @@
 #include "db/constants_store.h"
 #include "db/tuning_log.h"
 #include "proto/device_constants.h"
+#include "proto/utf8.h"
 #include "tuner/cost/machine_constants.h"
 
 namespace mycc {
@@ -46,9 +47,10 @@ nlohmann::json JsonOf(const StoredConstants& stored) {
 }
 
 void WriteDevice(const StoredConstants& stored, std::ostream& out) {
-  out << stored.device << " of " << stored.host << ", " << stored.model << ", measured "
-      << FormatUnixMicros(stored.measured_unix_micros) << " by worker " << stored.worker << "\n  "
-      << stored.target << "\n";
+  // Names are the workers' own.
+  out << Printable(absl::StrCat(stored.device, " of ", stored.host, ", ", stored.model, ", measured ",
+                                FormatUnixMicros(stored.measured_unix_micros), " by worker ", stored.worker,
+                                "\n  ", stored.target, "\n"));
   std::vector<std::vector<std::string>> rows = {{"constant", "value", "unit", "meaning"}};
   for (const DeviceConstant& row : DeviceConstantRows()) {
     const double value = ConstantOf(stored.constants, row.name);
@@ -58,7 +60,7 @@ void WriteDevice(const StoredConstants& stored, std::ostream& out) {
     }
   }
   out << FormatTable(rows, {1});
-  for (const std::string& line : IgnoredOf(stored)) out << "not used: " << line << "\n";
+  for (const std::string& line : IgnoredOf(stored)) out << "not used: " << Printable(line) << "\n";
 }
 
 absl::Status ForgetDevices(const LogDevicesArgs& args, std::ostream& out) {

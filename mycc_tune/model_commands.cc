@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "db/model_store.h"
 #include "db/tuning_log.h"
+#include "proto/utf8.h"
 #include "tuner/cost/learner.h"
 #include "tuner/cost/model_file.h"
 #include "tuner/cost/model_kind.h"
@@ -94,7 +95,7 @@ void WriteText(const ShownModel& model, std::ostream& out) {
   out << absl::StrFormat("%s  %s  %.1f MB  %s  %s\n", model.stored.kind, model.stored.id.substr(0, 12),
                          static_cast<double>(model.stored.bytes.size()) / 1e6,
                          absl::FormatTime("%Y-%m-%d %H:%M:%SZ", created, absl::UTCTimeZone()),
-                         model.stored.info);
+                         Printable(model.stored.info));
   if (!model.usable.ok()) {
     out << "  this build cannot use it: " << model.usable.message() << "\n";
     return;
@@ -170,7 +171,7 @@ absl::Status ModelShowCommand(const ModelShowArgs& args, std::ostream& out) {
       WriteText(shown, out);
     }
   }
-  if (args.json) out << all.dump(2) << "\n";
+  if (args.json) out << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return absl::OkStatus();
 }
 

@@ -15,7 +15,7 @@ namespace mycc {
 
 // The version of the list and of the micro-benchmarks (worker/cpu_constants.h, worker/gpu_constants.h): a
 // change of either needs the next one. Constants of two versions do not compare.
-inline constexpr uint32_t kConstantsVersion = 1;
+inline constexpr uint32_t kConstantsVersion = 2;
 
 // "One thread": alone, on a core. "All threads": of the device's target, at once; of a GPU there is this
 // only.

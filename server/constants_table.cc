@@ -1,5 +1,6 @@
 #include "server/constants_table.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -32,8 +33,15 @@ ConstantsTable::ConstantsTable(TuningLog* log, const TimeSource* time, WriteExec
 
 absl::Status ConstantsTable::Start() {
   MYCC_ASSIGN_OR_RETURN(const std::vector<StoredConstants> listed, store_.List());
-  for (const StoredConstants& one : listed) known_.insert(one.key());
+  for (const StoredConstants& one : listed) Know(one);
   return absl::OkStatus();
+}
+
+void ConstantsTable::Know(const StoredConstants& constants) {
+  known_[constants.key()] = constants.measured_unix_micros;
+  if (known_.size() <= static_cast<size_t>(ConstantsStore::kMostDevices)) return;
+  known_.erase(std::min_element(known_.begin(), known_.end(),
+                                [](const auto& a, const auto& b) { return a.second < b.second; }));
 }
 
 std::vector<std::string> ConstantsTable::Unmeasured(const WorkerTable::Session& session) const {
@@ -72,7 +80,7 @@ void ConstantsTable::Take(const v1::HeartbeatRequest& request, const WorkerTable
       },
       [this, shared, done = std::move(done)](const absl::Status& status) {
         for (const StoredConstants& one : *shared) {
-          if (status.ok()) known_.insert(one.key());
+          if (status.ok()) Know(one);
           if (!status.ok() && told_) {
             told_(absl::StrCat("the constants of ", one.device, " of worker ", one.worker,
                                " are not kept: ", status.message()));

@@ -3,8 +3,9 @@
 // thread-compatible.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,15 @@ class ConstantsTable {
             const std::function<void(const std::string&)>& refuse, std::function<void()> done);
 
  private:
+  // The oldest are forgotten where they are too many.
+  void Know(const StoredConstants& constants);
+
   ConstantsStore store_;
   const TimeSource* const time_;
   const WriteExecutor write_;
   const EventLog told_;
-  std::set<StoredConstants::Key> known_;
+  // With the times of their measurement. As many as the log keeps, and the same ones.
+  std::map<StoredConstants::Key, int64_t> known_;
 };
 
 }  // namespace mycc

@@ -1,8 +1,10 @@
 #include "worker/cpu_constants.h"
 
+#include <cpuid.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -10,8 +12,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <numeric>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -33,8 +33,7 @@ constexpr int64_t kFmaRounds = 50'000, kLatencyRounds = 100'000, kClockRounds = 
 constexpr int kAddsARound = 100;
 constexpr size_t kBytesARun = 4 << 20;  // of a cache level that holds less: so often it is read again
 constexpr size_t kLine = 64, kPage = 4096;
-constexpr size_t kLeastMemory = size_t{64} << 20, kMostMemory = size_t{256} << 20;  // past all caches
-constexpr size_t kChaseBytes = size_t{64} << 20;
+constexpr size_t kLeastMemory = size_t{64} << 20, kMostMemory = size_t{1} << 30;
 constexpr int kChaseLoads = 20'000, kRegions = 200;
 
 volatile uint64_t result_sink;  // what was computed is used
@@ -114,24 +113,41 @@ double ReadRate(int threads, size_t bytes_of_thread) {
   return static_cast<double>(bytes) * static_cast<double>(passes) * threads / seconds;
 }
 
-// Loads that wait for each other, from lines in an order that nothing foretells.
-double LoadLatency() {
-  const size_t lines = kChaseBytes / kLine;
-  const Memory memory = MakeMemory(kChaseBytes);
+// Loads that wait for each other, from lines in an order that nothing foretells. The lines lie in the first
+// half of the memory; the second half is written last, and puts them out of the caches.
+double LoadLatency(size_t bytes) {
+  const auto lines = static_cast<uint32_t>(bytes / 2 / kLine), mask = std::bit_ceil(lines) - 1;
+  const Memory memory = MakeMemory(bytes);
   if (memory == nullptr) return 0;
-  std::vector<uint32_t> order(lines);
-  std::iota(order.begin(), order.end(), 0u);
-  std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
   const auto next_of = [&](uint32_t line) {
     return reinterpret_cast<uint32_t*>(memory.get() + size_t{line} * kLine);
   };
-  for (size_t i = 0; i < lines; ++i) *next_of(order[i]) = order[(i + 1) % lines];
+  for (uint32_t line = 0; line < lines; ++line) {
+    uint32_t next = line;
+    // A linear congruential generator of full period, less the numbers that are no lines (Knuth 1981, 3.2.1).
+    do {
+      next = (1664525u * next + 1013904223u) & mask;
+    } while (next >= lines);
+    *next_of(line) = next;
+  }
+  std::memset(memory.get() + bytes / 2, 1, bytes - bytes / 2);
   uint32_t at = 0;
   const double seconds = ShortestRun(1, [&](int) {
     for (int load = 0; load < kChaseLoads; ++load) at = *next_of(at);
     result_sink = at;
   });
   return seconds / kChaseLoads;
+}
+
+// The threads that share a third-level cache, as the processor says; 1 where it does not.
+int ThreadsOfL3() {
+  constexpr unsigned kIntelCaches = 4, kAmdCaches = 0x8000001d, kL3 = 3;
+  for (const unsigned leaf : {kIntelCaches, kAmdCaches}) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool is_known = __get_cpuid_count(leaf, kL3, &a, &b, &c, &d) != 0 && (a & 0x1f) != 0;
+    if (is_known) return static_cast<int>((a >> 14) & 0xfff) + 1;
+  }
+  return 1;
 }
 
 size_t CacheSize(int name) { return static_cast<size_t>(std::max<int64_t>(0, sysconf(name))); }
@@ -168,8 +184,10 @@ void Constants::PutCaches(int threads) {
   if (threads == 1 && l1 > 0) Put(kL1OfThread, ReadRate(1, l1 / 2));
   if (l1 > 0 && l2 >= 4 * l1) PutRate(kL2OfThread, kL2OfAll, threads, ReadRate(threads, l2 / 2));
   if (l2 > 0 && l3 >= 2 * l2 * all) PutRate(kL3OfThread, kL3OfAll, threads, ReadRate(threads, 2 * l2));
-  const size_t memory = std::clamp(2 * l3, kLeastMemory, kMostMemory) / all;
-  PutRate(kMemoryOfThread, kMemoryOfAll, threads, ReadRate(threads, memory));
+  const size_t memory = BytesPastCaches(l2, l3, ThreadsOfL3(), threads);
+  if (memory == 0) return;
+  PutRate(kMemoryOfThread, kMemoryOfAll, threads, ReadRate(threads, memory / all));
+  if (threads == 1) Put(kMemoryLatency, LoadLatency(memory));
 }
 
 v1::DeviceConstants Constants::Measure() {
@@ -179,7 +197,6 @@ v1::DeviceConstants Constants::Measure() {
   Put(kClockConstant, ClockRate());
   Put(kFmaLatency, FmaLatency());
   PutCaches(1);
-  Put(kMemoryLatency, LoadLatency());
   if (threads_ == 1) return std::move(made_);
   PutRate(kPeakOfThread, kPeakOfAll, threads_, FlopsPerSecond(threads_));
   PutCaches(threads_);
@@ -192,6 +209,12 @@ v1::DeviceConstants Constants::Measure() {
 }
 
 }  // namespace
+
+size_t BytesPastCaches(size_t l2_bytes, size_t l3_bytes, int threads_of_l3, int threads) {
+  const int l3s = (threads + threads_of_l3 - 1) / threads_of_l3;
+  const size_t held = l2_bytes * static_cast<size_t>(threads) + l3_bytes * static_cast<size_t>(l3s);
+  return 2 * held > kMostMemory ? 0 : std::max(2 * held, kLeastMemory);
+}
 
 v1::DeviceConstants MeasureCpuConstants(int threads) { return Constants(threads).Measure(); }
 

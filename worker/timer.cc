@@ -128,7 +128,7 @@ absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
   v1::Timing all;
   std::vector<double> medians;
   for (int i = 0; i < kPlacementsAlone; ++i) {
-    if (i > 0 && now() - start >= plan.budget_seconds) break;
+    if (i > 0 && now() - start + plan.placing_seconds >= plan.budget_seconds) break;
     const bool is_behind =
         i > 1 && plan.best_seconds > 0 &&
         *std::min_element(medians.begin(), medians.end()) > kSamplesBehind * plan.best_seconds;

@@ -15,6 +15,7 @@ struct TimingPlan {
   v1::TimingProtocol protocol = v1::TIMING_PROTOCOL_WARM;
   double budget_seconds = 0.1;  // ends the repetition; one call is always made
   double best_seconds = 0;      // of another candidate; 0: none yet
+  double placing_seconds = 0;   // that one placement in memory takes more, before its calls, about
 };
 
 // A candidate whose first call takes longer than kSlowFirstCallSeconds and kSlowFirstCallFactor times the
@@ -53,11 +54,11 @@ double SampleOf(const TimedCall& timed, int calls, const std::function<double()>
 v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now);
 
 // The same at up to kPlacementsAlone placements in memory (codegen/runtime/placement.h), each with its part
-// of the time, as long as there is time: at one placement, and in the few milliseconds there, the same code
-// may be half as slow again. `seconds` is the lower median of the placements' medians, since what disturbs
-// makes slower, and the interval reaches from the fastest to the slowest. A candidate is dropped when it is
-// clearly slower than `best_seconds` at two. `place` makes the call at a placement, counted from 0, instead
-// of the ones before; what it fails with, this returns.
+// of the time, as long as there is time for one more: at one placement, and in the few milliseconds there,
+// the same code may be half as slow again. `seconds` is the lower median of the placements' medians, since
+// what disturbs makes slower, and the interval reaches from the fastest to the slowest. A candidate is
+// dropped when it is clearly slower than `best_seconds` at two. `place` makes the call at a placement,
+// counted from 0, instead of the ones before; what it fails with, this returns.
 constexpr int kPlacementsAlone = 4;
 absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
                                                 const std::function<absl::StatusOr<TimedCall>(int)>& place,

@@ -158,7 +158,7 @@ absl::StatusOr<std::vector<v1::Timing>> TimeCallsAtPlacements(
   for (int i = 0; i < kPlacements; ++i) {
     const double spent = now() - start;
     if (placements.size() >= kFewestPlacements && spent >= plan.budget_seconds) break;
-    if (i > 0 && spent >= kMostBudgets * plan.budget_seconds) break;
+    if (i > 0 && spent + plan.placing_seconds >= kMostBudgets * plan.budget_seconds) break;
     MYCC_ASSIGN_OR_RETURN(const std::vector<TimedCall> calls, place(i));
     const CallTurns turns(plan.protocol, calls, now);
     std::vector<Turn>& taken = placements.emplace_back();

@@ -45,7 +45,8 @@ std::vector<v1::Timing> TimeCallsInTurn(const TimingPlan& plan, const std::vecto
 
 // The same at kPlacements placements, each with its part of the time. `place` makes the calls of one, counted
 // from 0; of those of earlier ones none is made any more. The order of the candidates is reversed from one to
-// the next. Where these take long, kFewestPlacements are enough, and fewer after twice the budget. It fails
+// the next. Where these take long, kFewestPlacements are enough, and fewer where one more would
+// end after twice the budget. It fails
 // as `place` does.
 constexpr int kPlacements = 16;
 absl::StatusOr<std::vector<v1::Timing>> TimeCallsAtPlacements(

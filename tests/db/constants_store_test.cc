@@ -63,8 +63,8 @@ TEST_F(ConstantsStoreTest, TheOldestGiveWayToOnesTooMany) {
           ->Run(
               "INSERT INTO device_constants (host, device, model, target, version, worker, measured, detail)"
               " WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)"
-              " SELECT 'host' || i, 'cpu', '', '', 1, '', i, x'0801' FROM n",
-              {ConstantsStore::kMostDevices})
+              " SELECT 'host' || i, 'cpu', '', '', 1, '', i, ?2 FROM n",
+              {ConstantsStore::kMostDevices, Blob{Make("", 2e9).constants.SerializeAsString()}})
           .ok());
   ASSERT_EQ(Listed().size(), static_cast<size_t>(ConstantsStore::kMostDevices));
   ASSERT_TRUE(store.Save(Make("newest", 2e9, 1'000'000)).ok());
@@ -107,6 +107,20 @@ TEST_F(ConstantsStoreTest, ADamagedRowIsLeftOutAndReplaced) {
   EXPECT_EQ(Listed()[0].host, "b");
   ASSERT_TRUE(store.Save(Make("a", 2e9)).ok());
   EXPECT_EQ(Listed().size(), 2u);
+}
+
+TEST_F(ConstantsStoreTest, SoIsARowWithWhatIsNoNumber) {
+  ConstantsStore store(log_.get());
+  ASSERT_TRUE(store.Save(Make("a", 2e9)).ok());
+  ASSERT_TRUE(store.Save(Make("b", 2e9)).ok());
+  StoredConstants damaged = Make("a", 2e9);
+  (*damaged.constants.mutable_values())["peak_flops_per_second_one_thread"] = std::nan("");
+  ASSERT_TRUE(log_->database()
+                  ->Run("UPDATE device_constants SET detail = ?1 WHERE host = 'a'",
+                        {Blob{damaged.constants.SerializeAsString()}})
+                  .ok());
+  ASSERT_EQ(Listed().size(), 1u);
+  EXPECT_EQ(Listed()[0].host, "b");
 }
 
 }  // namespace

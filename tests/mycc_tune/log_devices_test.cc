@@ -21,9 +21,9 @@ using ::testing::Not;
 class LogDevicesTest : public TuningLogTest {
  protected:
   // The device has memory that is too slow to be true.
-  void Keep(uint32_t version) {
+  void Keep(uint32_t version, const std::string& host = "farm-1") {
     StoredConstants made;
-    made.host = "farm-1";
+    made.host = host;
     made.device = "cpu";
     made.model = "A processor";
     made.target = "v1 cpu mcpu=sapphirerapids l1d=48K l2=2M threads=2";
@@ -60,6 +60,12 @@ TEST_F(LogDevicesTest, EachConstantHasItsUnitAndWhatIsNotUsedItsReason) {
 TEST_F(LogDevicesTest, ThoseOfAnotherVersionAreNotUsed) {
   Keep(kConstantsVersion + 1);
   EXPECT_THAT(Output(false), HasSubstr("not used: all: they are of version"));
+}
+
+// A host's name is what its worker says.
+TEST_F(LogDevicesTest, NamesDoNotSteerTheTerminal) {
+  Keep(kConstantsVersion, "\x1b]0;all is well\x07");
+  EXPECT_THAT(Output(false), AllOf(Not(HasSubstr("\x1b")), HasSubstr("cpu of \\x1b]0;all is well\\x07, ")));
 }
 
 TEST_F(LogDevicesTest, TheyAreForgottenOnRequest) {

@@ -161,6 +161,7 @@ TEST_F(ModelCommandsTest, WhatIsNoModelOfThisBuildIsRefusedAndTheLogStays) {
   EXPECT_THAT(refusal(""), HasSubstr("this is no cost model"));
   EXPECT_THAT(refusal("mycc-model 9 cpu cost-avx2\n" + bytes), HasSubstr("format 9; expected 1"));
   EXPECT_THAT(refusal("mycc-model 1 cpu cost-toaster\n" + bytes), HasSubstr("does not know"));
+  EXPECT_THAT(refusal("mycc-model 1 cuda cost-sm_90a\x1b[2J\n" + bytes), HasSubstr("this is no cost model"));
   EXPECT_THAT(refusal("mycc-model 1 cuda cost-avx2\n" + bytes), HasSubstr("the other sort of device"));
   std::string damaged = bytes;
   damaged[damaged.size() / 2] ^= 1;
@@ -168,6 +169,18 @@ TEST_F(ModelCommandsTest, WhatIsNoModelOfThisBuildIsRefusedAndTheLogStays) {
   EXPECT_THAT(refusal("mycc-model 1 cpu cost-avx2\n" + bytes.substr(0, 100)), HasSubstr("other.model: "));
   const auto log = TuningLog::Open(to, OpenMode::kRead).value();
   EXPECT_TRUE(ModelStore(log.get()).ListNewest()->empty());
+}
+
+TEST_F(ModelCommandsTest, AFilesNameMayBeNoText) {
+  const std::string path = NewLog("log.db", {"cost-avx2"}, Trained(1)),
+                    file = directory_.path() + "/\xff\x1b.model", to = NewLog("to.db", {}, "");
+  Output<ModelExportArgs>(ModelExportCommand, {.log = path, .kind = "", .output = file});
+  Output<ModelImportArgs>(ModelImportCommand, {.log = to, .input = file});
+  const json shown =
+      json::parse(Output<ModelShowArgs>(ModelShowCommand, {.log = to, .features = 1, .json = true}))[0];
+  EXPECT_THAT(shown["info"].get<std::string>(), HasSubstr(".model"));
+  EXPECT_THAT(Output<ModelShowArgs>(ModelShowCommand, {.log = to, .features = 1, .json = false}),
+              HasSubstr("/\\xff\\x1b.model\n"));
 }
 
 TEST_F(ModelCommandsTest, TheStandardOutputGetsTheFilesBytesAlone) {

@@ -122,6 +122,30 @@ TEST_F(ConstantsTest, KnownOnesAreNotReplaced) {
   EXPECT_EQ(server_->workers().Devices()[0].refused(), 0);
 }
 
+TEST_F(ConstantsTest, WhatTheLogHasForgottenIsAskedForAgain) {
+  FakeWorker oldest = Worker("oldest"), newest = Worker("newest");
+  oldest.Register();
+  ASSERT_TRUE(oldest.Beat({{"cpu", Made(1e11)}}).ok());
+  ASSERT_EQ(Listed().size(), 1u);
+  ASSERT_TRUE(
+      server_.log()
+          .database()
+          ->Run("INSERT INTO device_constants (host, device, model, target, version, worker, measured, "
+                "detail) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 - 1)"
+                " SELECT 'host' || i, 'cpu', '', '', ?2, '', measured + i, detail"
+                " FROM n, device_constants WHERE worker = 'oldest'",
+                {ConstantsStore::kMostDevices, int64_t{kConstantsVersion}})
+          .ok());
+  server_.Restart();
+  ASSERT_EQ(Listed().size(), static_cast<size_t>(ConstantsStore::kMostDevices));
+  EXPECT_THAT(AskedOf(&oldest), IsEmpty());
+  server_.Wait(1);
+  newest.Register();
+  ASSERT_TRUE(newest.Beat({{"cpu", Made(1e11)}}).ok());
+  ASSERT_EQ(Listed().size(), static_cast<size_t>(ConstantsStore::kMostDevices));
+  EXPECT_THAT(AskedOf(&oldest), ElementsAre("cpu"));
+}
+
 TEST_F(ConstantsTest, ALogThatCannotBeWrittenCostsTheConstantsAlone) {
   FakeWorker worker = Worker("w");
   worker.Register();

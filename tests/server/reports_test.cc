@@ -267,6 +267,9 @@ TEST(ReportsTest, ResultsThatCannotBeAreRefusedAndTriedElsewhere) {
       {"nan s", [](auto* result) { result->mutable_timing()->set_seconds(std::nan("")); }},
       {"inf s",
        [](auto* result) { result->mutable_timing()->set_seconds(std::numeric_limits<double>::infinity()); }},
+      {"1e+300 s; expected at most 86400 s",
+       [](auto* result) { result->mutable_timing()->set_seconds(1e300); }},
+      {"interval is 1e+300 s", [](auto* result) { result->mutable_timing()->set_ci_high_seconds(1e300); }},
       // 2 * 64^3 operations and 16 KiB written, in a nanosecond.
       {"1e-09 s", [](auto* result) { result->mutable_timing()->set_samples_seconds(0, 1e-9); }},
       {"interval is nan s",

@@ -96,6 +96,16 @@ TEST(MachineConstantsTest, AllThreadsReachWhatOneDoes) {
   EXPECT_THAT(ignored, ElementsAre(HasSubstr("peak_flops_per_second_all_threads of 9e+10; expected 1e+11")));
 }
 
+TEST(MachineConstantsTest, AllThreadsDoNotReachManyTimesWhatTheirNumberDoes) {
+  std::vector<std::string> ignored;
+  const Target target = Avx2Target(2);
+  const Machine machine = MeasuredMachine(
+      target, Measured({{kThreadsConstant, 2}, {kMemoryOfThread, 1e10}, {kMemoryOfAll, 1e17}}), &ignored);
+  EXPECT_EQ(machine.dram_threads, Machine(target).dram_threads);
+  EXPECT_THAT(ignored, ElementsAre("memory_bytes_per_second_all_threads of 1e+17; expected 1e+10, which one "
+                                   "thread reaches, to 1.6e+11"));
+}
+
 TEST(MachineConstantsTest, ConstantsOfAnotherVersionAreIgnored) {
   v1::DeviceConstants constants = Measured({{kClockConstant, 2e9}});
   constants.set_version(kConstantsVersion + 1);

@@ -196,6 +196,16 @@ TEST(NestTest, ConditionsOnIndicesDoNotCount) {
   EXPECT_EQ(data.mul, 1);
 }
 
+// Each operation is looked at once, however deep it stands in conditions.
+TEST(NestTest, ConditionsOfConditionsCountOnce) {
+  constexpr int kDeep = 40;
+  std::string value = "x[i]";
+  for (int i = 0; i < kDeep; ++i) value = "select(" + value + " < 0.0, x[i], 1.0)";
+  const OpCounts ops =
+      NestOf("workload p(x: f32[10]) -> (y: f32[10]) { y[i] = " + value + " }", "").blocks[0].ops;
+  EXPECT_EQ(ops.compare_select, 2 * kDeep);
+}
+
 TEST(NestTest, WeightsArePackedAheadOfTime) {
   const FunctionNest nest = NestOf(GemmText(48, 64, 32), TiledGemmSteps(6, 16, 2, 2, false, true));
   EXPECT_TRUE(BlockOf(nest, "t1.r").ahead_of_time);

@@ -281,6 +281,50 @@ TEST_P(StrategiesTest, RestoredSearchContinuesBitForBitWherePointsAreRefused) {
   }
 }
 
+// Lowers each point to code of its own, but for the second one of a grid, whose code is the first one's.
+class TwinScorer : public Scorer {
+ public:
+  std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
+    return std::vector<absl::StatusOr<Prediction>>(traces.size(), Prediction{1e-3, 1e-3, 0, 5});
+  }
+  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
+    const std::string code = StepsKey(trace);
+    return first.empty() || code == second ? first : code;
+  }
+  std::string first, second;
+};
+
+// By then the code of the first candidate is forgotten, and a point that was refused for it is not.
+TEST(GridSearchTest, RestoredAfterThousandsOfCandidatesItGoesOnWhereItWas) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= 100; ++size) sizes.push_back(size);
+  const Sketch sketch = SketchOf("large", {{"a", sizes}, {"b", sizes}});
+  const SearchConfig config = ConfigOf("grid", 1, 256);
+  const std::vector<Candidate> beginning = *MakeNamed(config, {sketch})->Ask();
+  TwinScorer scorer;
+  scorer.first = StepsKey(*ParseTrace(beginning[0].trace));
+  scorer.second = StepsKey(*ParseTrace(beginning[1].trace));
+  const auto search = MakeNamed(config, {sketch}, &scorer);
+  constexpr int kGenerations = 26;
+  std::vector<std::vector<Candidate>> whole;
+  for (int g = 0; g < kGenerations; ++g) {
+    // Some are as small as the rest of a budget.
+    whole.push_back(*search->Ask(g, g % 3 == 2 ? 100 : 256));
+    for (const Candidate& candidate : whole.back())
+      ASSERT_TRUE(search->Tell({OutcomeOf(candidate, [](const Point&) { return 1e-3; })}).ok());
+  }
+  EXPECT_EQ(whole[0][0].trace, beginning[0].trace);
+  EXPECT_EQ(whole[0][1].trace, beginning[2].trace) << "the second one is refused";
+  const auto again = MakeNamed(config, {sketch}, &scorer);
+  for (int g = 0; g + 1 < kGenerations; ++g) {
+    ASSERT_TRUE(again->Restore(whole[g]).ok());
+    for (const Candidate& candidate : whole[g])
+      ASSERT_TRUE(again->Tell({OutcomeOf(candidate, [](const Point&) { return 1e-3; })}).ok());
+  }
+  ASSERT_GT(again->ledger().num_candidates(), 4096 + 256);
+  EXPECT_EQ(*again->Ask(kGenerations - 1, 256), whole.back());
+}
+
 class PickyScorer : public Scorer {
  public:
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {

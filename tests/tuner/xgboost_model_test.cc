@@ -268,6 +268,52 @@ TEST(XgboostModelTest, ACorrectionThatIsNoNumberIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));
 }
 
+// Nor are factors and shares that make times which are no numbers any more.
+TEST(XgboostModelTest, ACorrectionWithoutBoundsIsRefused) {
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 20, 1))).ok());
+  const std::string sound = Unseal("mycc-xgboost-3", *model.Save()).value();
+  const size_t mean = sizeof(int32_t) + sizeof(uint32_t),
+               share = mean + sizeof(double) + 4 * sizeof(int32_t),  // behind the counts of samples
+      rows = share + sizeof(double) + 1, metrics = sizeof(int32_t) + 3 * sizeof(double),
+               group = rows + 2 * metrics + 1 + 2 * sizeof(uint64_t) + std::string("task0").size();
+  const auto refusal_with = [&](size_t at, double value) {
+    std::string body = sound;
+    std::memcpy(&body[at], &value, sizeof(value));
+    return std::string(XgboostModel().Load(Seal("mycc-xgboost-3", body)).message());
+  };
+  EXPECT_THAT(refusal_with(mean, 1e300), HasSubstr("expected a logarithm of -50 to 50"));
+  EXPECT_THAT(refusal_with(group, -1e300), HasSubstr("expected a logarithm of -50 to 50"));
+  EXPECT_EQ(refusal_with(group, 1), "");
+  EXPECT_THAT(refusal_with(share, 1e300), HasSubstr("a share of 1e+300 of its correction; expected 0 to 1"));
+  EXPECT_THAT(refusal_with(share, std::nan("")), HasSubstr("a share of nan"));
+}
+
+// The leaves are not looked through when a model is loaded.
+TEST(XgboostModelTest, TreesThatSayNoNumberCorrectNothing) {
+  XgboostModel model;
+  ASSERT_TRUE(model.Train(Pointers(MakeSamples(4, 60, 1))).ok());
+  ASSERT_GT(model.metrics().trees, 0);
+  std::string body = Unseal("mycc-xgboost-3", *model.Save()).value();
+  // Universal Binary JSON: `[$d#L`, eight bytes with the number of floats, the floats; most significant bytes
+  // first. A leaf's value stands where other nodes have the bound of their condition.
+  const std::string name = "split_conditions[$d#L";
+  int arrays = 0;
+  for (size_t at = body.find(name); at != std::string::npos; at = body.find(name, at), ++arrays) {
+    at += name.size();
+    uint64_t floats = 0;
+    for (int i = 0; i < 8; ++i) floats = floats << 8 | static_cast<uint8_t>(body[at++]);
+    for (; floats > 0; --floats, at += 4) body.replace(at, 4, std::string("\x7f\xc0\0\0", 4));
+  }
+  ASSERT_GT(arrays, 0);
+  XgboostModel loaded;
+  ASSERT_TRUE(loaded.Load(Seal("mycc-xgboost-3", body)).ok());
+  for (const Correction& correction : Predict(loaded, MakeSamples(1, 20, 2), "task0")) {
+    EXPECT_TRUE(std::isfinite(correction.factor)) << correction.factor;
+    EXPECT_GT(correction.factor, 0);
+  }
+}
+
 TEST(XgboostModelTest, ErrorsAreStatuses) {
   XgboostModel model;
   std::vector<Sample> samples = MakeSamples(4, 20, 1);

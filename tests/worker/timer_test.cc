@@ -150,12 +150,14 @@ TEST(TimeCallsTest, SlowMomentsAreCorrected) {
 // A kernel whose calls take another time at each placement.
 class PlacedKernel {
  public:
-  explicit PlacedKernel(std::vector<double> seconds) : seconds_(std::move(seconds)) {}
+  explicit PlacedKernel(std::vector<double> seconds, double placing_seconds = 0)
+      : seconds_(std::move(seconds)), placing_seconds_(placing_seconds) {}
   absl::StatusOr<v1::Timing> Time(const TimingPlan& plan) {
     return TimeCallAtPlacements(
         plan,
         [this](int placement) -> absl::StatusOr<TimedCall> {
           placements_ = placement + 1;
+          if (placement > 0) now_ += placing_seconds_;
           const double seconds = seconds_.at(static_cast<size_t>(placement));
           if (seconds < 0) return absl::ResourceExhaustedError("no memory");
           return TimedCall{[this, seconds] { now_ += seconds; }};
@@ -166,6 +168,7 @@ class PlacedKernel {
 
  private:
   const std::vector<double> seconds_;
+  const double placing_seconds_;
   double now_ = 0;
   int placements_ = 0;
 };
@@ -198,6 +201,15 @@ TEST(TimeCallAtPlacementsTest, LongCallsHaveOnePlacement) {
   const v1::Timing timing = *kernel.Time({});
   EXPECT_EQ(kernel.placements(), 1);
   EXPECT_NEAR(timing.seconds(), 0.5, 1e-9);
+}
+
+// A worker stops a candidate that takes much longer than its budget.
+TEST(TimeCallAtPlacementsTest, APlacementThatWouldTakeTooLongIsNotBegun) {
+  for (const auto& [placing, placements] : {std::pair(0.2, 1), {0.06, 3}, {0.02, 4}}) {
+    PlacedKernel kernel({1e-3, 1e-3, 1e-3, 1e-3}, placing);
+    ASSERT_TRUE(kernel.Time({.budget_seconds = 0.2, .placing_seconds = placing}).ok());
+    EXPECT_EQ(kernel.placements(), placements) << placing << " s each";
+  }
 }
 
 TEST(TimeCallAtPlacementsTest, APlacementThatFailsEndsIt) {

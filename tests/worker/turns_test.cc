@@ -219,6 +219,14 @@ TEST(TimeCallsAtPlacementsTest, ThereAreSixteenWithTheOrderReversedInTurn) {
   EXPECT_THAT(second, ElementsAre(0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 1));
 }
 
+TEST(TimeCallsAtPlacementsTest, APlacementThatWouldTakeTooLongIsNotBegun) {
+  PlacedDevice device({1e-3, 1e-3}, 0, 1);
+  TimingPlan plan = Budget(1);
+  plan.placing_seconds = 2;
+  ASSERT_TRUE(device.Time(plan).ok());
+  EXPECT_THAT(device.placements(), ElementsAre(0));
+}
+
 TEST(TimeCallsAtPlacementsTest, APlacementThatFailsEndsThem) {
   PlacedDevice device({1.0, 1.0}, 0, 1);
   const auto timings = TimeCallsAtPlacements(

@@ -1,5 +1,7 @@
 #include "tuner/cost/machine_constants.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
 #include "proto/device_constants.h"
 
@@ -28,15 +30,15 @@ class Overlay {
     }
   }
 
-  // The number of threads that reach together what all reach.
-  void PutThreads(const char* all, const char* one, double* threads) const {
-    const double rate = Value(all), of_one = Value(one);
+  // The number of threads that reach together what all reach, of `most` that there are.
+  void PutThreads(const char* all, const char* one, double most, double* threads) const {
+    const double rate = Value(all), of_one = Value(one), at_most = kMostDeviation * most * of_one;
     if (rate == 0 || of_one == 0) return;
-    if (rate >= of_one) {
+    if (rate >= of_one && rate <= at_most) {
       *threads = rate / of_one;
     } else if (ignored_ != nullptr) {
-      ignored_->push_back(absl::StrFormat("%s of %.3g; expected %.3g, which one thread reaches, at least",
-                                          all, rate, of_one));
+      ignored_->push_back(absl::StrFormat("%s of %.3g; expected %.3g, which one thread reaches, to %.3g", all,
+                                          rate, of_one, at_most));
     }
   }
 
@@ -57,12 +59,12 @@ void PutCpu(const Overlay& overlay, Machine* machine) {
   overlay.Put("bytes a cycle from L2", overlay.Value(kL2OfThread) / clock, &row.l2_bytes_per_cycle);
   overlay.Put("bytes a cycle from L3", overlay.Value(kL3OfThread) / clock, &row.l3_bytes_per_cycle);
   overlay.Put("bytes a cycle from memory", overlay.Value(kMemoryOfThread) / clock, &row.dram_bytes_per_cycle);
-  overlay.PutThreads(kPeakOfAll, kPeakOfThread, &machine->core_threads);
-  overlay.PutThreads(kL2OfAll, kL2OfThread, &machine->l2_threads);
-  overlay.PutThreads(kL3OfAll, kL3OfThread, &machine->l3_threads);
-  overlay.PutThreads(kMemoryOfAll, kMemoryOfThread, &machine->dram_threads);
-  // It was measured with the device's threads; the target may have fewer.
-  const double threads = overlay.Value(kThreadsConstant);
+  // They were measured with the device's threads; the target may have fewer.
+  const double threads = overlay.Value(kThreadsConstant), most = std::max(threads, machine->threads);
+  overlay.PutThreads(kPeakOfAll, kPeakOfThread, most, &machine->core_threads);
+  overlay.PutThreads(kL2OfAll, kL2OfThread, most, &machine->l2_threads);
+  overlay.PutThreads(kL3OfAll, kL3OfThread, most, &machine->l3_threads);
+  overlay.PutThreads(kMemoryOfAll, kMemoryOfThread, most, &machine->dram_threads);
   if (threads > 0) {
     const double of_target = RegionSeconds(machine->threads), of_device = RegionSeconds(threads);
     overlay.Put("seconds of a parallel region", overlay.Value(kLaunchTime) * of_target / of_device,

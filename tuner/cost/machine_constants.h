@@ -13,7 +13,8 @@
 
 namespace mycc {
 
-// A measured figure replaces the family's where it is within a factor of kMostDeviation of it. The others are
+// A measured figure replaces the family's where it is within a factor of kMostDeviation of it, and the rate
+// of all threads that of one where it is at most kMostDeviation times what their number says. The others are
 // left alone, and `ignored`, which may be null, gets a line for each. Missing constants change nothing.
 inline constexpr double kMostDeviation = 8;
 Machine MeasuredMachine(const Target& target, const v1::DeviceConstants& constants,

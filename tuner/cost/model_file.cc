@@ -1,7 +1,9 @@
 #include "tuner/cost/model_file.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -9,6 +11,14 @@ namespace mycc {
 namespace {
 
 constexpr char kFormat[] = "mycc-model", kVersion[] = "1";
+
+// The file's kind is printed, and kept in logs.
+bool IsName(const std::string& kind) {
+  constexpr size_t kMostBytes = 64;
+  return !kind.empty() && kind.size() <= kMostBytes && std::all_of(kind.begin(), kind.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '-';
+  });
+}
 
 std::string DeviceName(TargetKind device) { return device == TargetKind::kCpu ? "cpu" : "cuda"; }
 
@@ -30,7 +40,7 @@ absl::StatusOr<ModelFile> ParseModelFile(const std::string& contents) {
   if (words[1] != kVersion)
     return absl::InvalidArgumentError(
         absl::StrCat("a cost model of format ", words[1], "; expected ", kVersion));
-  if (words.size() != 4 || words[3].empty()) return not_one();
+  if (words.size() != 4 || !IsName(words[3])) return not_one();
   ModelFile file{TargetKind::kCpu, words[3], contents.substr(end + 1)};
   if (words[2] == DeviceName(TargetKind::kCuda)) {
     file.device = TargetKind::kCuda;

@@ -104,10 +104,18 @@ class OpCounter {
       Join(Count(select->args[2], first ? &of_other : ops), &result);
       return result;
     }
-    Count(select->args[0], ops);
+    Add(of_condition, ops);
     for (size_t a = 1; a < select->args.size(); ++a) Join(Count(select->args[a], ops), &result);
     AddOp(select, RunsOf(result), ops);
     return result;
+  }
+
+  static void Add(const OpCounts& part, OpCounts* whole) {
+    for (double OpCounts::*const count :
+         {&OpCounts::add, &OpCounts::mul, &OpCounts::fused, &OpCounts::minmax, &OpCounts::compare_select,
+          &OpCounts::divide, &OpCounts::root, &OpCounts::transcendental, &OpCounts::convert,
+          &OpCounts::integer, &OpCounts::other})
+      whole->*count += part.*count;
   }
 
   static void Join(const Dependence& part, Dependence* whole) {

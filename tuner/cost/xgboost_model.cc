@@ -14,7 +14,8 @@ namespace mycc {
 namespace {
 
 constexpr char kModelFormat[] = "mycc-xgboost-3";
-constexpr int kMostMembers = 64;  // of a stored ensemble
+constexpr int kMostMembers = 64;    // of a stored ensemble
+constexpr double kMostOffset = 50;  // of a stored task: a factor that no device and no model differ by
 
 std::vector<const Features*> RowsOf(const std::vector<const Sample*>& samples) {
   std::vector<const Features*> rows;
@@ -211,8 +212,9 @@ absl::Status XgboostModel::Correct(const BoosterMatrix& matrix, std::vector<Corr
   for (const Booster& member : members_) {
     MYCC_ASSIGN_OR_RETURN(const std::vector<float> margins, member.Margin(matrix));
     for (size_t i = 0; i < corrections->size(); ++i) {
-      const double log =
-          metrics_.share * std::clamp(LogFactor(config_.objective, margins[i]), -kMaxLog, kMaxLog);
+      const double told = LogFactor(config_.objective, margins[i]);
+      // A loaded model's trees may say anything.
+      const double log = std::isnan(told) ? 0 : metrics_.share * std::clamp(told, -kMaxLog, kMaxLog);
       sums[i] += log;
       squares[i] += log * log;
     }
@@ -331,9 +333,19 @@ absl::Status XgboostModel::Load(const std::string& bytes) {
   const std::string failure = body.GetString();
   if (!failure.empty()) MYCC_RETURN_IF_ERROR(loaded.failure_.emplace().Load(failure));
   if (!body.done()) return cut_short();
-  bool finite = std::isfinite(loaded.mean_offset_);
-  for (const auto& [group, offset] : loaded.offsets_) finite = finite && std::isfinite(offset);
-  if (!finite) return absl::InvalidArgumentError("the cost model corrects a task by what is no number");
+  const auto is_factor = [](double offset) { return std::abs(offset) <= kMostOffset; };  // no NaN is
+  bool sound = is_factor(loaded.mean_offset_);
+  for (const auto& [group, offset] : loaded.offsets_) sound = sound && is_factor(offset);
+  if (!sound) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the cost model corrects a task by what is no number, or none of use; expected a "
+                     "logarithm of -",
+                     kMostOffset, " to ", kMostOffset));
+  }
+  if (!(loaded.metrics_.share >= 0 && loaded.metrics_.share <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the cost model applies a share of ", loaded.metrics_.share, " of its correction; expected 0 to 1"));
+  }
   *this = std::move(loaded);
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tuner/search/sampler.h"
 #include "tuner/search/strategy.h"
 
 namespace mycc {
@@ -16,7 +17,11 @@ class GridSearch : public SearchStrategy {
   std::vector<ProposedPoint> Propose(int generation, int visible) override;
 
  private:
-  int64_t start_ = 0;  // a memo: the places before it have nothing new
+  // The place behind the latest candidate's: those before it were proposed, or refused for good.
+  int64_t Start(const Sampler& sampler);
+
+  int64_t start_ = 0;  // of the first `known_` generations
+  int known_ = 0;
 };
 
 }  // namespace mycc

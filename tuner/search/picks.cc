@@ -64,9 +64,8 @@ void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context,
 }
 
 int64_t TakeByEnumeration(int64_t start, const Sampler& sampler, const Pool::Context& context, Picks* picks) {
-  constexpr int64_t kLimit = int64_t{1} << 20;
   if (picks->full()) return start;
-  const int64_t looked = sampler.Enumerate(start, kLimit, [&](const Point& point) {
+  const int64_t looked = sampler.Enumerate(start, kMostPlacesLooked, [&](const Point& point) {
     if (!context.dead->contains(point)) {
       Pool pool(context);
       pool.Add({{point, Origin::kGrid}});

@@ -42,6 +42,8 @@ class Picks {
 // Takes up to `count` random points that are new, whatever their expected seconds.
 void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context, Rng* rng, Picks* picks);
 
+inline constexpr int64_t kMostPlacesLooked = int64_t{1} << 20;  // by one enumeration
+
 // Fills the generation with what an enumeration of the space still finds new. When it comes back short, the
 // space is exhausted (or nothing new is among the first million places of a space that large). Returns the
 // place where the enumeration stopped, counted from `start`.
