@@ -19,7 +19,8 @@ std::string KeptBuilds::KeyOf(v1::BuildRequest candidate, const std::string& fet
   return Sha256Hex(candidate.SerializeAsString());
 }
 
-std::optional<BuildOutcome> KeptBuilds::Find(const v1::BuildRequest& candidate, const std::string& fetched) {
+std::optional<BuildOutcome> KeptBuilds::Find(const v1::BuildRequest& candidate, const std::string& fetched,
+                                             const std::string& role) {
   BuildOutcome found;
   std::string library;
   {
@@ -29,7 +30,7 @@ std::optional<BuildOutcome> KeptBuilds::Find(const v1::BuildRequest& candidate, 
     by_use_.splice(by_use_.begin(), by_use_, known->second);
     found = by_use_.front().outcome;
     library = by_use_.front().library;
-    found.built.set_library(absl::StrCat(folder_, "/kept-", files_++, ".so"));
+    found.built.set_library(absl::StrCat(folder_, "/", role, "-", files_++, ".so"));
   }
   if (WriteFileAtomically(found.built.library(), library, /*executable=*/true).ok()) return found;
   // A build says what is wrong with the folder.

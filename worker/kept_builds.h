@@ -36,8 +36,9 @@ class KeptBuilds {
 
   // The build of an equal candidate, its library in a new file. Its seconds are those of the build that made
   // it. Nullopt: it is to be built. `fetched`: the digest of what another host has built of the candidate;
-  // empty: nothing.
-  std::optional<BuildOutcome> Find(const v1::BuildRequest& candidate, const std::string& fetched = "");
+  // empty: nothing. `role` begins the file's name.
+  std::optional<BuildOutcome> Find(const v1::BuildRequest& candidate, const std::string& fetched = "",
+                                   const std::string& role = "kept");
   bool Has(const v1::BuildRequest& candidate) const;
   // The candidate was built, or found, and then measured: it is kept where it is `good`, else forgotten.
   // Those that were used longest ago make room.

@@ -21,7 +21,7 @@ std::string PacedAs(const v1::Assignment& assignment) {
 void Pacers::SetTo(const v1::Assignment& assignment, v1::RunRequest* run) {
   const auto pacer = pacers_.find(PacedAs(assignment));
   if (pacer == pacers_.end()) return;
-  const std::optional<BuildOutcome> kept = builds_->Find(pacer->second.build);
+  const std::optional<BuildOutcome> kept = builds_->Find(pacer->second.build, "", "pacer");
   if (!kept) return;
   run->set_pacer(kept->built.library());
   run->set_pacer_seconds(pacer->second.seconds);

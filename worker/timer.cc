@@ -17,6 +17,8 @@ constexpr double kNarrow = 0.01;  // half the interval's width over the median
 // A probe of one warm call is rough, so it drops only candidates that are far behind.
 constexpr double kProbeBehind = 3, kSamplesBehind = 1.25;
 constexpr int kProbeSamples = 2;
+// A pacer that is slower still was stopped in the middle of its sample, and says nothing of another one.
+constexpr double kMostSlowness = 3;
 
 bool IsNarrow(const MedianInterval& interval) {
   return (interval.high - interval.low) / 2 <= kNarrow * interval.median;
@@ -36,7 +38,7 @@ class Sampler {
     taken_.push_back(sample);
     if (!timed_.slowness) return sample;
     const double before = std::exchange(slowness_, timed_.slowness());
-    return sample / ((before + slowness_) / 2);
+    return sample / std::min({before, slowness_, kMostSlowness});
   }
   // The last samples, as they were.
   std::vector<double> Last(size_t count) const {

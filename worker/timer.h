@@ -39,7 +39,7 @@ struct TimedCall {
   std::function<void()> call;
   std::function<void()> before = nullptr;  // each sample, untimed
   // How slow this moment is, by another kernel's sample: 1 at a usual one. Each sample of the call is divided
-  // by the mean of those before and after it.
+  // by the lesser of those before and after it, since one of them may have been interrupted.
   std::function<double()> slowness = nullptr;
 };
 

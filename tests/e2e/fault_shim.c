@@ -37,9 +37,10 @@ static void go_wrong(const char* fault) {
   }
 }
 
-/* Another than the first one that this process ran. */
+/* Another than the first one that this process ran, and than the one that a trial is timed beside. */
 static int is_rival(const char* path) {
   static char first[4096];
+  if (strstr(path, "/pacer-") != NULL) return 0;
   if (first[0] == 0) strncpy(first, path, sizeof(first) - 1);
   return strcmp(first, path) != 0;
 }

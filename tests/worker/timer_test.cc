@@ -147,6 +147,17 @@ TEST(TimeCallsTest, SlowMomentsAreCorrected) {
   EXPECT_NEAR(time(0.062, false).seconds(), 1.5e-3, 1e-9);
 }
 
+// A sample of the other kernel that was interrupted makes nothing faster than it is.
+TEST(TimeCallsTest, AnInterruptedMomentCorrectsNothing) {
+  double now = 0;
+  int moments = 0;
+  TimedCall timed{[&] { now += 1e-3; }};
+  timed.slowness = [&] { return ++moments % 3 == 0 ? 80.0 : 1.0; };
+  EXPECT_NEAR(TimeCalls({}, timed, [&] { return now; }).seconds(), 1e-3, 1e-9);
+  timed.slowness = [] { return 80.0; };
+  EXPECT_GE(TimeCalls({}, timed, [&] { return now; }).seconds(), 0.3e-3);
+}
+
 // A kernel whose calls take another time at each placement.
 class PlacedKernel {
  public:
