@@ -171,9 +171,8 @@ absl::StatusOr<RecordedSpace> MakeRecordedSpace(const ResultTable& table, const 
     counts->failed += configuration.failure.empty() ? 0 : 1;
   if (counts->recorded == counts->failed) {
     return absl::InvalidArgumentError(
-        absl::StrCat(where, ": ", HowMany(counts->recorded, "configuration"), " of the space, ",
-                     counts->failed, " of which failed, and ", HowMany(counts->outside, "result"),
-                     " outside of it; expected one that ran"));
+        absl::StrCat(where, ": no configuration of the space ran; ", counts->failed, " failed, and ",
+                     HowMany(counts->outside, "result"), " lay outside the space; expected one that ran"));
   }
   return recorded;
 }

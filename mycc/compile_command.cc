@@ -60,7 +60,7 @@ std::string ReasonTable(const std::vector<Found>& found) {
   });
 }
 
-// Those about the source, and the lines that name slow kernels.
+// The source's warnings come first. The compiler's lines about slow kernels follow.
 std::vector<std::string> WarningsOf(const Kernels& kernels, const BuildReport& report) {
   std::vector<std::string> warnings = kernels.warnings;
   for (const absl::string_view line : absl::StrSplit(report.log, '\n', absl::SkipEmpty()))

@@ -127,9 +127,8 @@ void WriteJobText(const Job& job, const std::string& name, const std::vector<Tas
   }
   out << "\n"
       << GenerationTable(generations) << "\n"
-      << HowMany(candidates, "candidate") << ", of which " << failed << " failed; "
-      << HowMany(refused, "other point") << (refused == 1 ? " was" : " were")
-      << " refused before being measured\n";
+      << "proposed: " << HowMany(candidates, "candidate") << "; failed: " << failed
+      << "; refused before measurement: " << HowMany(refused, "other point") << "\n";
 }
 
 void WriteJobJson(const Job& job, const std::string& name, const std::vector<Task>& tasks,

@@ -25,9 +25,9 @@ bool IsNarrow(const MedianInterval& interval) {
 }
 
 // Takes samples of a call, and what they would have been at a moment of usual slowness.
-class Sampler {
+class CorrectedSampler {
  public:
-  Sampler(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now)
+  CorrectedSampler(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now)
       : timed_(timed), now_(now), warms_up_(timed.slowness && plan.protocol == v1::TIMING_PROTOCOL_WARM) {
     if (timed_.slowness) slowness_ = timed_.slowness();
   }
@@ -93,7 +93,7 @@ double SampleOf(const TimedCall& timed, int calls, const std::function<double()>
 
 v1::Timing TimeCalls(const TimingPlan& plan, const TimedCall& timed, const std::function<double()>& now) {
   const double start = now();
-  Sampler sampler(plan, timed, now);
+  CorrectedSampler sampler(plan, timed, now);
   // Two calls warm up the team of threads, the pages and the caches; the second also says how long a call
   // takes.
   sampler.Take(1);

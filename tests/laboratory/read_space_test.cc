@@ -316,9 +316,9 @@ TEST_F(ReadSpaceTest, RefusalsNameThePlaceAndWhatWasExpected) {
             "no \"tune_params\"; expected an object of the parameters and their values");
   EXPECT_EQ(Refusal(R"({"tune_params": {"a": [1]}, "cache": {"1": {"a": 1}}})"),
             "entry \"1\": neither \"time\" nor \"times\"; expected milliseconds or why it failed");
-  EXPECT_EQ(
-      Refusal(R"({"tune_params": {"a": [1]}, "cache": {"1": {"a": 1, "time": "InvalidConfig"}}})"),
-      "1 configuration of the space, 1 of which failed, and 0 results outside of it; expected one that ran");
+  EXPECT_EQ(Refusal(R"({"tune_params": {"a": [1]}, "cache": {"1": {"a": 1, "time": "InvalidConfig"}}})"),
+            "no configuration of the space ran; 1 failed, and 0 results lay outside the space; expected one "
+            "that ran");
   EXPECT_EQ(Refusal(R"({"results": [{}]})"),
             "result 0: no \"configuration\"; expected an object of parameters");
   EXPECT_EQ(Refusal(R"({"results": [{"configuration": {"a": {}}}]})"),

@@ -181,7 +181,8 @@ TEST_F(JobReportTest, LogShowTellsWhyPointsDied) {
               testing::ContainsRegex("0 +0 +0.0 s +2 +- +2.000 ms +14 +14 17 accumulators of 16\n"));
   EXPECT_THAT(text.str(),
               testing::ContainsRegex("0 +1 +1.5 s +1 +1 run_error +- +3 +3 18 accumulators of 16\n"));
-  EXPECT_THAT(text.str(), HasSubstr("3 candidates, of which 1 failed; 17 other points were refused"));
+  EXPECT_THAT(text.str(),
+              HasSubstr("proposed: 3 candidates; failed: 1; refused before measurement: 17 other points"));
   ASSERT_TRUE(LogShowCommand({.log = path_, .record = job_, .json = true}, json).ok());
   const ordered_json shown = ordered_json::parse(json.str());
   EXPECT_EQ(shown["generations"][1]["refusals"][0]["points"], 3);
