@@ -31,7 +31,8 @@ class FiguresTest(unittest.TestCase):
 
     def test_tie_is_what_a_final_round_cannot_tell(self):
         choice = agreement.Choice
-        self.assertAlmostEqual(agreement.tie_of(choice("a", "1", 0.004), choice("b", "2", 0.005)), 0.009)
+        self.assertAlmostEqual(agreement.tie_of(choice("a", "1", 0.004), choice("b", "2", 0.011)), 0.015)
+        self.assertEqual(agreement.tie_of(choice("a", "1", 0.001), choice("b", "2", 0.001)), 0.01, "comparisons differ by more than their intervals")
         self.assertEqual(agreement.tie_of(choice("a", "1", 0.1), choice("b", "2", 0.1)), 0.02)
         self.assertEqual(agreement.choice_of({"trace": "t", "result": {"timing": {"seconds": 2.0}}}), choice("t", "", 0))
 

@@ -33,23 +33,35 @@ std::vector<std::string> TracesOf(const std::vector<v1::Record>& records) {
   return traces;
 }
 
+// Of times, in the order of their ranks; candidates are called by their positions.
+std::vector<StoredRecord> Ranked(const std::vector<double>& seconds) {
+  std::vector<StoredRecord> ranked;
+  ranked.reserve(seconds.size());
+  for (const double time : seconds) ranked.push_back(Candidate(std::to_string(ranked.size()), Timed(time)));
+  return ranked;
+}
+
 TEST(FinalistsTest, AreTheLeadersThatLieCloseTogether) {
   EXPECT_THAT(Finalists({}), IsEmpty());
-  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00)), Candidate("1", Timed(1.04)),
-                                  Candidate("2", Timed(1.06)), Candidate("3", Timed(1.07))})),
-              ElementsAre("0", "1"));
-  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00)), Candidate("1", Timed(1.20))})),
-              ElementsAre("0"));
+  EXPECT_THAT(TracesOf(Finalists(Ranked({1.00, 1.01, 1.02, 1.03, 1.04, 1.06, 1.07}))),
+              ElementsAre("0", "1", "2", "3", "4"));
+}
+
+// A single timing that was much too fast leads, and the best candidate is not near it.
+TEST(FinalistsTest, ALuckyLeaderMeetsTheNextOnes) {
+  EXPECT_THAT(TracesOf(Finalists(Ranked({1.00, 1.24, 1.25, 1.26, 1.27}))), ElementsAre("0", "1", "2", "3"));
+  EXPECT_THAT(TracesOf(Finalists(Ranked({1.00, 1.24, 1.60}))), ElementsAre("0", "1")) << "too far behind";
 }
 
 TEST(FinalistsTest, AnIntervalThatReachesTheBestIsCloseEnough) {
-  EXPECT_THAT(TracesOf(Finalists({Candidate("0", Timed(1.00, 0.10)), Candidate("1", Timed(1.30, 0.16)),
-                                  Candidate("2", Timed(1.31, 0.01))})),
-              ElementsAre("0", "1"));
+  std::vector<StoredRecord> ranked = Ranked({1.00, 1.01, 1.02, 1.03, 1.30, 1.31});
+  ranked[0] = Candidate("0", Timed(1.00, 0.10));
+  ranked[4] = Candidate("4", Timed(1.30, 0.21));
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0", "1", "2", "3", "4"));
 }
 
 TEST(FinalistsTest, TimesWithoutAnIntervalCountAsTheyStand) {
-  v1::MeasureResult best = Timed(1.0), other = Timed(1.2);
+  v1::MeasureResult best = Timed(1.0), other = Timed(1.6);
   for (v1::MeasureResult* result : {&best, &other}) {
     result->mutable_timing()->clear_ci_low_seconds();
     result->mutable_timing()->clear_ci_high_seconds();
@@ -73,7 +85,7 @@ TEST(FinalistsTest, EarlierRoundsCountByTheirRank) {
   v1::MeasureResult earlier = Timed(2.0);
   earlier.mutable_timing()->set_rank_seconds(1.0);
   EXPECT_THAT(
-      TracesOf(Finalists({Candidate("0", earlier), Candidate("1", Timed(1.03)), Candidate("2", Timed(1.5))})),
+      TracesOf(Finalists({Candidate("0", earlier), Candidate("1", Timed(1.03)), Candidate("2", Timed(1.6))})),
       ElementsAre("0", "1"));
 }
 
@@ -90,8 +102,8 @@ TEST(FinalistsTest, TheDefaultIsOneMoreUnlessItIsFarBehind) {
 }
 
 TEST(FinalistsTest, ADefaultThatLeadsAloneMeetsTheNext) {
-  const std::vector<StoredRecord> ranked = {Candidate("d", Timed(1.00)), Candidate("1", Timed(1.40)),
-                                            Candidate("2", Timed(1.41))};
+  const std::vector<StoredRecord> ranked = {Candidate("d", Timed(1.00)), Candidate("1", Timed(1.60)),
+                                            Candidate("2", Timed(1.61))};
   EXPECT_THAT(TracesOf(Finalists(ranked, {.by_default = ranked[0].record})), ElementsAre("d", "1"));
   EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("d")) << "it is no default";
   EXPECT_THAT(TracesOf(Finalists({ranked[0], Candidate("1", Timed(4.1))}, {.by_default = ranked[0].record})),
