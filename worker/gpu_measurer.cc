@@ -18,6 +18,8 @@
 #include "proto/proof.h"
 #include "worker/confined_children.h"
 #include "worker/device.h"
+#include "worker/measuring_cubin.h"
+#include "worker/measuring_kernels.h"
 
 namespace mycc {
 namespace {
@@ -27,7 +29,7 @@ constexpr double kTimeLimitFactor = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
 constexpr double kStrained = 10;       // times slower than alone at most, beside a neighbour
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
-constexpr double kTurnsShare = 2;
+constexpr double kTurnsShare = 1;
 constexpr size_t kMostReferences = 512, kMostCases = 8;  // cases: of a reference
 constexpr double kSecondsBetweenWords = 10;
 
@@ -47,7 +49,7 @@ absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(const Gpu& gpu,
   std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(
       gpu, toolchain, builders, std::move(options), std::move(scratch), std::move(log), std::move(fetch)));
   MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
-  MYCC_RETURN_IF_ERROR(measurer->Start());
+  MYCC_RETURN_IF_ERROR(measurer->Start(toolchain.nvrtc()));
   return measurer;
 }
 
@@ -69,17 +71,26 @@ GpuMeasurer::GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPo
   builders->LetWriteTo(scratch_.path());
 }
 
-absl::Status GpuMeasurer::Start() {
+// A child compiles: the compiler's memory is not the worker's.
+absl::StatusOr<std::string> GpuMeasurer::CompileMeasuringKernels() const {
   v1::BuildRequest request;
   request.set_target(PrintTarget(gpu_.target));
   request.set_directory(scratch_.path());
   const BuildOutcome kernels = builders_->BuildAll({request})[0];
-  if (!kernels.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(gpu_.info.device(), ": its kernels cannot be compiled here: ", kernels.ending.error));
-  }
+  if (kernels.ok()) return ReadFile(kernels.built.library());
+  return absl::FailedPreconditionError(
+      absl::StrCat(gpu_.info.device(), ": its kernels cannot be compiled here: ", kernels.ending.error));
+}
+
+absl::Status GpuMeasurer::Start(const std::string& compiler) {
+  builders_->WarmUp();
+  MYCC_ASSIGN_OR_RETURN(
+      const std::string cubin,
+      MeasuringCubin(CacheFolder("measuring").value_or(""), {kMeasuringKernels, compiler, gpu_.target.arch},
+                     [this] { return CompileMeasuringKernels(); }));
   v1::StartRequest start;
-  start.set_kernels(kernels.built.library());
+  start.set_kernels(absl::StrCat(scratch_.path(), "/measuring.cubin"));  // where its runner may read
+  MYCC_RETURN_IF_ERROR(WriteFileAtomically(start.kernels(), cubin));
   start.set_uuid(gpu_.uuid);
   // The runner sees this device alone, as its first one.
   runners_ = std::make_unique<GpuRunners>(ChildCommand{kGpuRunCommand,

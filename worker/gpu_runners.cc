@@ -50,7 +50,6 @@ absl::Status GpuRunners::AwaitReady(Runner* runner) const {
 
 void GpuRunners::WarmUp() {
   if (current_.child == nullptr) current_ = Begin();
-  if (spare_.child == nullptr) spare_ = Begin();
 }
 
 void GpuRunners::Replace() {
@@ -61,12 +60,15 @@ void GpuRunners::Replace() {
 
 absl::Status GpuRunners::EnsureReady() {
   WarmUp();
-  const absl::Status ready = AwaitReady(&current_);
-  if (ready.ok()) return ready;
-  Replace();  // the spare one may have started in a better moment, and a fresh one in a better one still
-  if (AwaitReady(&current_).ok()) return absl::OkStatus();
-  Replace();
-  return AwaitReady(&current_);
+  absl::Status ready = AwaitReady(&current_);
+  // The spare one may have started in a better moment, and a fresh one in a better one still.
+  for (int others = 2; others > 0 && !ready.ok(); --others) {
+    Replace();
+    ready = AwaitReady(&current_);
+  }
+  // Not before: of two contexts that are made at once, each takes twice as long.
+  if (ready.ok() && spare_.child == nullptr) spare_ = Begin();
+  return ready;
 }
 
 absl::StatusOr<v1::RunnerResponse> GpuRunners::Call(const v1::RunnerRequest& request, double seconds,

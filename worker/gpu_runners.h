@@ -22,7 +22,7 @@ class GpuRunners {
   // candidate's failure, with DEVICE_LOST when no runner can use the device, or with WORKER_UNFIT when the
   // host lacks what a process needs.
   absl::StatusOr<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds, Ending* ending);
-  // Starts both, so that they are ready when they are needed.
+  // Starts the active one, so that it is ready when it is needed. The spare one starts when that is ready.
   void WarmUp();
 
  private:

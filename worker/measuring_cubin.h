@@ -1,0 +1,23 @@
+// The machine code of a GPU runner's measuring kernels (worker/measuring_kernels.cu), kept from one worker to
+// the next: NVRTC takes half a second for it, which is a good part of a short tune. Thread rule: any thread,
+// and any number of processes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace mycc {
+
+// What makes the code: it is kept under their digest.
+struct MeasuringCode {
+  std::string source, compiler, arch;
+};
+
+// The code that `folder` has for it; where it has none, or has a damaged file, what `build` makes, which is
+// kept there. An empty folder keeps nothing, nor does one that cannot be written. It fails as `build` does.
+absl::StatusOr<std::string> MeasuringCubin(const std::string& folder, const MeasuringCode& code,
+                                           const std::function<absl::StatusOr<std::string>()>& build);
+
+}  // namespace mycc
