@@ -19,7 +19,7 @@ int64_t ThreadsUnder(const Stmt& stmt) {
     return threads;
   }
   int64_t threads = 1;
-  if (const Mma* mma = DynAs<Mma>(stmt)) threads = int64_t{32} * mma->warps.rows * mma->warps.columns;
+  if (const Mma* mma = DynAs<Mma>(stmt)) threads = mma->threads();
   for (const Stmt& child : Children(stmt)) threads = std::max(threads, ThreadsUnder(child));
   return IsThreadLoop(stmt) ? threads * As<For>(stmt).var->extent : threads;
 }

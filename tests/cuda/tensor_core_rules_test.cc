@@ -24,6 +24,8 @@
 namespace mycc {
 namespace {
 
+using ::testing::HasSubstr;
+
 // Roundings of the outputs' type; sums of f32 differ by their order alone.
 double ToleranceOf(const Workload& workload) {
   double tolerance = 1e-5;
@@ -162,6 +164,31 @@ TEST(WarpSpecializedRule, ClustersShareTiles) {
     const Workload workload = CanonicalWorkload(text);
     CheckPointsWhere(workload, ".cluster", [](int64_t cluster) { return cluster > 1; });
   }
+}
+
+// One tile that covers the output is not in a loop over blocks: its sums are cleared before the roles and
+// stored behind them, and the computing role has products alone. All its warpgroups take part all the same.
+TEST(WarpSpecializedRule, OneTileHasAllItsWarpgroups) {
+  const Workload workload =
+      CanonicalWorkload(R"(workload g(a: f16[184,104], b: f16[112,104]) -> (c: f16[184,112]) {
+  s[i,j]: f32[184,112] = sum[k:104](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = f16(s[i,j]) })");
+  const Trace trace =
+      ParseTrace(
+          "v1\nsplit(t2.a1, [192])\nsplit(t2.a0, [192])\nsplit(t2.r0, [64])\n"
+          "reorder([t2.a1.0, t2.a0.0, t2.r0.0, t2.a1.1, t2.a0.1, t2.r0.1])\nfuse([t2.a1.0, t2.a0.0])\n"
+          "bind(t2.a1.0+a0.0, block)\ncache_write(t2, t2.a1.0+a0.0)\nreverse_inline(t3)\n"
+          "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, "
+          "128)\n"
+          "layout(t1.s, 0, 128)\ntensorize_tile(t2.a1.1, wgmma.f16, 3, 1)\npipeline(t2.r0.0, bulk, 2)\n")
+          .value();
+  const Target target = Sm90a();
+  const Schedule schedule = Replay(workload, target, trace).value();
+  const LoweredFunction lowered = Lower(schedule.function(), target).value();
+  EXPECT_TRUE(CheckAsEmitted(workload, lowered, ToleranceOf(workload)).ok());
+  const CudaProgram program = EmitCuda(lowered, target, "k").value();
+  EXPECT_THAT(program.source, HasSubstr("__launch_bounds__(512, 1)"));
+  EXPECT_THAT(program.source, HasSubstr("  if (thread < 384) {\n    // compute\n"));
 }
 
 // Tiles that are shared out by steps: of fewer tiles than SMs, and, on a GPU with few, after whole ones.
