@@ -119,6 +119,29 @@ TEST(GpuCostTest, WarpgroupsThatComputeHaveMoreRegisters) {
   EXPECT_THAT(limits(256).message(), HasSubstr("at most 232 are there"));
 }
 
+// A store through shared memory needs registers of its own, which a thread with many sums does not have.
+TEST(GpuCostTest, StoresThroughSharedMemoryNeedRegisters) {
+  const auto limits = [](int columns, const std::string& store) {
+    const std::string steps = absl::StrCat(
+        "split(t2.a0, [128])\nsplit(t2.a1, [", columns,
+        "])\nsplit(t2.r0, [64])\nreorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+        "fuse([t2.a0.0, t2.a1.0])\nbind(t2.a0.0+a1.0, block)\ncache_write(t2, t2.a0.0+a1.0)\n"
+        "reverse_inline(t3)\nstage_shared(t2, t0, t2.r0.0, shared)\n"
+        "stage_shared(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, 128)\nlayout(t1.s, 0, 128)\n"
+        "tensorize_tile(t2.a0.1, wgmma.bf16, 1, 1)\npipeline(t2.r0.0, bulk, 3)\n",
+        store);
+    const std::string workload =
+        R"(workload g(a: bf16[3840,4096], b: bf16[3840,4096]) -> (c: bf16[3840,3840]) {
+  s[i,j]: f32[3840,3840] = sum[k:4096](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })";
+    return EstimateSeconds(ScheduleOf(workload, steps, H200()).function(), H200()).status();
+  };
+  const std::string through_shared = "stage_write(t2.w, t2.a0.0+a1.0, shared)\nlayout(t2.w.s, 0, 64)\n";
+  EXPECT_TRUE(limits(192, "").ok()) << limits(192, "");
+  EXPECT_TRUE(limits(128, through_shared).ok()) << limits(128, through_shared);
+  EXPECT_THAT(limits(160, through_shared).message(), HasSubstr("about 256 registers a thread; at most 255"));
+}
+
 TEST(GpuCostTest, FeaturesAreFiniteAndTellLaunchesApart) {
   const Machine machine(H200());
   const auto features = [&](const std::string& steps) {
