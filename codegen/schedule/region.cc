@@ -46,14 +46,16 @@ DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim,
                    const std::unordered_set<const VarNode*>& inner, int64_t extent) {
   const DimRegion whole{IntConst(0), extent, true};
   std::optional<Span> cover;
+  Expr outer;  // of the cover
   for (const Access& access : accesses) {
     const std::optional<Span> span = SpanOf(access[dim], inner);
     if (!span) return whole;
     if (!cover) {
       cover = span;
+      outer = FromLinear(span->outer);
       continue;
     }
-    if (!StructurallyEqual(FromLinear(cover->outer), FromLinear(span->outer))) return whole;
+    if (!StructurallyEqual(outer, FromLinear(span->outer))) return whole;
     cover->low = std::min(cover->low, span->low);
     cover->high = std::max(cover->high, span->high);
   }

@@ -12,29 +12,34 @@
 namespace mycc {
 namespace {
 
+// Appends the path from the first node that the predicate accepts up to `stmt`. False, and no path, where
+// there is none.
 template <typename Predicate>
-bool FindPath(const Stmt& stmt, const Predicate& predicate, std::vector<Stmt>* path) {
-  path->push_back(stmt);
-  if (predicate(stmt)) return true;
-  switch (stmt->kind) {
-    case StmtKind::kSeq:
-      for (const Stmt& part : As<Seq>(stmt).stmts) {
-        if (FindPath(part, predicate, path)) return true;
+bool FindPathUp(const Stmt& stmt, const Predicate& predicate, std::vector<Stmt>* path) {
+  const auto find = [&](const Stmt& child) { return FindPathUp(child, predicate, path); };
+  const auto find_in = [&] {
+    switch (stmt->kind) {
+      case StmtKind::kSeq: return std::any_of(As<Seq>(stmt).stmts.begin(), As<Seq>(stmt).stmts.end(), find);
+      case StmtKind::kFor: return find(As<For>(stmt).body);
+      case StmtKind::kAlloc: return find(As<Alloc>(stmt).body);
+      default: {
+        const std::vector<Stmt> children = Children(stmt);
+        return std::any_of(children.begin(), children.end(), find);
       }
-      break;
-    case StmtKind::kFor:
-      if (FindPath(As<For>(stmt).body, predicate, path)) return true;
-      break;
-    case StmtKind::kAlloc:
-      if (FindPath(As<Alloc>(stmt).body, predicate, path)) return true;
-      break;
-    default:
-      for (const Stmt& child : Children(stmt)) {
-        if (FindPath(child, predicate, path)) return true;
-      }
-  }
-  path->pop_back();
-  return false;
+    }
+  };
+  const bool found = predicate(stmt) || find_in();
+  if (found) path->push_back(stmt);
+  return found;
+}
+
+template <typename Predicate>
+bool FindPath(const Stmt& root, const Predicate& predicate, std::vector<Stmt>* path) {
+  constexpr size_t kUsualDepth = 16;
+  path->reserve(kUsualDepth);
+  const bool found = FindPathUp(root, predicate, path);
+  std::reverse(path->begin(), path->end());
+  return found;
 }
 
 template <typename Visitor>
@@ -96,16 +101,14 @@ Stmt ReplaceAt(const Path& path, Stmt replacement) {
     const Stmt& parent = path.nodes[i];
     const Stmt& old = path.nodes[i + 1];
     if (parent->kind == StmtKind::kSeq) {
-      std::vector<Stmt> stmts;
-      for (const Stmt& part : As<Seq>(parent).stmts) stmts.push_back(part == old ? current : part);
+      std::vector<Stmt> stmts = As<Seq>(parent).stmts;
+      std::replace(stmts.begin(), stmts.end(), old, current);
       current = MakeSeq(std::move(stmts));
       if (DynAs<Seq>(current) && As<Seq>(current).stmts.empty()) current = nullptr;
       continue;
     }
     if (!current) continue;
-    std::vector<Stmt> children = Children(parent);
-    std::replace(children.begin(), children.end(), old, current);
-    current = WithChildren(parent, std::move(children));
+    current = MapChildren(parent, [&](const Stmt& child) { return child == old ? current : child; });
   }
   return current ? current : MakeSeq({});
 }
@@ -180,6 +183,7 @@ bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars)
 
 std::vector<const For*> LoopsOn(const Path& path) {
   std::vector<const For*> loops;
+  loops.reserve(path.nodes.size());
   for (const Stmt& node : path.nodes) {
     if (node->kind == StmtKind::kFor) loops.push_back(&As<For>(node));
   }
@@ -227,17 +231,19 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 }
 
 std::string FreshName(const Function& function, const std::string& base) {
-  std::unordered_set<std::string> taken;
-  for (const Param& param : function.params) taken.insert(param.buffer->name);
-  VisitStmts(function.body, [&](const Stmt& stmt) {
-    if (stmt->kind == StmtKind::kAlloc) taken.insert(As<Alloc>(stmt).buffer->name);
-    if (stmt->kind == StmtKind::kBlock) taken.insert(As<Block>(stmt).name);
-    return true;
-  });
-  if (!taken.count(base)) return base;
-  int number = 2;
-  while (taken.count(absl::StrCat(base, number))) ++number;
-  return absl::StrCat(base, number);
+  const auto is_taken = [&](const std::string& name) {
+    bool taken = std::any_of(function.params.begin(), function.params.end(),
+                             [&](const Param& param) { return param.buffer->name == name; });
+    VisitStmts(function.body, [&](const Stmt& stmt) {
+      if (stmt->kind == StmtKind::kAlloc) taken = taken || As<Alloc>(stmt).buffer->name == name;
+      if (stmt->kind == StmtKind::kBlock) taken = taken || As<Block>(stmt).name == name;
+      return !taken;
+    });
+    return taken;
+  };
+  std::string name = base;
+  for (int number = 2; is_taken(name); ++number) name = absl::StrCat(base, number);
+  return name;
 }
 
 Stmt InsertBeforeReader(const Stmt& body, const Buffer& buffer, const Stmt& stmt) {

@@ -131,6 +131,7 @@ Features FunctionFeatures(const FunctionNest& nest, const Cost& cost, const Mach
         cycles > 0 ? cost.blocks[b].cycles / cycles : 1.0 / static_cast<double>(running.size());
     const BlockView view{function, nest.blocks[b], cost.blocks[b]};
     Features of_statement;
+    of_statement.reserve(mean.size());
     AppendBlockSlots(view, &of_statement);
     for (size_t i = 0; i < mean.size(); ++i) mean[i] += share * of_statement[i];
     if (s >= kStatementsWithSlots) continue;

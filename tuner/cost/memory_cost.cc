@@ -39,8 +39,7 @@ double PagesAt(const NestBlock& nest, size_t level) {
 // Loops from l inwards touch `touched[l]` of them. The loops next to `level` that do not move the access find
 // it still there; the first one that does shares lines between its iterations; loops further out share
 // nothing.
-double BroughtIn(const NestBlock& nest, const NestAccess& access, const std::vector<double>& touched,
-                 size_t level) {
+double BroughtIn(const NestBlock& nest, const NestAccess& access, const PerLevel& touched, size_t level) {
   size_t outer = level;
   while (outer > 0 && access.stride[outer - 1] == 0) --outer;
   if (outer == 0) return touched[level];
@@ -60,13 +59,14 @@ double PageMisses(const NestBlock& nest, double entries) {
 
 double Traffic(const NestBlock& nest, double capacity, double resident_bytes) {
   if (resident_bytes <= kUsableShare * capacity) return 0;
+  const size_t level = FittingLevel(nest, capacity);
   double bytes = 0;
   for (const NestAccess& access : nest.accesses) {
     if (access.buffer->scope == Scope::kAccumulator) continue;
     // An intermediate that fits is still there from the block that made it.
     const bool warm = access.produced_here && static_cast<double>(access.buffer->bytes()) <= 0.5 * capacity;
-    if (warm && FittingLevel(nest, capacity) == 0) continue;
-    bytes += TrafficBytes(nest, access, capacity) * (access.write ? kWriteFactor : 1);
+    if (warm && level == 0) continue;
+    bytes += BroughtIn(nest, access, access.line_bytes, level) * (access.write ? kWriteFactor : 1);
   }
   return bytes * nest.useful;
 }

@@ -73,34 +73,32 @@ void Cover(const IndexScope& scope, const Pending& pending, size_t level, NestAc
   access->pages.push_back(access->gather ? elements : std::min(elements, Pieces(dims, bytes, kPageBytes)));
 }
 
-bool MovesAlike(const Pending& a, const Pending& b) {
-  if (a.access.buffer != b.access.buffer || a.access.write != b.access.write) return false;
-  for (size_t d = 0; d < a.dims.size(); ++d) {
-    if (a.dims[d].per_step != b.dims[d].per_step) return false;
-  }
-  return true;
+bool MoveAlike(const std::vector<IndexForm>& a, const std::vector<IndexForm>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const IndexForm& x, const IndexForm& y) { return x.per_step == y.per_step; });
 }
 
 void AddAccess(const IndexScope& scope, const Buffer& buffer, const std::vector<Expr>& indices, bool write,
                std::vector<Pending>* all) {
-  Pending pending;
-  pending.access.buffer = buffer;
-  pending.access.write = write;
-  pending.access.stride.assign(scope.num_loops(), 0.0);
-  for (size_t d = 0; d < indices.size(); ++d) {
-    pending.dims.push_back(scope.FormOf(indices[d]));
-    const IndexForm& form = pending.dims.back();
-    pending.access.gather = pending.access.gather || form.gather;
-    const double stride = static_cast<double>(buffer->stride(static_cast<int>(d)));
-    for (size_t l = 0; l < scope.num_loops(); ++l) pending.access.stride[l] += form.per_step[l] * stride;
-  }
+  std::vector<IndexForm> dims;
+  dims.reserve(indices.size());
+  for (const Expr& index : indices) dims.push_back(scope.FormOf(index));
   for (Pending& known : *all) {
-    if (MovesAlike(known, pending)) {
+    if (known.access.buffer == buffer && known.access.write == write && MoveAlike(known.dims, dims)) {
       ++known.access.count;
       return;
     }
   }
-  all->push_back(std::move(pending));
+  Pending& pending = all->emplace_back();
+  pending.access.buffer = buffer;
+  pending.access.write = write;
+  pending.access.stride.assign(scope.num_loops(), 0.0);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    pending.access.gather = pending.access.gather || dims[d].gather;
+    const double stride = static_cast<double>(buffer->stride(static_cast<int>(d)));
+    for (size_t l = 0; l < scope.num_loops(); ++l) pending.access.stride[l] += dims[d].per_step[l] * stride;
+  }
+  pending.dims = std::move(dims);
 }
 
 void AddLoads(const IndexScope& scope, const Expr& expr, std::vector<Pending>* all) {
@@ -263,8 +261,6 @@ class Analyzer {
     AddLoads(scope, block.value, &pending);
     for (Pending& p : pending) {
       p.access.produced_here = !p.access.write && writers_.contains(p.access.buffer.get());
-      for (std::vector<double>* by_level : {&p.access.elements, &p.access.line_bytes, &p.access.pages})
-        by_level->reserve(nest.loops.size() + 1);
       for (size_t level = 0; level <= nest.loops.size(); ++level) Cover(scope, p, level, &p.access);
       nest.accesses.push_back(std::move(p.access));
     }

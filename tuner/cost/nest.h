@@ -7,12 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "codegen/ir/function.h"
 #include "tuner/space/machine.h"
 
 namespace mycc {
 
 inline constexpr double kLineBytes = 64, kPageBytes = 4096;
+
+// A number for each loop around a block, or for each level between them.
+using PerLevel = absl::InlinedVector<double, 16>;
 
 struct NestLoop {
   const For* loop;
@@ -30,11 +34,11 @@ struct NestAccess {
   int count = 1;               // how many times it stands in the block
   bool gather = false;         // the address depends on data
   bool produced_here = false;  // the buffer is written by another block of the function
-  std::vector<double> stride;  // for each loop, the displacement of the flat address in elements; 0 where the
-                               // loop does not move it
+  PerLevel stride;  // for each loop, the displacement of the flat address in elements; 0 where the loop does
+                    // not move it
   // While the loops from number l inwards run (l = number of loops: one element): distinct elements, bytes of
   // lines, pages.
-  std::vector<double> elements, line_bytes, pages;
+  PerLevel elements, line_bytes, pages;
 };
 
 struct OpCounts {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
+
 namespace mycc {
 namespace {
 
@@ -24,8 +26,8 @@ double ArithmeticIn(const Expr& expr) {
 
 // The loops and values on which an operation's result depends.
 struct Dependence {
-  std::vector<bool> loops;  // of the nest, those that change it
-  bool on_data = false;     // not on indices alone
+  absl::InlinedVector<bool, 32> loops;  // of the nest, those that change it
+  bool on_data = false;                 // not on indices alone
 };
 
 class OpCounter {
@@ -40,7 +42,7 @@ class OpCounter {
 
   Dependence Count(const Expr& expr, OpCounts* ops) const {
     if (expr->op == Op::kConst) return Nothing();
-    if (expr->op == Op::kVar) return OnIndex(expr);
+    if (expr->op == Op::kVar) return OnVar(expr);
     if (expr->op == Op::kLoad) return OnLoad(expr);
     if (expr->op == Op::kSelect) return CountSelect(expr, ops);
     Dependence result = Nothing();
@@ -70,19 +72,30 @@ class OpCounter {
   }
 
  private:
-  Dependence Nothing() const { return {std::vector<bool>(nest_.loops.size(), false), false}; }
+  Dependence Nothing() const {
+    Dependence nothing;
+    nothing.loops.resize(nest_.loops.size(), false);
+    return nothing;
+  }
 
-  Dependence OnIndex(const Expr& index) const {
-    Dependence result = Nothing();
+  // An index depends on the loops that move it.
+  void JoinIndex(const Expr& index, Dependence* whole) const {
+    if (index->op == Op::kConst) return;
     const IndexForm form = scope_.FormOf(index);
-    for (size_t l = 0; l < nest_.loops.size(); ++l) result.loops[l] = form.per_step[l] != 0;
+    for (size_t l = 0; l < nest_.loops.size(); ++l)
+      whole->loops[l] = whole->loops[l] || form.per_step[l] != 0;
+  }
+
+  Dependence OnVar(const Expr& var) const {
+    Dependence result = Nothing();
+    JoinIndex(var, &result);
     return result;
   }
 
   // An element changes with its address, and whenever the buffer is written anew.
   Dependence OnLoad(const Expr& load) const {
     Dependence result = Nothing();
-    for (const Expr& index : load->args) Join(OnIndex(index), &result);
+    for (const Expr& index : load->args) JoinIndex(index, &result);
     if (const auto writer = writers_.find(load->buffer.get()); writer != writers_.end()) {
       for (size_t l = 0; l < nest_.loops.size(); ++l) {
         const auto& loops = writer->second;

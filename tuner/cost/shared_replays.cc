@@ -52,7 +52,6 @@ struct SharedReplays::Branch {
 };
 
 struct SharedReplays::Work {
-  const Function& naive;
   const Target& target;
   const std::vector<Asked>& asked;
   std::vector<Lines> lines;   // of each trace
@@ -102,7 +101,7 @@ void SharedReplays::ReplayPart(const Work& work, size_t begin, size_t end,
     size_t depth = path.empty() ? 0 : path.size() - 1;
     while (depth > 0 && !path[depth]) --depth;
     path.resize(steps.size() + 1);
-    if (depth == 0) path[0] = work.naive;
+    if (depth == 0) path[0] = naive_;
     if (const Function* longer = Longer(lines, &depth)) path[depth] = *longer;
     const size_t shared = place + 1 < end ? CommonLines(lines, work.lines[work.order[place + 1]]) : 0;
     const size_t fresh = depth;
@@ -126,13 +125,13 @@ void SharedReplays::ReplayPart(const Work& work, size_t begin, size_t end,
 
 void SharedReplays::Replay(const std::string& task, const Workload& canonical, const Target& target,
                            const std::vector<Asked>& asked, ParallelFor* parallel, const Use& use) {
-  if (task != task_) {
+  if (!naive_ || task != task_) {
     root_.reset();
     functions_ = 0;
     task_ = task;
+    naive_ = BuildNaive(canonical);
   }
-  const Function naive = BuildNaive(canonical);
-  Work work{naive, target, asked, {}, std::vector<size_t>(asked.size()), use};
+  Work work{target, asked, {}, std::vector<size_t>(asked.size()), use};
   for (const Asked& one : asked) work.lines.push_back(LinesOf(one.steps_key));
   std::iota(work.order.begin(), work.order.end(), size_t{0});
   std::stable_sort(work.order.begin(), work.order.end(),

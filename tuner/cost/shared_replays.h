@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,8 @@ class SharedReplays {
 
   const size_t most_functions_;
   std::string task_;
-  NodePtr root_;  // of the task
+  std::optional<Function> naive_;  // of the task, before its first step
+  NodePtr root_;                   // of the task
   size_t functions_ = 0;
 };
 

@@ -32,16 +32,16 @@ double ExpectedBelowZero(double mean, double variance) {
 
 DecisionModel::DecisionModel(const std::vector<Sketch>& sketches)
     : time_(AxesOf(sketches)), success_(AxesOf(sketches)) {
-  size_t axis = 1;
   for (const Sketch& sketch : sketches) {
-    first_axis_.push_back(axis);
     defaults_.push_back(sketch.default_choice);
-    axis += sketch.space.decisions.size();
+    axes_ += sketch.default_choice.size();
   }
 }
 
 std::vector<int> DecisionModel::Encode(const Point& point) const {
-  std::vector<int> axes = {point.sketch};
+  std::vector<int> axes;
+  axes.reserve(axes_);
+  axes.push_back(point.sketch);
   for (size_t s = 0; s < defaults_.size(); ++s) {
     const Choice& choice = static_cast<int>(s) == point.sketch ? point.choice : defaults_[s];
     axes.insert(axes.end(), choice.begin(), choice.end());

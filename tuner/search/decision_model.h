@@ -49,8 +49,8 @@ class DecisionModel {
   std::vector<int> Encode(const Point& point) const;
   void SetPromise(Opinion* opinion) const;
 
-  std::vector<size_t> first_axis_;  // of each sketch's decisions
-  std::vector<Choice> defaults_;    // of each sketch
+  std::vector<Choice> defaults_;  // of each sketch
+  size_t axes_ = 1;               // the sketch, and the decisions of all
   GaussianProcess time_, success_;
   bool believes_guesses_ = true;
   bool follows_guesses_ = false;

@@ -26,6 +26,7 @@ int NumChoices(const Space& space, int decision) {
 void Resample(const Space& space, Choice* choice, Rng* rng) {
   for (const int d : Shuffled(static_cast<int>(choice->size()), rng)) {
     std::vector<int> legal;
+    legal.reserve(NumChoices(space, d));
     const int before = (*choice)[d];
     for (int i = 0; i < NumChoices(space, d); ++i) {
       (*choice)[d] = i;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +12,9 @@
 #include "codegen/target/target.h"
 #include "tuner/space/anatomy.h"
 #include "tuner/space/space.h"
+#include "tuner/space/values.h"
 
 namespace mycc {
-
-// Decided values by name, without the part's prefix.
-using Values = std::map<std::string, int64_t>;
 
 // Writes the steps of a trace.
 class TraceBuilder {
@@ -77,7 +74,8 @@ struct Part {
   std::string prefix;  // "t4.": goes before the decisions' names
   std::string rule;
   std::vector<Decision> decisions;
-  std::vector<int64_t> defaults;             // a value for each decision, legal together
+  std::vector<int64_t> defaults;  // a value for each decision, legal together
+  // Both take the values by their names without the prefix.
   std::function<bool(const Values&)> legal;  // null: all legal
   std::function<void(const Values&, TraceBuilder*)> emit;
 

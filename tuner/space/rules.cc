@@ -121,12 +121,11 @@ Part AheadPart(const Anatomy& anatomy, const Group& group, const Target& target)
   return part;
 }
 
-Values ValuesOf(const Part& part, const std::vector<Decision>& decisions, const Choice& choice, size_t* at) {
+// The part's choices begin at place `first` of the sketch's.
+Values ValuesOf(const Part& part, const Choice& choice, size_t first) {
   Values values;
-  for (const Decision& decision : part.decisions) {
-    values[decision.name] = decisions[*at].choices[choice[*at]];
-    ++*at;
-  }
+  for (size_t d = 0; d < part.decisions.size(); ++d)
+    values.Add(part.decisions[d].name, part.decisions[d].choices[choice[first + d]]);
   return values;
 }
 
@@ -160,21 +159,24 @@ Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>&
       sketch.space.decisions.push_back(std::move(decision));
     }
   }
-  const std::vector<Decision> decisions = sketch.space.decisions;
-  sketch.space.constraint = [parts, decisions](const Choice& choice) {
-    size_t at = 0;
-    return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
-      const Values values = ValuesOf(part, decisions, choice, &at);
-      return !part.legal || part.legal(values);
-    });
+  sketch.space.constraint = [parts](const Choice& choice) {
+    size_t first = 0;
+    for (const Part& part : parts) {
+      if (part.legal && !part.legal(ValuesOf(part, choice, first))) return false;
+      first += part.decisions.size();
+    }
+    return true;
   };
-  sketch.instantiate = [name = sketch.name, parts, decisions, rewrites,
+  sketch.instantiate = [name = sketch.name, parts, decisions = sketch.space.decisions, rewrites,
                         inlined](const Choice& choice) -> absl::StatusOr<Trace> {
     TraceBuilder builder;
     builder.steps = rewrites;
     for (const std::string& stage : inlined) builder.Inline(stage);
-    size_t at = 0;
-    for (const Part& part : parts) part.emit(ValuesOf(part, decisions, choice, &at), &builder);
+    size_t first = 0;
+    for (const Part& part : parts) {
+      part.emit(ValuesOf(part, choice, first), &builder);
+      first += part.decisions.size();
+    }
     Trace trace;
     trace.sketch = name;
     for (size_t d = 0; d < decisions.size(); ++d)

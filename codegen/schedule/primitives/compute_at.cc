@@ -33,10 +33,10 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
 
 // OK when all loops that the block's value and guards depend on, except its own, are around its new place.
 absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& to) {
-  const std::vector<const For*> own = NestOf(from), there = LoopsOn(to);
+  const std::vector<const For*> own = NestOf(from), here = LoopsOn(from), there = LoopsOn(to);
   absl::Status status;
   const auto check = [&](const Expr& expr) {
-    for (const For* loop : LoopsOn(from)) {
+    for (const For* loop : here) {
       const auto is_loop = [&](const For* other) { return other->var == loop->var; };
       if (!UsesVar(expr, loop->var.get()) || std::any_of(own.begin(), own.end(), is_loop) ||
           std::any_of(there.begin(), there.end(), is_loop)) {

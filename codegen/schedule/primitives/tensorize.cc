@@ -10,6 +10,7 @@
 // The loops stay until lowering, when tails have their final sizes. This primitive checks the nest and marks
 // it.
 #include <algorithm>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -63,8 +64,13 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
 // is not constant.
 std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
   const VarMap bindings = BindingsOf(block);
+  std::unordered_set<const VarNode*> moved = {var};  // with the variable
+  for (const IterVar& iter : block.iters) {
+    if (UsesVar(iter.binding, var)) moved.insert(iter.var.get());
+  }
   int64_t stride = 0;
   for (size_t d = 0; d < load.args.size(); ++d) {
+    if (!UsesAnyOf(load.args[d], moved)) continue;
     const auto linear = SplitLinear(Simplify(Substitute(load.args[d], bindings)), var);
     if (!linear) return std::nullopt;
     stride += linear->coefficient * load.buffer->stride(static_cast<int>(d));

@@ -90,6 +90,7 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
   ContractionPlan plan{anatomy, group, target};
   plan.product = product;
   plan.lanes = VectorBytes(target) / DTypeBytes(stage.value->dtype);
+  plan.registers = TileRegisters(target);
   plan.NameLoops(anatomy.name(group.anchor));
   // The rows of a tile register are equally far apart, those of panels one axis.
   plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.way().rows) && !plan.MustPackA() &&

@@ -18,6 +18,7 @@ struct ContractionPlan {
   Group group;
   Target target;
   int lanes;
+  int64_t registers = 0;           // TileRegisters of the target
   std::string t, n;                // block that multiplies, its lane loop
   std::vector<std::string> rows;   // loops of the row axes
   std::vector<std::string> outer;  // batch and further column loops
@@ -46,7 +47,7 @@ struct ContractionPlan {
   // Rows of sums over some lines of an image, with `mr` pixels each: a line begins a tile register.
   int64_t RowsInTile(int64_t lines, int64_t mr) const;
   bool Fits(int64_t mr, int64_t nv) const {
-    return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, target);
+    return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, registers);
   }
 
   const Stage& stage() const { return anatomy.product(group.anchor); }

@@ -25,10 +25,13 @@ double TileCycles(const MachineRow& machine, int64_t vector_bytes, int64_t rows,
 
 }  // namespace
 
-bool FitsRegisters(int64_t mr, int64_t nv, const Target& target) {
+int64_t TileRegisters(const Target& target) {
   // Without FMA a product has a register of its own before it is added, and SSE2 overwrites a factor by it.
   const CpuFeatures features = FeaturesOf(target);
-  const int64_t registers = VectorRegisters(target) - (features.fma ? 0 : features.avx ? 1 : 2);
+  return VectorRegisters(target) - (features.fma ? 0 : features.avx ? 1 : 2);
+}
+
+bool FitsRegisters(int64_t mr, int64_t nv, int64_t registers) {
   return mr * nv + nv + 1 <= registers || (mr == 1 && 2 * nv + 1 <= 2 * registers && nv <= registers - 4);
 }
 
@@ -70,10 +73,11 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, int64_t most_rows, cons
   constexpr double kLess = 1 - 1e-9;
   TileChoice best{1, 1};
   double best_cycles = std::numeric_limits<double>::infinity();
+  const int64_t registers = TileRegisters(target);
   for (int64_t nv : kVectorsInTile) {
     if (nv > 1 && (nv - 1) * lanes >= n) continue;
     for (int64_t mr = 1; mr <= std::min(most_rows, std::max<int64_t>(m, 1)); ++mr) {
-      if (!FitsRegisters(mr, nv, target)) continue;
+      if (!FitsRegisters(mr, nv, registers)) continue;
       const double cycles = StepCycles({mr, nv}, m, n, lanes, target);
       if (cycles < best_cycles * kLess) {
         best = {mr, nv};

@@ -13,9 +13,12 @@ inline constexpr int64_t kVectorsInTile[] = {1, 2, 3, 4, 6, 8, 12};
 inline constexpr int64_t kMostRowsInTile = 28;
 inline constexpr int64_t kMostTiles = 5;  // of tile registers, along rows
 
-// Whether a tile of `mr` rows x `nv` vectors keeps to the registers: accumulators, one vector of b for each
+// Vector registers that a tile may fill.
+int64_t TileRegisters(const Target& target);
+
+// Whether a tile of `mr` rows x `nv` vectors keeps to TileRegisters: accumulators, one vector of b for each
 // column, one broadcast.
-bool FitsRegisters(int64_t mr, int64_t nv, const Target& target);
+bool FitsRegisters(int64_t mr, int64_t nv, int64_t registers);
 
 // Whether `mr` rows x `nv` vectors of sums, the tiles of the operand that has fewer, and two for the other
 // one's to pass through, are no more than AMX's eight tile registers.

@@ -131,7 +131,7 @@ std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Ta
   if (!c || !LiesAlongDepth(*c, anatomy.stage(group.anchor))) return std::nullopt;
   const Plan plan = MakePlan(anatomy, group, target);
   const int64_t depth = anatomy.stage(group.anchor).reduce_axes.back()->extent;
-  Values tile = DefaultTile(plan, HasCast(*c), depth * DTypeBytes(c->vector.buffer->dtype));
+  const Values tile = DefaultTile(plan, HasCast(*c), depth * DTypeBytes(c->vector.buffer->dtype));
   std::vector<int64_t> mrs, nrs, vectors;
   for (int64_t mr : kRowsInTile) {
     if (mr <= plan.rows) mrs.push_back(mr);
@@ -146,9 +146,9 @@ std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Ta
   part.prefix = absl::StrCat(plan.t, ".");
   part.rule = "dot";
   DecideThreads(anatomy, group, target, /*can=*/true, &part);
-  part.Decide("mr", mrs, LargestAtMost(mrs, tile["mr"]));
-  part.Decide("nr", nrs, LargestAtMost(nrs, tile["nr"]));
-  part.Decide("vectors", vectors, LargestAtMost(vectors, tile["vectors"]));
+  part.Decide("mr", mrs, LargestAtMost(mrs, tile.at("mr")));
+  part.Decide("nr", nrs, LargestAtMost(nrs, tile.at("nr")));
+  part.Decide("vectors", vectors, LargestAtMost(vectors, tile.at("vectors")));
   part.legal = [plan](const Values& v) { return FitsRegisters(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;

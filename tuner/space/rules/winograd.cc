@@ -105,9 +105,9 @@ std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuil
 Values ProductValues(const Values& v, bool in_block) {
   Values values;
   for (const auto& [name, value] : v) {
-    if (name.rfind(kProduct, 0) == 0) values[name.substr(sizeof kProduct - 1)] = value;
+    if (name.starts_with(kProduct)) values.Add(name.substr(sizeof kProduct - 1), value);
   }
-  values["pack_b"] = 0;  // u has its panels already; no decision of ours
+  values.Add("pack_b", 0);  // u has its panels already; no decision of ours
   if (in_block) values["par"] = 0;
   return values;
 }

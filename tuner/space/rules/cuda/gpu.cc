@@ -82,7 +82,7 @@ void MakeDefaultsLegal(Part* part) {
       steps += point[d] > preferred[d] ? point[d] - preferred[d] : preferred[d] - point[d];
     if (steps >= nearest) return;
     Values v;
-    for (size_t d = 0; d < count; ++d) v[part->decisions[d].name] = part->decisions[d].choices[point[d]];
+    for (size_t d = 0; d < count; ++d) v.Add(part->decisions[d].name, part->decisions[d].choices[point[d]]);
     if (!part->legal(v)) return;
     nearest = steps;
     best = point;

@@ -36,7 +36,7 @@ int64_t ThreadsForRow(int64_t length, int64_t lanes) {
 
 // Thread blocks that have a row together: a decision only where there is a choice, so that traces of other
 // rows do not mention it.
-int64_t ClusterOf(const Values& v) { return v.count("cluster") != 0 ? v.at("cluster") : 1; }
+int64_t ClusterOf(const Values& v) { return v.contains("cluster") ? v.at("cluster") : 1; }
 
 int64_t ThreadsOfRow(const Values& v) { return v.at("threads") * ClusterOf(v); }
 

@@ -226,8 +226,7 @@ bool HasNearBatches(const TensorForms& forms) {
 
 std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContraction& t,
                                     const std::string& product, const Values& v, bool innermost) {
-  const auto decided = v.find("near");
-  const bool near = decided != v.end() && decided->second != 0;
+  const bool near = v.contains("near") && v.at("near") != 0;
   std::vector<std::string> loops;
   for (const int axis : t.batch) {
     const bool inside = near && std::count(t.near.begin(), t.near.end(), axis) > 0;
