@@ -98,8 +98,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   SetUpBarriers(roles);
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
-  const std::string sync = launch_.cluster > 1 ? prelude_.Use("cluster_sync") : "__syncthreads";
-  Line(sync, "();");
+  const bool in_cluster = launch_.cluster > 1;
+  Line(in_cluster ? prelude_.Use("cluster_sync") : "__syncthreads", "();");
   const std::string thread = thread_;
   const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
@@ -136,7 +136,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Close();
     first += team.threads;
   }
-  if (launch_.cluster > 1) Line(sync, "();");
+  if (in_cluster) Line(prelude_.Use("cluster_leave"), "();");
   roles_ = nullptr;
   thread_ = thread;
   replication_ = replication;

@@ -26,6 +26,14 @@ struct OperandTile {
   }
 };
 
+// Turns of a pipeline's loop that are unrolled. In a short loop each costs more: by two, a product of 16
+// turns was up to 8 % slower than unrolled whole.
+int UnrolledTurns(const Expr& extent) {
+  constexpr int64_t kShort = 36;
+  int64_t turns = 0;
+  return IsConstInt(extent, &turns) && turns <= kShort ? 4 : 2;
+}
+
 int SwizzleMode(int64_t swizzle) { return swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3; }
 
 const char* MmaFunction(DType operand) {
@@ -279,7 +287,7 @@ bool KernelEmitter::EmitOverlappedMma(const For& loop) {
     Line("const int ", turns, " = ", extent, ";");
     extent = turns;
   }
-  Line(prelude_.Use("TURNS"));
+  Line(prelude_.Use("TURNS"), "(", UnrolledTurns(loop.extent), ")");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] {
     EmitWait(*wait);

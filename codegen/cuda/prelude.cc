@@ -26,12 +26,14 @@ constexpr Fragment kFragments[] = {
 #endif
 )"},
     {"TURNS", "", R"(
-// Of a pipeline's loop. Where ptxas makes products of unrolled turns wait for each other (C7517, C7520), the program is
-// compiled again for ROLLED_TURNS; of others it does so when they are rolled up (C7514).
+// Of a pipeline's loop. Left alone, the compiler unrolls a short loop whole, and takes up to seven times as long.
+// Where ptxas makes products of unrolled turns wait for each other (C7517, C7520), the program is compiled again
+// for ROLLED_TURNS; of others it does so when they are rolled up (C7514).
+#define PRAGMA(text) _Pragma(#text)
 #ifdef ROLLED_TURNS
-#define TURNS _Pragma("unroll 1")
+#define TURNS(times) PRAGMA(unroll 1)
 #else
-#define TURNS
+#define TURNS(times) PRAGMA(unroll times)
 #endif
 )"},
     {"divide", "", R"(

@@ -182,6 +182,13 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 )"},
+      {"cluster_leave", "", R"(
+// The same before blocks end: the arrivals at each other's barriers have happened, which "relaxed" would not wait for.
+// One that comes late would change the shared memory of a block that begins there.
+__device__ __forceinline__ void cluster_leave() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+)"},
       {"cluster_arrive", "", R"(
 // The same in two steps.
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
