@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMostFinalists = 8;
 // A single timing is off by this much at most, in either direction, unless its interval says otherwise.
 constexpr double kBehind = 1.05;
-// Now and then one is off by more, and the one that is too fast leads: so a few more of the fastest are
-// finalists, unless they are behind by this much.
+// Now and then one is off by more, and the one that is too fast leads: so a few more of the fastest meet it
+// in its first round, unless they are behind by this much.
 constexpr size_t kFewestFinalists = 4;
 constexpr double kFarBehind = 1.5;
 // The default's by this much: it is taken once, early, perhaps in a slow or fast phase of a shared machine.
@@ -103,9 +103,10 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const
       const v1::Timing& best = TimingOf(finalists[0]);
       // A default that leads alone may have been timed in a fast phase, so it is timed again with the next
       // one.
-      const double behind = finalists.size() == 1 && is_default(finalists[0]) ? kDefaultBehind
-                            : finalists.size() < kFewestFinalists             ? kFarBehind
-                                                                              : kBehind;
+      const bool is_single = best.final_round().empty();
+      const double behind = finalists.size() == 1 && is_default(finalists[0])  ? kDefaultBehind
+                            : is_single && finalists.size() < kFewestFinalists ? kFarBehind
+                                                                               : kBehind;
       const bool is_near = RankSeconds(TimingOf(record)) <= behind * RankSeconds(best) ||
                            RankedLow(TimingOf(record)) <= RankedHigh(best);
       if (!is_near) break;

@@ -27,8 +27,9 @@ constexpr double kStrained = 10;     // times slower than alone at most, on a pr
 // Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
 constexpr double kTurnsShare = 2;
 // The fastest of many single timings is partly the luckiest one: a candidate that would lead by more than
-// final rounds look into (server/final_round.cc) is timed twice.
+// this is timed twice.
 constexpr double kLeadsClearly = 0.95;
+constexpr int kFewestSamples = 5;  // of a timing that was not given up
 
 void RemoveFile(const std::string& path) {
   std::error_code ignored;  // the scratch folder goes with the worker
@@ -45,10 +46,13 @@ bool LeadsClearly(const v1::RunnerResponse& response, double best_seconds) {
          response.timing().seconds() < kLeadsClearly * best_seconds;
 }
 
-// The slower of two sound timings counts, and an unsound one in any case.
+// The slower of two sound timings counts, and an unsound one in any case. One that was given up after a slow
+// start says nothing against the first.
 v1::RunnerResponse Doubted(v1::RunnerResponse first, v1::RunnerResponse second) {
-  const bool is_slower = second.timing().seconds() > first.timing().seconds();
-  return second.status() != v1::MEASURE_STATUS_OK || is_slower ? std::move(second) : std::move(first);
+  const v1::Timing& again = second.timing();
+  const bool counts =
+      again.samples_seconds_size() >= kFewestSamples && again.seconds() > first.timing().seconds();
+  return second.status() != v1::MEASURE_STATUS_OK || counts ? std::move(second) : std::move(first);
 }
 
 int64_t FolderBytes(const std::string& folder) {

@@ -26,7 +26,7 @@ struct CpuMeasurerOptions {
   int builders = 1;
   Confinement confinement;  // the worker's (worker/confined_children.h)
   BuildLimits build;
-  double run_seconds = 10;       // for one candidate, from the start of its process
+  double run_seconds = 10;       // for one run of a candidate, from the start of its process
   double prepare_seconds = 120;  // for a workload's inputs and reference
   double timing_seconds = 0.1;
   double cold_timing_seconds = 0.3;

@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<GpuMeasurer>> GpuMeasurer::Create(const Gpu& gpu,
   std::unique_ptr<GpuMeasurer> measurer(new GpuMeasurer(
       gpu, toolchain, builders, std::move(options), std::move(scratch), std::move(log), std::move(fetch)));
   MYCC_ASSIGN_OR_RETURN(measurer->unconfined_, Unconfined(measurer->runner_confinement_));
-  MYCC_RETURN_IF_ERROR(measurer->Start(toolchain.nvrtc()));
+  MYCC_RETURN_IF_ERROR(measurer->Start(absl::StrCat(toolchain.mycc(), " ", toolchain.nvrtc())));
   return measurer;
 }
 
@@ -82,11 +82,10 @@ absl::StatusOr<std::string> GpuMeasurer::CompileMeasuringKernels() const {
       absl::StrCat(gpu_.info.device(), ": its kernels cannot be compiled here: ", kernels.ending.error));
 }
 
-absl::Status GpuMeasurer::Start(const std::string& compiler) {
-  builders_->WarmUp();
+absl::Status GpuMeasurer::Start(const std::string& compilers) {
   MYCC_ASSIGN_OR_RETURN(
       const std::string cubin,
-      MeasuringCubin(CacheFolder("measuring").value_or(""), {kMeasuringKernels, compiler, gpu_.target.arch},
+      MeasuringCubin(CacheFolder("measuring").value_or(""), {kMeasuringKernels, compilers, gpu_.target.arch},
                      [this] { return CompileMeasuringKernels(); }));
   v1::StartRequest start;
   start.set_kernels(absl::StrCat(scratch_.path(), "/measuring.cubin"));  // where its runner may read

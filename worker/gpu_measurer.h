@@ -97,7 +97,7 @@ class GpuMeasurer {
 
   GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
               ScratchFolder scratch, std::function<void(const std::string&)> log, FetchBuild fetch);
-  absl::Status Start(const std::string& compiler);
+  absl::Status Start(const std::string& compilers);
   absl::StatusOr<std::string> CompileMeasuringKernels() const;
   v1::BuildRequest RequestOf(const v1::Assignment& assignment) const;
   // The file with what another host has built of a candidate. An error says why it is to be built here.

@@ -48,27 +48,33 @@ absl::Status GpuRunners::AwaitReady(Runner* runner) const {
   return runner->ready ? absl::OkStatus() : absl::UnavailableError(response.error());
 }
 
-void GpuRunners::WarmUp() {
+void GpuRunners::BeginMissing() {
   if (current_.child == nullptr) current_ = Begin();
+  if (spare_.child == nullptr) spare_ = Begin();
+}
+
+// A failure is heard when a runner is needed.
+void GpuRunners::WarmUp() {
+  for (Runner* const runner : {&current_, &spare_}) {
+    if (runner->child == nullptr) *runner = Begin();
+    if (!AwaitReady(runner).ok()) return;
+  }
 }
 
 void GpuRunners::Replace() {
   current_.child.reset();  // waits until the driver has taken back what it held
   current_ = std::exchange(spare_, {});
-  WarmUp();
+  BeginMissing();
 }
 
 absl::Status GpuRunners::EnsureReady() {
-  WarmUp();
-  absl::Status ready = AwaitReady(&current_);
-  // The spare one may have started in a better moment, and a fresh one in a better one still.
-  for (int others = 2; others > 0 && !ready.ok(); --others) {
-    Replace();
-    ready = AwaitReady(&current_);
-  }
-  // Not before: of two contexts that are made at once, each takes twice as long.
-  if (ready.ok() && spare_.child == nullptr) spare_ = Begin();
-  return ready;
+  BeginMissing();
+  const absl::Status ready = AwaitReady(&current_);
+  if (ready.ok()) return ready;
+  Replace();  // the spare one may have started in a better moment, and a fresh one in a better one still
+  if (AwaitReady(&current_).ok()) return absl::OkStatus();
+  Replace();
+  return AwaitReady(&current_);
 }
 
 absl::StatusOr<v1::RunnerResponse> GpuRunners::Call(const v1::RunnerRequest& request, double seconds,

@@ -10,13 +10,14 @@
 
 namespace mycc {
 
-// What makes the code: it is kept under their digest.
+// The source, and the programs that make code of it: it is kept under their digest.
 struct MeasuringCode {
   std::string source, compiler, arch;
 };
 
 // The code that `folder` has for it; where it has none, or has a damaged file, what `build` makes, which is
-// kept there. An empty folder keeps nothing, nor does one that cannot be written. It fails as `build` does.
+// kept there. A folder that is missing, or that anybody else may write, keeps nothing: the code judges all
+// candidates. It fails as `build` does.
 absl::StatusOr<std::string> MeasuringCubin(const std::string& folder, const MeasuringCode& code,
                                            const std::function<absl::StatusOr<std::string>()>& build);
 

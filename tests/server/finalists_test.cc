@@ -51,6 +51,10 @@ TEST(FinalistsTest, AreTheLeadersThatLieCloseTogether) {
 TEST(FinalistsTest, ALuckyLeaderMeetsTheNextOnes) {
   EXPECT_THAT(TracesOf(Finalists(Ranked({1.00, 1.24, 1.25, 1.26, 1.27}))), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(TracesOf(Finalists(Ranked({1.00, 1.24, 1.60}))), ElementsAre("0", "1")) << "too far behind";
+  // It has met others: what a later job finds far behind it is no reason for another round.
+  std::vector<StoredRecord> ranked = Ranked({1.00, 1.24, 1.25});
+  ranked[0].record.mutable_result()->mutable_timing()->set_final_round("j0000000000000001/0/77");
+  EXPECT_THAT(TracesOf(Finalists(ranked)), ElementsAre("0"));
 }
 
 TEST(FinalistsTest, AnIntervalThatReachesTheBestIsCloseEnough) {

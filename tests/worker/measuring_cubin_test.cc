@@ -59,6 +59,15 @@ TEST_F(MeasuringCubinTest, WithoutAFolderItIsBuiltEachTime) {
   EXPECT_EQ(Get(code_), "code 4");
 }
 
+// Code from there would judge the candidates.
+TEST_F(MeasuringCubinTest, AFolderOfAnybodyKeepsNothing) {
+  EXPECT_EQ(Get(code_), "code 1");
+  std::filesystem::permissions(folder_, std::filesystem::perms::all);
+  EXPECT_EQ(Get(code_), "code 2");
+  std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
+  EXPECT_EQ(Get(code_), "code 1");
+}
+
 TEST_F(MeasuringCubinTest, ABuildThatFailsKeepsNothing) {
   const auto fail = [] {
     return absl::StatusOr<std::string>(absl::FailedPreconditionError("no such device"));

@@ -14,9 +14,9 @@ namespace {
 
 constexpr double kGpuCallSeconds = 2e-6;
 constexpr double kBaseRegisters = 26, kMostRegisters = 255;
-// Converting sums and storing them through shared memory: with 160 accumulators, ptxas spilled 42 of 45
-// kernels, and with 128 none of 50.
-constexpr double kStoreRegisters = 70;
+// Registers of a thread that stores its sums through shared memory, for each of them: it has them in 16 bits,
+// too. With 160 sums of one or two warpgroups, ptxas spilled 42 of 45 kernels, with 128 none of 50.
+constexpr double kRegistersOfStoredSum = 1.5;
 constexpr double kMostBlocksOfSm = 32, kMostThreads = 1024;
 constexpr double kGpuIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
 constexpr double kL1Bytes = 64 << 10;                        // that one block finds again
@@ -381,7 +381,12 @@ absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine)
     const double most = mma != nullptr
                             ? MmaMostRegisters(*mma->nest, machine)
                             : std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
-    const double registers = launch.registers + (StoresThroughShared(launch) ? kStoreRegisters : 0);
+    // What is needed while products are summed, and while the sums are stored.
+    const double registers =
+        StoresThroughShared(launch)
+            ? std::max(launch.registers,
+                       kBaseRegisters + kRegistersOfStoredSum * MmaSums(*mma->nest, machine))
+            : launch.registers;
     if (registers > most)
       return Exhausted(absl::StrCat(where, "about ", std::ceil(registers), " registers a thread; at most ",
                                     std::floor(most), " are there"));

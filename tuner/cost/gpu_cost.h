@@ -21,8 +21,9 @@ GpuArithmetic GpuArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 
 // The same for a block that a tensor-core instruction executes (gpu_mma_cost.cc).
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
-// Threads of its thread block; accumulators in each computing thread.
+// Threads of its thread block; accumulators in each computing thread, and these with the partial sums beside.
 double MmaThreads(const NestBlock& nest, const GpuMachine& machine);
+double MmaSums(const NestBlock& nest, const GpuMachine& machine);
 double MmaRegisters(const NestBlock& nest, const GpuMachine& machine);
 // Registers that such a thread may use.
 double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine);

@@ -105,16 +105,21 @@ double MmaThreads(const NestBlock& nest, const GpuMachine& machine) {
   return groups ? computing * GroupsOf(nest) + 128 : computing;
 }
 
-double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
+double MmaSums(const NestBlock& nest, const GpuMachine& machine) {
   const WarpGrid& warps = MarksOf(nest).warps;
   const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
   const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
+  return TileOf(nest).elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
+}
+
+double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
+  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
   const Tile tile = TileOf(nest);
   // Partial sums are of 64 rows and at most 128 columns.
   const double partial = !row.ok() || row->partial_depth == 0 ? 0
                          : tile.columns > 128                 ? tile.columns / 4
                                                               : tile.columns / 2;
-  return partial + tile.elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
+  return partial + MmaSums(nest, machine);
 }
 
 double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine) {
