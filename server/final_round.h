@@ -28,7 +28,7 @@ struct FinalRound {
 };
 
 // The records that may be the best, from all in the order of their ranks: not far behind the best, or within
-// its interval. At most eight, which takes a few seconds, in the first round at least four where so many
+// its interval. At most eight, which takes a few seconds, in the first round at least four where as many
 // took less than 1.5 times as long as the best, and one of equal binaries. The default schedule is one more,
 // among them or not, unless it took more than four times as long; where it leads alone, the next one within
 // that factor is its rival. It was timed once, early, and a machine that others share may have been slower or

@@ -30,7 +30,8 @@ std::optional<BuildOutcome> KeptBuilds::Find(const v1::BuildRequest& candidate, 
     by_use_.splice(by_use_.begin(), by_use_, known->second);
     found = by_use_.front().outcome;
     library = by_use_.front().library;
-    found.built.set_library(absl::StrCat(folder_, "/", role, "-", files_++, ".so"));
+    found.built.set_library(
+        absl::StrCat(folder_, "/", role, "-", files_++, "-", found.built.code_digest(), ".so"));
   }
   if (WriteFileAtomically(found.built.library(), library, /*executable=*/true).ok()) return found;
   // A build says what is wrong with the folder.

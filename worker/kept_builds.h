@@ -36,7 +36,7 @@ class KeptBuilds {
 
   // The build of an equal candidate, its library in a new file. Its seconds are those of the build that made
   // it. Nullopt: it is to be built. `fetched`: the digest of what another host has built of the candidate;
-  // empty: nothing. `role` begins the file's name.
+  // empty: nothing. `role` begins the file's name, and its code's digest ends it.
   std::optional<BuildOutcome> Find(const v1::BuildRequest& candidate, const std::string& fetched = "",
                                    const std::string& role = "kept");
   bool Has(const v1::BuildRequest& candidate) const;

@@ -24,8 +24,11 @@ constexpr double kBriefly = 1e-3;  // of the real timing, which is not kept
 
 int runs = -1;  // the file of kRecordedRuns
 
-// A library is named by the digest of its code.
-std::string DigestOf(const std::string& library) { return std::filesystem::path(library).stem().string(); }
+// The name of a library ends in the digest of its code.
+std::string DigestOf(const std::string& library) {
+  const std::string name = std::filesystem::path(library).stem().string();
+  return name.substr(name.rfind('-') + 1);
+}
 
 void NoteRun(const v1::RunRequest& run) {
   if (runs < 0) return;

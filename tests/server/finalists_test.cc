@@ -33,7 +33,7 @@ std::vector<std::string> TracesOf(const std::vector<v1::Record>& records) {
   return traces;
 }
 
-// Of times, in the order of their ranks; candidates are called by their positions.
+// Records with these times, the fastest first; candidates are called by their positions.
 std::vector<StoredRecord> Ranked(const std::vector<double>& seconds) {
   std::vector<StoredRecord> ranked;
   ranked.reserve(seconds.size());

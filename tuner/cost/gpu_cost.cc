@@ -381,7 +381,7 @@ absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine)
     const double most = mma != nullptr
                             ? MmaMostRegisters(*mma->nest, machine)
                             : std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
-    // What is needed while products are summed, and while the sums are stored.
+    // Either products are being summed, or the sums are being stored.
     const double registers =
         StoresThroughShared(launch)
             ? std::max(launch.registers,
