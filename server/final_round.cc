@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMostFinalists = 8;
 // A single timing is off by this much at most, in either direction, unless its interval says otherwise.
 constexpr double kBehind = 1.05;
-// Now and then one is off by more, and the one that is too fast leads: so a few more of the fastest meet it
-// in its first round, unless they are behind by this much.
+// Some are off by more, and one that was too fast leads. In its first round it meets the next ones even when
+// they are further behind, up to this much.
 constexpr size_t kFewestFinalists = 4;
 constexpr double kFarBehind = 1.5;
 // The default's by this much: it is taken once, early, perhaps in a slow or fast phase of a shared machine.

@@ -28,11 +28,11 @@ struct FinalRound {
 };
 
 // The records that may be the best, from all in the order of their ranks: not far behind the best, or within
-// its interval. At most eight, which takes a few seconds, in the first round at least four where as many
-// took less than 1.5 times as long as the best, and one of equal binaries. The default schedule is one more,
-// among them or not, unless it took more than four times as long; where it leads alone, the next one within
-// that factor is its rival. It was timed once, early, and a machine that others share may have been slower or
-// faster then.
+// its interval. At most eight, which takes a few seconds, and one of equal binaries. In its first round
+// the best meets the three next ones even when they are further behind, up to 1.5 times its time. The default
+// schedule is one more, among them or not, unless it took more than four times as long; where it leads alone,
+// the next one within that factor is its rival. It was timed once, early, and a machine that others share may
+// have been slower or faster then.
 //
 // A job on a slow day ranks behind earlier ones, whatever it has found. So its best one is a finalist where
 // it would lead, were the job's default as fast as the log has it: `best` took `best_share` of the default's

@@ -28,8 +28,6 @@ namespace {
 constexpr double kTimeLimitFactor = 100;
 constexpr double kLeastSeconds = 0.3;  // for a first call
 constexpr double kStrained = 10;       // times slower than alone at most, beside a neighbour
-// Candidates that are timed in turn have all but the same times: the budget of each, relative to one alone.
-constexpr double kTurnsShare = 1;
 constexpr size_t kMostReferences = 512, kMostCases = 8;  // cases: of a reference
 constexpr double kSecondsBetweenWords = 10;
 
@@ -341,7 +339,7 @@ std::optional<v1::RunnerResponse> GpuMeasurer::Run(const Built& built,
   *run.mutable_gpu_case() = *test;
   run.set_protocol(assignment.protocol());
   run.set_best_seconds(best);
-  run.set_budget_seconds((libraries.size() > 1 ? kTurnsShare * candidates : 1) * options_.timing_seconds);
+  run.set_budget_seconds(candidates * options_.timing_seconds);
   run.set_usual_baseline_seconds(baselines_.Usual());
   run.set_first_call_seconds(
       best > 0 ? std::min(options_.first_call_seconds, kLeastSeconds + kTimeLimitFactor * best)

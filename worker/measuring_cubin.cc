@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/status.h"

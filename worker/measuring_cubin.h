@@ -10,7 +10,7 @@
 
 namespace mycc {
 
-// The source, and the programs that make code of it: it is kept under their digest.
+// The code is kept under the digest of its source, its compiler and the GPU's architecture.
 struct MeasuringCode {
   std::string source, compiler, arch;
 };

@@ -26,9 +26,9 @@ constexpr Fragment kFragments[] = {
 #endif
 )"},
     {"TURNS", "", R"(
-// Of a pipeline's loop. Left alone, the compiler unrolls a short loop whole, and takes up to seven times as long.
-// Where ptxas makes products of unrolled turns wait for each other (C7517, C7520), the program is compiled again
-// for ROLLED_TURNS; of others it does so when they are rolled up (C7514).
+// Unrolls a pipeline's loop by `times` iterations. Without the pragma, the compiler unrolls a short loop whole: it then
+// compiles several times longer. ptxas serializes the wgmmas of some unrolled loops (C7517, C7520): such a program is
+// compiled again with ROLLED_TURNS. It serializes those of other loops when they are rolled (C7514).
 #define PRAGMA(text) _Pragma(#text)
 #ifdef ROLLED_TURNS
 #define TURNS(times) PRAGMA(unroll 1)

@@ -183,8 +183,8 @@ __device__ __forceinline__ void cluster_sync() {
 }
 )"},
       {"cluster_leave", "", R"(
-// The same before blocks end: the arrivals at each other's barriers have happened, which "relaxed" would not wait for.
-// One that comes late would change the shared memory of a block that begins there.
+// All threads of all blocks of the cluster meet before the blocks end. The release orders their arrivals at each other's
+// barriers before the end: a late arrival would write to shared memory that belongs to another block by then.
 __device__ __forceinline__ void cluster_leave() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }

@@ -201,7 +201,7 @@ struct Mma : StmtNode {
         warps(warps),
         group(group) {}
   bool rounds_to_tf32() const { return instruction == "mma.tf32"; }
-  // They execute it together on a GPU: a warpgroup has four warps.
+  // The number of a GPU's threads that execute it together.
   int64_t threads() const {
     const int64_t warps_of_row = instruction.starts_with("wgmma.") ? 4 : 1;
     return 32 * warps_of_row * warps.rows * warps.columns;

@@ -178,9 +178,9 @@ TEST(WarpSpecializedRule, OneTileHasAllItsWarpgroups) {
           "v1\nsplit(t2.a1, [192])\nsplit(t2.a0, [192])\nsplit(t2.r0, [64])\n"
           "reorder([t2.a1.0, t2.a0.0, t2.r0.0, t2.a1.1, t2.a0.1, t2.r0.1])\nfuse([t2.a1.0, t2.a0.0])\n"
           "bind(t2.a1.0+a0.0, block)\ncache_write(t2, t2.a1.0+a0.0)\nreverse_inline(t3)\n"
-          "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\nlayout(t0.s, 0, "
-          "128)\n"
-          "layout(t1.s, 0, 128)\ntensorize_tile(t2.a1.1, wgmma.f16, 3, 1)\npipeline(t2.r0.0, bulk, 2)\n")
+          "stage_shared(t2, t0, t2.r0.0, shared)\nstage_shared(t2, t1, t2.r0.0, shared)\n"
+          "layout(t0.s, 0, 128)\nlayout(t1.s, 0, 128)\ntensorize_tile(t2.a1.1, wgmma.f16, 3, "
+          "1)\npipeline(t2.r0.0, bulk, 2)\n")
           .value();
   const Target target = Sm90a();
   const Schedule schedule = Replay(workload, target, trace).value();

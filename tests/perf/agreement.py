@@ -2,9 +2,9 @@
 
 Each workload is tuned by itself, with a log of its own, first by the one tune and then by the other, so that a change of the machine affects both alike.
 
-Choices tie when their times, taken in turn, differ by no more than the final rounds' own intervals allow: half of each, at most 2 %, as in
-server/ties.h, and at least 1 %. Intervals are of one comparison, and may be of 0.1 %; the same two libraries, compared again and again, have
-ratios that lie up to 1.3 % apart. A difference counts only where the interval of the side by side ratio excludes 1. That interval is over
+Choices tie when their times, taken in turn, differ by no more than the sum of half of each final round's interval. This tie is at least 1 % and
+at most 2 % (server/ties.h). An interval may be as narrow as 0.1 %, but two comparisons of the same two libraries (mycc bench) differ by more,
+so 1 % is the least. A difference counts only where the interval of the side by side ratio excludes 1. That interval is over
 placements in memory (mycc bench): the same code differs by several percent from one to the next.
 """
 

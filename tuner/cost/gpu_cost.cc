@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kGpuCallSeconds = 2e-6;
 constexpr double kBaseRegisters = 26, kMostRegisters = 255;
-// Registers of a thread that stores its sums through shared memory, for each of them: it has them in 16 bits,
-// too. With 160 sums of one or two warpgroups, ptxas spilled 42 of 45 kernels, with 128 none of 50.
+// A thread that stores its sums through shared memory needs this many registers for each sum: it holds the
+// sum and its 16-bit form. ptxas spills most kernels with 160 sums in a thread, and few with 128.
 constexpr double kRegistersOfStoredSum = 1.5;
 constexpr double kMostBlocksOfSm = 32, kMostThreads = 1024;
 constexpr double kGpuIssuePerCycle = 4, kSharedWavefrontsPerCycle = 1;
@@ -83,12 +83,10 @@ double SharedBytes(const BufferNode& buffer, double stages) {
 
 // The sums go through shared memory to the output: a part behind the product writes there.
 bool StoresThroughShared(const Launch& launch) {
-  bool behind = false;
-  for (const Part& part : launch.parts) {
-    if (behind && part.nest->block->out->scope == Scope::kShared) return true;
-    behind = behind || &part == launch.mma();
-  }
-  return false;
+  const Part* const product = launch.mma();
+  return product != nullptr &&
+         std::any_of(product + 1, launch.parts.data() + launch.parts.size(),
+                     [](const Part& part) { return part.nest->block->out->scope == Scope::kShared; });
 }
 
 // Registers and shared memory that the allocations under a launch's loops take.
