@@ -8,8 +8,9 @@
 //           B: t2[l*4 + j] += ..            for k.1: for j in 4: B: B.acc[j] += ..
 //                                           for j in 4: B.w: t2[l*4 + j] = B.acc[j]
 //
-// Partial sums are read back only when a reduction loop is around l; otherwise B.i stores the identity. The
-// loops of B.i and B.w are named after those of B: t2.a0.1 becomes t2.i.a0.1 and t2.w.a0.1.
+// Partial sums are read back only when a reduction loop is around l, or when B adds to an accumulator in
+// memory; otherwise B.i stores the identity. The loops of B.i and B.w are named after those of B: t2.a0.1
+// becomes t2.i.a0.1 and t2.w.a0.1, and for a second accumulator of B t2.i2.a0.1 and t2.w2.a0.1.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -51,7 +52,7 @@ TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile,
     result.loops.push_back({var});
     result.local.push_back(VarRef(var));
   }
-  VarMap fresh;
+  VarMap fresh = renamed;
   for (const IterVar& iter : block.iters) {
     if (iter.reduce || GuardsTerms(block, iter)) continue;
     const Var var = MakeVar(iter.var->name, iter.var->extent);
@@ -63,24 +64,26 @@ TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile,
 }
 
 Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
-              const Expr& first_visit) {
-  TileLoops loops = MakeTileLoops(block, tile, ".i");
+              const Expr& first_visit, const std::string& suffix) {
+  TileLoops loops = MakeTileLoops(block, tile, suffix);
   auto init = std::make_shared<Block>();
-  init->name = absl::StrCat(block.name, ".i");
+  init->name = absl::StrCat(block.name, suffix);
   init->out = acc;
   init->indices = loops.local;
   init->value = ReduceIdentity(block.reduce, block.out->dtype);
-  if (first_visit) {
+  if (first_visit || !block.init) {
     init->iters = loops.iters;
-    init->value = MakeSelect(first_visit, init->value, Load(block.out, loops.global));
+    const Expr partial = Load(block.out, loops.global);
+    init->value = block.init ? MakeSelect(first_visit, init->value, partial) : partial;
   }
   return MakeNest(loops.loops, std::move(init));
 }
 
-Stmt MakeWriteBack(const Block& block, const Buffer& acc, const std::vector<const For*>& tile) {
-  TileLoops loops = MakeTileLoops(block, tile, ".w");
+Stmt MakeWriteBack(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
+                   const std::string& suffix) {
+  TileLoops loops = MakeTileLoops(block, tile, suffix);
   auto write = std::make_shared<Block>();
-  write->name = absl::StrCat(block.name, ".w");
+  write->name = absl::StrCat(block.name, suffix);
   write->iters = loops.iters;
   write->out = block.out;
   write->indices = loops.global;
@@ -96,7 +99,7 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
   if (block.arg_value)
     return absl::FailedPreconditionError(
         "an argmax or argmin keeps its position and value; it takes no accumulator");
-  if (block.out->scope == Scope::kAccumulator || (block.reduce != ReduceOp::kNone && !block.init)) {
+  if (block.out->scope == Scope::kAccumulator) {
     return absl::FailedPreconditionError(absl::StrCat(block.name, " has an accumulator already"));
   }
   if (block.reduce == ReduceOp::kNone && block.value->op == Op::kLoad) {
@@ -151,10 +154,12 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   const Stmt work = RewriteStmts(
       loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
   std::vector<Stmt> parts;
+  // An accumulator of an accumulator in memory has names of its own.
+  const bool is_second = block.reduce != ReduceOp::kNone && !block.init;
   if (block.reduce != ReduceOp::kNone)
-    parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block)));
+    parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block), is_second ? ".i2" : ".i"));
   parts.push_back(work);
-  parts.push_back(MakeWriteBack(block, acc, tile));
+  parts.push_back(MakeWriteBack(block, acc, tile, is_second ? ".w2" : ".w"));
   const Stmt body = std::make_shared<Alloc>(acc, MakeSeq(std::move(parts)));
   return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
                                                                        body, loop.marks)));

@@ -1,5 +1,5 @@
-// set_scope(t3, shared): sets the memory of a buffer under a GPU's block loops: shared memory (shared),
-// registers (local), or the workspace (global).
+// set_scope(t3, shared): sets the memory of a buffer under a GPU's block loops: shared memory (shared) or
+// registers (local). On a CPU it moves an accumulator that is too large for registers to memory (local).
 //
 //   block b:                      block b:
 //     alloc t3[64] local    ->      alloc t3[64] shared
@@ -20,7 +20,11 @@ absl::StatusOr<Function> SetScope(const Function& function, const Target& target
     return absl::FailedPreconditionError(
         absl::StrCat(args.Name(1), " is not a scope to choose; expected local or shared"));
   }
-  if (target.kind != TargetKind::kCuda) return absl::FailedPreconditionError("set_scope is for GPUs");
+  if (target.kind != TargetKind::kCuda && (buffer->scope != Scope::kAccumulator || scope != Scope::kLocal)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("on a CPU only an accumulator changes its scope, to local; ", buffer->name, " is ",
+                     ScopeName(buffer->scope)));
+  }
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
   const std::vector<const For*> around = LoopsOn(alloc);
   const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };

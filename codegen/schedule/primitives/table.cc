@@ -18,6 +18,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"inline", "n", "inline(block)", Inline},
     {"compute_at", "nn", "compute_at(block, loop)", ComputeAt},
     {"reverse_compute_at", "nn", "reverse_compute_at(block, loop)", ReverseComputeAt},
+    {"stream_reduction", "nn", "stream_reduction(reduction, loop over parts of its axis)", StreamReduction},
     {"merge", "nn", "merge(loop, the loop after it)", Merge},
     {"reverse_inline", "n", "reverse_inline(block)", ReverseInline},
     {"cache_read", "nnnn", "cache_read(buffer, block|all, loop|root, local|packed|shared)", CacheRead},

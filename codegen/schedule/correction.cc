@@ -1,0 +1,179 @@
+#include "codegen/schedule/correction.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/print.h"
+
+namespace mycc {
+namespace {
+
+bool IsZero(const Expr& expr) { return expr->op == Op::kConst && IsFloat(expr->dtype) && expr->value.f == 0; }
+
+// c in an exponent x + c * R, with the load of R.
+struct Slope {
+  double coefficient = 0;
+  Expr result;
+};
+
+class Analysis {
+ public:
+  Analysis(const Buffer& result, const LoadFacts& loads) : result_(result), loads_(loads) {}
+
+  absl::StatusOr<Dependence> Of(const Expr& value) const {
+    switch (value->op) {
+      case Op::kLoad: return OfLoad(value);
+      case Op::kMul:
+      case Op::kDiv: return OfProduct(value);
+      case Op::kAdd:
+      case Op::kSub: return OfSum(value, value->args[0], value->args[1]);
+      case Op::kSelect: return OfSelect(value);
+      case Op::kNeg:
+      case Op::kCast: return OfUnary(value);
+      case Op::kExp: return OfExponential(value);
+      default: return OfOther(value);
+    }
+  }
+
+ private:
+  absl::Status Refuse(const Expr& value, const std::string& why) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat(PrintExpr(value), " depends on ", result_->name, ", and ", why,
+                     "; expected a product with a factor that is free of the streamed axis, or exp(x - ",
+                     result_->name, ")"));
+  }
+
+  absl::StatusOr<Dependence> OfLoad(const Expr& value) const {
+    if (value->buffer == result_) return Dependence{nullptr, value, 0, value};
+    return loads_.dependence(value);
+  }
+
+  absl::StatusOr<Dependence> OfOther(const Expr& value) const {
+    for (const Expr& arg : value->args) {
+      MYCC_ASSIGN_OR_RETURN(const Dependence inner, Of(arg));
+      if (!inner.IsFree())
+        return Refuse(value, absl::StrCat(std::string(OpName(value->op)), " has no known correction"));
+    }
+    return Dependence{value};
+  }
+
+  // `rest` is null for 1.
+  static Expr Times(const Expr& a, const Expr& b) {
+    return a == nullptr ? b : b == nullptr ? a : MakeBinary(Op::kMul, a, b);
+  }
+  static Expr Over(const Expr& a, const Expr& b, DType dtype) {
+    if (b == nullptr) return a;
+    return MakeBinary(Op::kDiv, a == nullptr ? FloatConst(1, dtype) : a, b);
+  }
+
+  absl::StatusOr<Dependence> OfProduct(const Expr& value) const {
+    MYCC_ASSIGN_OR_RETURN(const Dependence a, Of(value->args[0]));
+    MYCC_ASSIGN_OR_RETURN(const Dependence b, Of(value->args[1]));
+    if (a.IsFree() && b.IsFree()) return Dependence{value};
+    const bool is_quotient = value->op == Op::kDiv;
+    Dependence whole;
+    whole.result = a.IsFree() ? b.result : a.result;
+    whole.rest = is_quotient ? Over(a.rest, b.rest, value->dtype) : Times(a.rest, b.rest);
+    whole.factor = is_quotient ? Over(a.factor, b.factor, value->dtype) : Times(a.factor, b.factor);
+    whole.exponent = a.exponent + (is_quotient ? -b.exponent : b.exponent);
+    return whole;
+  }
+
+  // Both terms must depend on R alike.
+  absl::StatusOr<Dependence> OfSum(const Expr& value, const Expr& left, const Expr& right) const {
+    MYCC_ASSIGN_OR_RETURN(Dependence a, Of(left));
+    MYCC_ASSIGN_OR_RETURN(Dependence b, Of(right));
+    if (a.IsFree() && b.IsFree()) return Dependence{value};
+    if (IsZero(left)) a = {left, b.factor, b.exponent, b.result};
+    if (IsZero(right)) b = {right, a.factor, a.exponent, a.result};
+    const bool same_factor = a.factor == b.factor || (a.factor != nullptr && b.factor != nullptr &&
+                                                      StructurallyEqual(a.factor, b.factor));
+    if (!same_factor || a.exponent != b.exponent || a.rest == nullptr || b.rest == nullptr)
+      return Refuse(value, "its parts depend on it differently");
+    std::vector<Expr> args = value->args;
+    args[args.size() - 2] = a.rest;
+    args[args.size() - 1] = b.rest;
+    return Dependence{WithArgs(value, std::move(args)), a.factor, a.exponent, a.result};
+  }
+
+  absl::StatusOr<Dependence> OfSelect(const Expr& value) const {
+    MYCC_ASSIGN_OR_RETURN(const Dependence condition, Of(value->args[0]));
+    if (!condition.IsFree()) return Refuse(value, "it decides a condition");
+    return OfSum(value, value->args[1], value->args[2]);
+  }
+
+  absl::StatusOr<Dependence> OfUnary(const Expr& value) const {
+    MYCC_ASSIGN_OR_RETURN(Dependence inner, Of(value->args[0]));
+    if (inner.IsFree()) return Dependence{value};
+    if (!IsFloat(value->dtype)) return Refuse(value, "it is converted to an integer");
+    if (inner.rest == nullptr) return Refuse(value, "it stands alone");
+    if (inner.factor != nullptr && value->op == Op::kCast && LosesRange(value->dtype) &&
+        !IsAtMostOne(inner.rest)) {
+      return Refuse(value, absl::StrCat("without its factor the value may not fit ",
+                                        std::string(DTypeName(value->dtype))));
+    }
+    inner.rest = WithArgs(value, {inner.rest});
+    return inner;
+  }
+
+  // Types whose largest numbers are far below those of f32.
+  static bool LosesRange(DType dtype) { return DTypeBytes(dtype) == 1 || dtype == DType::kF16; }
+  // exp of a difference: the numerator of a softmax, at most 1.
+  bool IsAtMostOne(const Expr& value) const {
+    const Expr known = value->op == Op::kLoad ? loads_.definition(value) : value;
+    return known != nullptr && known->op == Op::kExp && known->args[0]->op == Op::kSub;
+  }
+
+  absl::StatusOr<Dependence> OfExponential(const Expr& value) const {
+    MYCC_ASSIGN_OR_RETURN(const Slope slope, SlopeOf(value->args[0]));
+    if (slope.result == nullptr) return Dependence{value};
+    return Dependence{value, nullptr, slope.coefficient, slope.result};
+  }
+
+  absl::StatusOr<Slope> SlopeOf(const Expr& exponent) const {
+    if (exponent->op == Op::kLoad && exponent->buffer == result_) return Slope{1, exponent};
+    switch (exponent->op) {
+      case Op::kAdd:
+      case Op::kSub: {
+        MYCC_ASSIGN_OR_RETURN(const Slope a, SlopeOf(exponent->args[0]));
+        MYCC_ASSIGN_OR_RETURN(const Slope b, SlopeOf(exponent->args[1]));
+        const double sign = exponent->op == Op::kSub ? -1 : 1;
+        return Slope{a.coefficient + sign * b.coefficient, a.result ? a.result : b.result};
+      }
+      case Op::kNeg: {
+        MYCC_ASSIGN_OR_RETURN(const Slope a, SlopeOf(exponent->args[0]));
+        return Slope{-a.coefficient, a.result};
+      }
+      case Op::kMul: return SlopeOfProduct(exponent);
+      default: {
+        MYCC_ASSIGN_OR_RETURN(const Dependence inner, Of(exponent));
+        if (!inner.IsFree()) return Refuse(exponent, "the exponent is not linear in it");
+        return Slope{};
+      }
+    }
+  }
+
+  absl::StatusOr<Slope> SlopeOfProduct(const Expr& exponent) const {
+    for (int side : {0, 1}) {
+      const Expr& number = exponent->args[1 - side];
+      if (number->op != Op::kConst) continue;
+      MYCC_ASSIGN_OR_RETURN(const Slope slope, SlopeOf(exponent->args[side]));
+      return Slope{slope.coefficient * number->value.f, slope.result};
+    }
+    MYCC_ASSIGN_OR_RETURN(const Dependence inner, OfProduct(exponent));
+    if (!inner.IsFree()) return Refuse(exponent, "the exponent is not linear in it");
+    return Slope{};
+  }
+
+  const Buffer& result_;
+  const LoadFacts& loads_;
+};
+
+}  // namespace
+
+absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads) {
+  return Analysis(result, loads).Of(value);
+}
+
+}  // namespace mycc

@@ -1,0 +1,44 @@
+// The algebra behind stream_reduction: how a value depends on the result of a reduction that is still
+// running, and so how sums of such values are corrected when that result changes. Pure functions.
+//
+// A value that depends on a result R is one of these, and everything else is refused in words:
+//
+//   g * h(R)          h is free of the streamed axis: sums of g are multiplied by h(R) after the last value
+//   g * exp(c * R)    sums made with the old R become sums with the new R by the factor exp(c * (new - old))
+//
+// The facts are: products and quotients multiply factors and add exponents; sums keep what both terms share;
+// a linear exponent splits (exp(x + c*R) = exp(x) * exp(c*R)); a factor passes a rounding, as Accuracy in
+// docs/language.md allows. Online softmax (Milakov and Gimelshein, 2018) and the accumulators of
+// FlashAttention (Dao et al., 2022) are instances.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "codegen/expr/expr.h"
+
+namespace mycc {
+
+// value == rest * factor, and rest contains exp(exponent * R).
+struct Dependence {
+  Expr rest;
+  Expr factor;          // null: 1
+  double exponent = 0;  // 0: rest is free of R
+  Expr result;          // the load of R in `rest` or `factor`; null when the value is free of R
+
+  bool IsFree() const { return result == nullptr; }
+};
+
+// Answers about the loads in a value.
+struct LoadFacts {
+  // The dependence of an element of another tensor than R: that of its own value, when the tensor is computed
+  // from R, else a free one.
+  std::function<absl::StatusOr<Dependence>(const Expr& load)> dependence;
+  // The expression that computes the element, over other variables; null for inputs and reductions.
+  std::function<Expr(const Expr& load)> definition;
+};
+
+// How `value` depends on `result`. FailedPrecondition says which operation has no known correction.
+absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads);
+
+}  // namespace mycc

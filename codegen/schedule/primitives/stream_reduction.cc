@@ -1,0 +1,299 @@
+// stream_reduction(R, l): computes a reduction alongside the sums that use its result, in one pass over its
+// axis. Loop l runs over parts of the axis. R becomes a running reduction, and what was summed with an
+// earlier result is corrected (correction.h).
+//
+//   for i: for j: R: t1[i] max= s[i, j]              for i: R.i: t1.run[i] = -inf
+//   for l:                                           for l:
+//     for i: for j: e[i, j] = exp(s[..] - t1[i])       for i: R.old[i] = R.run[i]
+//     for i: for j: B: acc[i] += e[i, j]         ->     for i: for j: R: R.run[i] max= s[i, l*J + j]
+//   for i: B.w: t2[i] = acc[i]                         for i: R.ref[i] = R.run[i], or 0 while that is -inf
+//                                                      for i: R.factor[i] = exp(R.old[i] - R.ref[i])
+//                                                      for i: B.c: acc[i] = acc[i] * R.factor[i]
+//                                                      for i: for j: e[i, j] = exp(s[..] - R.ref[i])
+//                                                      for i: for j: B: acc[i] += e[i, j]
+//                                                    for i: B.w: t2[i] = acc[i]
+//
+// A factor that is free of the axis, such as the division by a softmax's sum, leaves the sum: B.w applies it.
+//
+// A chain of reductions over one axis (maximum, sum of exponentials, weighted sum) is streamed from its end:
+// first the sum, then the maximum.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/schedule/moves.h"
+#include "codegen/schedule/primitives/primitives.h"
+#include "codegen/schedule/streamed_sums.h"
+
+namespace mycc {
+namespace {
+
+using RowValue = std::function<Expr(const std::vector<Expr>& row)>;
+
+// for rows: out[row] = value(row), for all elements of `out`.
+Stmt OverRows(const std::string& name, const Buffer& out, const RowValue& value) {
+  auto block = std::make_shared<Block>();
+  block->name = name;
+  block->out = out;
+  std::vector<LoopSpec> loops;
+  for (int d = 0; d < out->rank(); ++d) {
+    loops.push_back({MakeVar(absl::StrCat(name, ".a", d), out->shape[d])});
+    block->indices.push_back(VarRef(loops.back().var));
+  }
+  block->value = value(block->indices);
+  return MakeNest(loops, std::move(block));
+}
+
+// value * factor; a factor 1 / x divides.
+Expr Multiplied(const Expr& value, const Expr& factor) {
+  const bool divides =
+      factor->op == Op::kDiv && factor->args[0]->op == Op::kConst && factor->args[0]->value.f == 1;
+  return divides ? MakeBinary(Op::kDiv, value, factor->args[1]) : MakeBinary(Op::kMul, value, factor);
+}
+
+class Streaming {
+ public:
+  Streaming(const Function& function, const Block& reduction, const Path& loop, StreamedSums sums)
+      : function_(function), reduction_(reduction), path_(loop), sums_(std::move(sums)) {}
+
+  // The whole body.
+  absl::StatusOr<Stmt> Apply() {
+    const Stmt& loop = path_.target();
+    const bool is_alone =
+        path_.nodes.size() < 2 || path_.nodes[path_.nodes.size() - 2]->kind != StmtKind::kSeq;
+    Path site = path_;  // the statements around the loop
+    if (!is_alone) site.nodes.pop_back();
+    const std::vector<Access> reads = ReadsUnder(site.target(), result());
+    if (reads.empty())
+      return absl::FailedPreconditionError(absl::StrCat("nothing around the loop reads ", result()->name));
+    box_ = CoveringBox(reads, LoopVarsUnder(site.target()), result()->shape);
+    run_ = Vector(".run");
+    is_kept_ = IsReadOutside(site.target());
+    std::vector<Stmt> parts;
+    bool is_after = false;
+    for (const Stmt& part : is_alone ? std::vector<Stmt>{loop} : As<Seq>(site.target()).stmts) {
+      if (part == loop) {
+        parts.push_back(OverRows(absl::StrCat(reduction_.name, ".i"), run_,
+                                 [&](const std::vector<Expr>&) { return Identity(); }));
+        parts.push_back(StreamingLoop());
+        if (is_kept_) parts.push_back(WriteBack());
+        is_after = true;
+      } else {
+        parts.push_back(Reading(run_, is_after ? WithFactors(part) : part));
+      }
+    }
+    const Stmt body = ReplaceAt(site, std::make_shared<Alloc>(run_, MakeSeq(std::move(parts))));
+    if (is_kept_) return body;
+    MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(WithBody(function_, body), result()));
+    return ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
+  }
+
+ private:
+  const Buffer& result() const { return reduction_.out; }
+  Expr Identity() const { return ReduceIdentity(reduction_.reduce, result()->dtype); }
+
+  Buffer Vector(const char* suffix) const {
+    return MakeBuffer(FreshName(function_, absl::StrCat(reduction_.name, suffix)), result()->dtype,
+                      ExtentsOf(box_), Scope::kLocal);
+  }
+
+  // The statement, reading one of the reduction's vectors in place of its result.
+  Stmt Reading(const Buffer& rows, const Stmt& stmt) const {
+    return ReplaceBuffer(stmt, result(), rows,
+                         [&](const std::vector<Expr>& index) { return Localize(index, box_); });
+  }
+
+  Stmt StreamingLoop() {
+    const For& loop = path_.loop();
+    std::vector<Stmt> step = {Update()};
+    Buffer seen = run_;
+    if (sums_.exponent != 0) {
+      seen = Vector(".ref");
+      step = CorrectedStep(seen);
+    }
+    Stmt body = MakeSeq({MakeSeq(std::move(step)), Reading(seen, WithoutFactors(loop.body))});
+    for (auto it = vectors_.rbegin(); it != vectors_.rend(); ++it)
+      body = std::make_shared<Alloc>(*it, std::move(body));
+    return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
+  }
+
+  // The reduction of this iteration's part of the axis into the running result.
+  Stmt Update() const {
+    auto block = std::make_shared<Block>(reduction_);
+    std::vector<LoopSpec> loops;
+    for (IterVar& iter : block->iters) {
+      const auto dim = std::find_if(reduction_.indices.begin(), reduction_.indices.end(),
+                                    [&](const Expr& index) { return index->var == iter.var; });
+      const DimRegion& region = iter.reduce ? sums_.part : box_[dim - reduction_.indices.begin()];
+      loops.push_back({MakeVar(absl::StrCat(reduction_.name, ".", iter.var->name), region.extent)});
+      iter.binding = region.whole ? VarRef(loops.back().var) : region.base + VarRef(loops.back().var);
+    }
+    block->init = false;
+    block->out = run_;
+    block->indices = Localize(reduction_.indices, box_);
+    return MakeNest(loops, std::move(block));
+  }
+
+  // The update, and the correction of the sums so far. While all elements were -inf there is nothing to
+  // correct; a reference of 0 keeps exp(-inf - reference) a number.
+  std::vector<Stmt> CorrectedStep(const Buffer& reference) {
+    const Buffer old = Vector(".old"), factor = Vector(".factor");
+    vectors_ = {old, reference, factor};
+    const double scale = std::fabs(sums_.exponent);
+    std::vector<Stmt> step = {
+        OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }), Update(),
+        OverRows(reference->name, reference,
+                 [&](const std::vector<Expr>& row) {
+                   return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
+                                     FloatConst(0, run_->dtype), Load(run_, row));
+                 }),
+        OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
+          const Expr before = Load(old, row), now = Load(reference, row);
+          const Expr change = sums_.exponent < 0 ? before - now : now - before;
+          return MakeUnary(Op::kExp, scale == 1 ? change : change * FloatConst(scale, run_->dtype));
+        })};
+    for (const StreamedSum& sum : sums_.sums) {
+      if (sum.dependence.exponent == 0) continue;
+      for (Stmt& part : Correction(sum, factor)) step.push_back(std::move(part));
+    }
+    return step;
+  }
+
+  // acc = acc * factor. Several threads may hold a row of a vector: each stores what it computes from a copy
+  // that none of them changes.
+  std::vector<Stmt> Correction(const StreamedSum& sum, const Buffer& factor) {
+    const std::string name = absl::StrCat(sum.block->name, ".c");
+    std::vector<Stmt> parts;
+    Buffer before = sum.block->out;
+    if (before->scope != Scope::kAccumulator) {
+      const std::string copy = FreshName(function_, absl::StrCat(sum.block->name, ".old"));
+      vectors_.push_back(MakeBuffer(copy, before->dtype, before->shape, Scope::kLocal));
+      parts.push_back(
+          OverRows(copy, vectors_.back(), [&](const std::vector<Expr>& row) { return Load(before, row); }));
+      before = vectors_.back();
+    }
+    VarMap renamed;
+    std::vector<LoopSpec> loops;
+    for (const For* loop : sum.loops) {
+      if (std::find(sum.tile.begin(), sum.tile.end(), loop->var) == sum.tile.end()) continue;
+      loops.push_back({MakeVar(RenamedLoop(loop->var->name, sum.block->name, name), loop->var->extent)});
+      renamed[loop->var.get()] = VarRef(loops.back().var);
+    }
+    auto block = std::make_shared<Block>();
+    block->name = name;
+    block->out = sum.block->out;
+    for (const Var& var : sum.tile) block->indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
+    std::vector<Expr> row;
+    const VarMap bindings = BindingsOf(*sum.block);
+    for (const Expr& index : Localize(sum.dependence.result->args, box_))
+      row.push_back(Substitute(Simplify(Substitute(index, bindings)), renamed));
+    block->value = Load(before, block->indices) * Load(factor, row);
+    parts.push_back(MakeNest(loops, std::move(block)));
+    return parts;
+  }
+
+  Stmt WithoutFactors(const Stmt& body) const {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const auto found = sums_.without_factor.find(DynAs<Block>(stmt));
+      if (found == sums_.without_factor.end()) return nullptr;
+      auto block = std::make_shared<Block>(*found->first);
+      block->value = found->second;
+      return block;
+    });
+  }
+
+  // Loads of accumulators, multiplied by the factor that left their sum.
+  Stmt WithFactors(Stmt stmt) const {
+    for (const StreamedSum& sum : sums_.sums) {
+      if (sum.dependence.factor == nullptr) continue;
+      const Expr factor = Substitute(sum.dependence.factor, BindingsOf(*sum.block));
+      stmt = RewriteStmts(stmt, [&](const Stmt& inner) -> Stmt {
+        const Block* old = DynAs<Block>(inner);
+        if (old == nullptr || !Reads(*old, sum.block->out)) return nullptr;
+        auto reader = std::make_shared<Block>(*old);
+        reader->value = Rewrite(reader->value, [&](const Expr& load) -> Expr {
+          if (load->op != Op::kLoad || load->buffer != sum.block->out) return nullptr;
+          VarMap at;
+          for (size_t d = 0; d < sum.tile.size(); ++d) {
+            if (sum.tile[d]) at[sum.tile[d].get()] = load->args[d];
+          }
+          return Multiplied(load, Simplify(Substitute(factor, at)));
+        });
+        return reader;
+      });
+    }
+    return stmt;
+  }
+
+  bool IsReadOutside(const Stmt& site) const {
+    for (const Param& param : function_.params) {
+      if (param.buffer == result()) return true;
+    }
+    for (const Block* block : BlocksUnder(function_.body)) {
+      if (Reads(*block, result()) && !ContainsBlock(site, block->name)) return true;
+    }
+    return false;
+  }
+
+  // The result itself, for readers elsewhere.
+  Stmt WriteBack() const {
+    auto block = std::make_shared<Block>();
+    block->name = absl::StrCat(reduction_.name, ".w");
+    const BoxCopy copy = MakeBoxCopy(block->name, box_, result()->shape);
+    block->iters = copy.iters;
+    block->out = result();
+    block->indices = copy.indices;
+    block->value = Load(run_, Localize(copy.indices, box_));
+    return MakeNest(copy.loops, std::move(block));
+  }
+
+  const Function& function_;  // without the reduction
+  const Block& reduction_;
+  const Path& path_;  // to the loop
+  const StreamedSums sums_;
+  bool is_kept_ = false;        // the result has readers elsewhere
+  std::vector<DimRegion> box_;  // of the result, around the loop
+  Buffer run_;
+  std::vector<Buffer> vectors_;  // of one iteration
+};
+
+// What the reduction reads must be complete before the loop's nest begins.
+absl::Status CheckStands(const Function& function, const Path& reduction, const Path& loop) {
+  MYCC_RETURN_IF_ERROR(CheckCanMove(function, reduction, loop));
+  const Block& block = reduction.block();
+  for (const Block* other : BlocksUnder(function.body)) {
+    if (other == &block) return absl::OkStatus();
+    if (ContainsBlock(loop.target(), other->name)) break;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(block.name, " does not stand before loop ", loop.loop().var->name));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> StreamReduction(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& reduction = path.block();
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, reduction));
+  if (reduction.reduce == ReduceOp::kNone || reduction.arg_value) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(reduction.name, " is no reduction to one value; expected a sum, product, max or min"));
+  }
+  {
+    MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(function, args.Name(1)));
+    MYCC_RETURN_IF_ERROR(CheckStands(function, path, loop));
+  }
+  Function result = WithBody(function, ReplaceAt(path, nullptr));
+  MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(result, args.Name(1)));
+  MYCC_ASSIGN_OR_RETURN(StreamedSums sums, FindStreamedSums(result, reduction, loop));
+  MYCC_ASSIGN_OR_RETURN(Stmt streamed, Streaming(result, reduction, loop, std::move(sums)).Apply());
+  return WithBody(result, std::move(streamed));
+}
+
+}  // namespace mycc

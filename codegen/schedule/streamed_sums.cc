@@ -1,0 +1,172 @@
+#include "codegen/schedule/streamed_sums.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/moves.h"
+
+namespace mycc {
+namespace {
+
+// The iteration variables with which a block writes the element at `index`; nullopt where they do not follow.
+std::optional<VarMap> ItersAt(const Block& writer, const std::vector<Expr>& index) {
+  VarMap values;
+  for (size_t d = 0; d < index.size(); ++d) {
+    for (const IterVar& iter : writer.iters) {
+      if (!UsesVar(writer.indices[d], iter.var.get())) continue;
+      const auto linear = SplitLinear(writer.indices[d], iter.var.get());
+      if (!linear || linear->coefficient != 1) return std::nullopt;
+      values[iter.var.get()] = Simplify(index[d] - linear->rest);
+    }
+  }
+  return values;
+}
+
+class SumFinder {
+ public:
+  SumFinder(const Function& function, const Block& reduction, const Path& loop)
+      : function_(function), reduction_(reduction), loop_(loop.loop()) {}
+
+  absl::StatusOr<StreamedSums> Find() {
+    for (const Block* block : BlocksUnder(loop_.body)) {
+      if (block->reduce == ReduceOp::kNone || !CarriesReduction(*block, loop_)) continue;
+      MYCC_ASSIGN_OR_RETURN(StreamedSum sum, SumOf(*block));
+      found_.sums.push_back(std::move(sum));
+    }
+    if (found_.sums.empty()) return Refuse("no block under the loop accumulates along it");
+    MYCC_RETURN_IF_ERROR(FindPart());
+    for (StreamedSum& sum : found_.sums) MYCC_RETURN_IF_ERROR(Analyse(&sum));
+    return std::move(found_);
+  }
+
+ private:
+  absl::Status Refuse(const std::string& why) const {
+    return absl::FailedPreconditionError(
+        absl::StrCat(reduction_.name, " cannot be streamed along loop ", loop_.var->name, ": ", why));
+  }
+
+  absl::StatusOr<StreamedSum> SumOf(const Block& block) const {
+    StreamedSum sum{&block, {}, {}, {}};
+    MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function_, block.name));
+    const std::vector<const For*> loops = LoopsOn(path);
+    sum.loops = {std::find(loops.begin(), loops.end(), &loop_) + 1, loops.end()};
+    const VarMap bindings = BindingsOf(block);
+    for (const Expr& index : block.indices) {
+      const Expr bound = Simplify(Substitute(index, bindings));
+      const auto loop = std::find_if(sum.loops.begin(), sum.loops.end(),
+                                     [&](const For* l) { return l->var == bound->var; });
+      const bool is_loop = bound->op == Op::kVar && loop != sum.loops.end();
+      if (block.init || block.arg_value || (!is_loop && !IsConstInt(bound, int64_t{0}))) {
+        return Refuse(
+            absl::StrCat(block.name, " has no accumulator of its own around the loop; cache_write it first"));
+      }
+      sum.tile.push_back(is_loop ? bound->var : nullptr);
+    }
+    return sum;
+  }
+
+  // All sums must run over the same parts of the reduction's only axis.
+  absl::Status FindPart() {
+    std::vector<const IterVar*> axes;
+    for (const IterVar& iter : reduction_.iters) {
+      if (iter.reduce) axes.push_back(&iter);
+    }
+    if (axes.size() != 1) return Refuse("it reduces over several axes; expected one");
+    const int64_t extent = axes[0]->var->extent;
+    const auto inner = LoopVarsUnder(loop_.body);
+    std::optional<DimRegion> part;
+    for (const StreamedSum& sum : found_.sums) {
+      for (const IterVar& iter : sum.block->iters) {
+        if (!iter.reduce || !UsesVar(iter.binding, loop_.var.get())) continue;
+        const DimRegion covered = CoveringBox({{iter.binding}}, inner, {iter.var->extent})[0];
+        const bool same =
+            !part || (StructurallyEqual(part->base, covered.base) && part->extent == covered.extent);
+        if (iter.var->extent != extent || !same) {
+          return Refuse(absl::StrCat(sum.block->name, " sums over ", iter.var->extent, " elements, ",
+                                     covered.extent, " in an iteration; expected the ", extent,
+                                     " elements of the axis, in the same parts as other sums"));
+        }
+        part = covered;
+      }
+    }
+    found_.part = *part;
+    return absl::OkStatus();
+  }
+
+  absl::Status Analyse(StreamedSum* sum) {
+    MYCC_ASSIGN_OR_RETURN(sum->dependence, DependenceOfBlock(*sum->block));
+    const Dependence& dependence = sum->dependence;
+    if (dependence.IsFree()) return absl::OkStatus();
+    if (sum->block->reduce != ReduceOp::kSum)
+      return Refuse(absl::StrCat(sum->block->name, ", which depends on it, is no sum"));
+    if (dependence.rest == nullptr)
+      return Refuse(absl::StrCat(sum->block->name, " sums nothing but ", reduction_.out->name));
+    if (dependence.factor != nullptr) found_.without_factor[sum->block] = dependence.rest;
+    return dependence.exponent == 0 ? absl::OkStatus() : TakeExponent(*sum);
+  }
+
+  // The correction must not grow: exp(-c * R) of a maximum, exp(c * R) of a minimum, with one c for all sums.
+  absl::Status TakeExponent(const StreamedSum& sum) {
+    const double exponent = sum.dependence.exponent;
+    if (reduction_.reduce != (exponent < 0 ? ReduceOp::kMax : ReduceOp::kMin)) {
+      return Refuse(absl::StrCat("the correction exp(", exponent, " * change) of ", sum.block->name,
+                                 " could overflow; expected exp(x - maximum) or exp(minimum - x)"));
+    }
+    if (found_.exponent != 0 && found_.exponent != exponent)
+      return Refuse(absl::StrCat(sum.block->name, " needs a correction of its own"));
+    found_.exponent = exponent;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Dependence> DependenceOfBlock(const Block& block) {
+    LoadFacts facts;
+    facts.dependence = [&](const Expr& load) { return DependenceOfTile(load); };
+    facts.definition = [&](const Expr& load) -> Expr {
+      const Block* writer = WriterOf(function_, load->buffer);
+      return writer == nullptr || writer->reduce != ReduceOp::kNone ? nullptr : writer->value;
+    };
+    return DependenceOn(block.value, reduction_.out, facts);
+  }
+
+  // An element of a tensor that is computed in each iteration depends as its value does.
+  absl::StatusOr<Dependence> DependenceOfTile(const Expr& load) {
+    const Block* writer = nullptr;
+    for (const Block* block : BlocksUnder(loop_.body)) {
+      if (block->out == load->buffer) writer = block;
+    }
+    const bool sums = std::any_of(found_.sums.begin(), found_.sums.end(),
+                                  [&](const StreamedSum& sum) { return sum.block == writer; });
+    if (writer == nullptr || sums) return Dependence{load};
+    MYCC_ASSIGN_OR_RETURN(Dependence inner, DependenceOfBlock(*writer));
+    if (inner.IsFree()) return Dependence{load};
+    const std::optional<VarMap> iters = ItersAt(*writer, load->args);
+    if (!iters || writer->reduce != ReduceOp::kNone || inner.rest == nullptr) {
+      return Refuse(
+          absl::StrCat(writer->name, ", which depends on it, is no block of one value for each ", "element"));
+    }
+    if (inner.factor != nullptr) {
+      inner.factor = Substitute(inner.factor, *iters);
+      found_.without_factor[writer] = inner.rest;
+    }
+    inner.result = Substitute(inner.result, *iters);
+    inner.rest = load;
+    return inner;
+  }
+
+  const Function& function_;
+  const Block& reduction_;
+  const For& loop_;
+  StreamedSums found_;
+};
+
+}  // namespace
+
+absl::StatusOr<StreamedSums> FindStreamedSums(const Function& function, const Block& reduction,
+                                              const Path& loop) {
+  return SumFinder(function, reduction, loop).Find();
+}
+
+}  // namespace mycc

@@ -1,0 +1,46 @@
+// stream_reduction: goldens of chains in one pass, the interpreter's word on them, and refusals in words.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/golden/golden.h"
+#include "tests/schedule/testing.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kAttention[] =
+    R"(workload attention(q: f32[2,13,8], k: f32[2,22,8], v: f32[2,22,6]) -> (o: f32[2,13,6]) {
+  s[h,i,j]: f32[2,13,22] = sum[d:8](q[h,i,d] * k[h,j,d])
+  c[h,i,j]: f32[2,13,22] = select(j <= i + 9, s[h,i,j] * 0.35, -inf)
+  m[h,i]: f32[2,13] = max[j:22](c[h,i,j])
+  e[h,i,j]: f32[2,13,22] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[2,13] = sum[j:22](e[h,i,j])
+  p[h,i,j]: f32[2,13,22] = e[h,i,j] / l[h,i]
+  o[h,i,d] = sum[j:22](p[h,i,j] * v[h,j,d])
+})";
+
+// t3 = s, t4 = c, t5 = m, t6 = e, t7 = l, t8 = p, t9 = o.
+constexpr char kOnePass[] = R"(inline(t4)
+split(t9.a1, [4])
+split(t9.r0, [8])
+reorder([t9.a0, t9.a1.0, t9.r0.0, t9.a1.1, t9.a2, t9.r0.1])
+cache_write(t9, t9.a1.0)
+compute_at(t8, t9.r0.0)
+stream_reduction(t7, t9.r0.0)
+compute_at(t6, t9.r0.0)
+stream_reduction(t5, t9.r0.0)
+compute_at(t3, t9.r0.0)
+)";
+
+void Check(const std::string& name, const std::string& workload, const std::string& steps) {
+  const absl::Status status = CheckTrace(workload, steps);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(MatchesGolden("schedule/" + name, ScheduledText(workload, steps)));
+}
+
+TEST(StreamTest, Attention) { Check("stream_attention", kAttention, kOnePass); }
+
+}  // namespace
+}  // namespace mycc
