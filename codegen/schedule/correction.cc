@@ -59,11 +59,14 @@ class Analysis {
   }
 
   // `rest` is null for 1.
+  static bool IsOne(const Expr& expr) {
+    return expr == nullptr || (expr->op == Op::kConst && expr->value.f == 1);
+  }
   static Expr Times(const Expr& a, const Expr& b) {
-    return a == nullptr ? b : b == nullptr ? a : MakeBinary(Op::kMul, a, b);
+    return IsOne(a) ? b : IsOne(b) ? a : MakeBinary(Op::kMul, a, b);
   }
   static Expr Over(const Expr& a, const Expr& b, DType dtype) {
-    if (b == nullptr) return a;
+    if (IsOne(b)) return a;
     return MakeBinary(Op::kDiv, a == nullptr ? FloatConst(1, dtype) : a, b);
   }
 

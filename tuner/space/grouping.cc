@@ -5,15 +5,19 @@
 #include <set>
 
 #include "tuner/space/cheap_stages.h"
+#include "tuner/space/stream_chain.h"
 
 namespace mycc {
 namespace {
 
 class Grouping {
  public:
-  Grouping(const Anatomy& anatomy, const Target& target) : anatomy_(anatomy) {
+  Grouping(const Anatomy& anatomy, const Target& target, bool streams) : anatomy_(anatomy) {
     taken_.resize(anatomy.num_stages(), false);
     for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
+    for (int s = 0; streams && s < anatomy.num_stages(); ++s) {
+      if (class_[s] == StageClass::kContraction) TakeStreamed(s);
+    }
     for (int s = 0; s < anatomy.num_stages(); ++s) {
       if (!taken_[s] && (class_[s] == StageClass::kContraction || class_[s] == StageClass::kTile))
         TakeTiled(s);
@@ -28,7 +32,7 @@ class Grouping {
               [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
   }
 
-  const std::vector<std::pair<Group, StageClass>>& groups() const { return parts_; }
+  const Groups& groups() const { return parts_; }
 
  private:
   bool OnlyFeeds(int s, int reader) const {
@@ -42,6 +46,14 @@ class Grouping {
     const std::vector<int>& producers = anatomy_.info(s).producers;
     return std::all_of(producers.begin(), producers.end(),
                        [&](int p) { return class_[p] != StageClass::kRow; });
+  }
+
+  void TakeStreamed(int sum) {
+    const std::optional<StreamChain> chain = FindStreamChain(anatomy_, sum);
+    if (!chain) return;
+    const std::vector<int> members = chain->Members();
+    if (std::none_of(members.begin(), members.end(), [&](int s) { return taken_[s]; }))
+      Take(Group{sum, members}, StageClass::kStreamed);
   }
 
   void TakeTiled(int anchor) {
@@ -179,13 +191,13 @@ class Grouping {
   const Anatomy& anatomy_;
   std::vector<StageClass> class_;
   std::vector<bool> taken_;
-  std::vector<std::pair<Group, StageClass>> parts_;
+  Groups parts_;
 };
 
 }  // namespace
 
-std::vector<std::pair<Group, StageClass>> GroupStages(const Anatomy& anatomy, const Target& target) {
-  return Grouping(anatomy, target).groups();
+Groups GroupStages(const Anatomy& anatomy, const Target& target, bool streams) {
+  return Grouping(anatomy, target, streams).groups();
 }
 
 }  // namespace mycc

@@ -43,6 +43,9 @@ void TraceBuilder::ComputeAt(const std::string& block, const std::string& loop) 
   Add("compute_at", {{block}, {loop}});
 }
 void TraceBuilder::ReverseInline(const std::string& block) { Add("reverse_inline", {{block}}); }
+void TraceBuilder::StreamReduction(const std::string& reduction, const std::string& loop) {
+  Add("stream_reduction", {{reduction}, {loop}});
+}
 void TraceBuilder::Merge(const std::string& loop, const std::string& next) { Add("merge", {{loop}, {next}}); }
 std::string TraceBuilder::CacheRead(const std::string& buffer, const std::string& block,
                                     const std::string& loop, const std::string& scope) {

@@ -31,6 +31,7 @@ class TraceBuilder {
   void Inline(const std::string& block);
   void ComputeAt(const std::string& block, const std::string& loop);
   void ReverseInline(const std::string& block);
+  void StreamReduction(const std::string& reduction, const std::string& loop);
   void Merge(const std::string& loop, const std::string& next);
   // The copy's name: that of a second copy of a buffer has a number.
   std::string CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
@@ -105,6 +106,9 @@ std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Ta
 // A convolution by Winograd on a CPU, the largest tiles first; none where that is not possible, cannot pay or
 // is not wanted.
 std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target);
+
+// A chain of stages along one axis in one pass, on a CPU; nullopt where its operands do not allow it.
+std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // Few columns of many rows, on a CPU; nullopt for others.
 std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);

@@ -68,9 +68,15 @@ std::vector<Part> CpuContractionParts(const Anatomy& anatomy, const Group& group
   return parts;
 }
 
-// Alternatives for a group, the most promising first.
+// Alternatives for a group, the most promising first. None for a chain that no rule streams.
 std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   std::vector<Part> parts;
+  if (c == StageClass::kStreamed) {
+    if (target.kind == TargetKind::kCpu) {
+      if (std::optional<Part> part = StreamedPart(anatomy, group, target)) parts.push_back(*part);
+    }
+    return parts;
+  }
   if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
     // Operands that the copy engine can fetch as they are, in whole rows, have no use for threads that copy.
@@ -129,10 +135,23 @@ Values ValuesOf(const Part& part, const Choice& choice, size_t first) {
   return values;
 }
 
-// The first of each group's alternatives; then, for one group after the other, each of its others.
+// With chains in one pass, where there are such, and without.
+std::vector<Groups> GroupingsOf(const Anatomy& anatomy, const Target& target) {
+  const Groups streamed = GroupStages(anatomy, target, /*streams=*/true);
+  std::vector<Groups> groupings;
+  if (std::any_of(streamed.begin(), streamed.end(),
+                  [](const auto& group) { return group.second == StageClass::kStreamed; }))
+    groupings.push_back(streamed);
+  groupings.push_back(GroupStages(anatomy, target));
+  return groupings;
+}
+
+// The first of each group's alternatives; then, for one group after the other, each of its others. Nothing
+// where a group has none.
 std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>& choices) {
   std::vector<Part> first;
   first.reserve(choices.size());
+  if (std::any_of(choices.begin(), choices.end(), [](const auto& parts) { return parts.empty(); })) return {};
   for (const std::vector<Part>& alternatives : choices) first.push_back(alternatives.front());
   std::vector<std::vector<Part>> all = {first};
   for (size_t g = 0; g < choices.size(); ++g) {
@@ -218,19 +237,22 @@ std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& cano
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(rewritten.workload, cheap));
   const std::vector<bool> known_ahead = KnownAhead(anatomy);
-  std::vector<std::vector<Part>> choices;
-  for (const auto& [group, c] : GroupStages(anatomy, target)) {
+  const auto parts_of = [&](const Group& group, StageClass c) -> std::vector<Part> {
     const bool ahead = target.kind == TargetKind::kCpu && known_ahead[group.anchor];
-    choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
-                            : MakeParts(anatomy, group, c, target));
-  }
+    if (ahead) return {AheadPart(anatomy, group, target)};
+    return MakeParts(anatomy, group, c, target);
+  };
   std::vector<SketchWithDefault> sketches;
-  for (const std::vector<Part>& parts : Combinations(choices)) {
-    Sketch sketch = Joined(rewritten.steps, inlined, parts);
-    absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-    if (!trace.ok()) continue;
-    const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
-    if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
+  for (const Groups& groups : GroupingsOf(anatomy, target)) {
+    std::vector<std::vector<Part>> choices;
+    for (const auto& [group, c] : groups) choices.push_back(parts_of(group, c));
+    for (const std::vector<Part>& parts : Combinations(choices)) {
+      Sketch sketch = Joined(rewritten.steps, inlined, parts);
+      absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+      if (!trace.ok()) continue;
+      const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
+      if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
+    }
   }
   if (sketches.empty()) sketches.push_back(NaiveSketch(canonical));
   return sketches;

@@ -9,7 +9,8 @@
 
 namespace mycc {
 
-enum class StageClass { kContraction, kTile, kRow, kElementwise };
+// kStreamed is no class of one stage: a group of stages along one axis (stream_chain.h), in one pass.
+enum class StageClass { kContraction, kTile, kRow, kElementwise, kStreamed };
 
 StageClass Classify(const Anatomy& anatomy, int s, const Target& target);
 // The class of a contraction on a GPU when its rows or columns are so few that tensor cores multiply mostly

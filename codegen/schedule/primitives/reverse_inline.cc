@@ -14,6 +14,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
+#include "codegen/schedule/inputs_first.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -44,12 +45,15 @@ absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
 
 // The computed tensor that the consumer is substituted for, with its writer.
 absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& consumer) {
-  const Block* producer = nullptr;
+  const Block *producer = nullptr, *last = nullptr;
   for (const Block* block : BlocksUnder(function.body)) {
     if (block == &consumer || !Reads(consumer, block->out)) continue;
-    // If there are several inputs, the one computed last is chosen; the others are complete by then.
-    producer = block;
+    // If there are several inputs, the one computed last is chosen; the others are complete by then, or made
+    // so (inputs_first.h).
+    last = block;
+    if (block->reduce == ReduceOp::kNone && CheckElementwise(consumer, block->out).ok()) producer = block;
   }
+  if (producer == nullptr) producer = last;
   if (producer == nullptr)
     return absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads no computed tensor"));
   if (producer->reduce != ReduceOp::kNone) {
@@ -134,10 +138,13 @@ Stmt CloneNest(const Stmt& nest, const std::string& from, const std::string& to,
 
 }  // namespace
 
-absl::StatusOr<Function> ReverseInline(const Function& function, const Target&, const StepArgs& args) {
+absl::StatusOr<Function> ReverseInline(const Function& as_given, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path given, FindBlock(as_given, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckNaive(given));
+  MYCC_ASSIGN_OR_RETURN(const Block* given_producer, ProducerOf(as_given, given.block()));
+  MYCC_ASSIGN_OR_RETURN(const Function function, WithInputsFirst(as_given, given.block(), *given_producer));
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& consumer = path.block();
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
   MYCC_ASSIGN_OR_RETURN(const Block* producer, ProducerOf(function, consumer));
   MYCC_RETURN_IF_ERROR(CheckOnlyReader(function, consumer, *producer));
   MYCC_RETURN_IF_ERROR(CheckElementwise(consumer, producer->out));

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -68,10 +69,14 @@ class Streaming {
         path_.nodes.size() < 2 || path_.nodes[path_.nodes.size() - 2]->kind != StmtKind::kSeq;
     Path site = path_;  // the statements around the loop
     if (!is_alone) site.nodes.pop_back();
-    const std::vector<Access> reads = ReadsUnder(site.target(), result());
+    std::vector<Access> reads = ReadsUnder(site.target(), result());
     if (reads.empty())
       return absl::FailedPreconditionError(absl::StrCat("nothing around the loop reads ", result()->name));
     box_ = CoveringBox(reads, LoopVarsUnder(site.target()), result()->shape);
+    for (const StreamedSum& sum : sums_.sums) {
+      if (!sum.dependence.IsFree()) reads.push_back(RowsOf(sum));
+    }
+    WidenToLoops(reads);
     run_ = Vector(".run");
     is_kept_ = IsReadOutside(site.target());
     std::vector<Stmt> parts;
@@ -94,6 +99,24 @@ class Streaming {
   }
 
  private:
+  // The elements of the result that the sum uses, over loops.
+  static Access RowsOf(const StreamedSum& sum) {
+    const VarMap bindings = BindingsOf(*sum.block);
+    Access rows;
+    for (const Expr& index : sum.dependence.result->args) rows.push_back(Substitute(index, bindings));
+    return rows;
+  }
+
+  // Tiles of rows may reach beyond a tensor that they cover whole; the vectors then do, too.
+  void WidenToLoops(const std::vector<Access>& reads) {
+    for (const Access& read : reads) {
+      for (size_t d = 0; d < box_.size(); ++d) {
+        const std::optional<Interval> range = RangeOf(read[d]);
+        if (box_[d].whole && range) box_[d].extent = std::max(box_[d].extent, range->max + 1);
+      }
+    }
+  }
+
   const Buffer& result() const { return reduction_.out; }
   Expr Identity() const { return ReduceIdentity(reduction_.reduce, result()->dtype); }
 
@@ -189,9 +212,8 @@ class Streaming {
     block->out = sum.block->out;
     for (const Var& var : sum.tile) block->indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
     std::vector<Expr> row;
-    const VarMap bindings = BindingsOf(*sum.block);
-    for (const Expr& index : Localize(sum.dependence.result->args, box_))
-      row.push_back(Substitute(Simplify(Substitute(index, bindings)), renamed));
+    for (const Expr& index : Localize(RowsOf(sum), box_))
+      row.push_back(Substitute(Simplify(index), renamed));
     block->value = Load(before, block->indices) * Load(factor, row);
     parts.push_back(MakeNest(loops, std::move(block)));
     return parts;

@@ -1,0 +1,145 @@
+// The rule for chains along one axis: which chains are found, and that default and random points of their
+// spaces compute what the stages say.
+#include <algorithm>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/schedule/testing.h"
+#include "tests/tuner/points.h"
+#include "tuner/space/space.h"
+#include "tuner/space/stream_chain.h"
+
+namespace mycc {
+namespace {
+
+using ::testing::StartsWith;
+
+constexpr char kCausal[] =
+    R"(workload causal(q: f32[1,60,32], k: f32[1,70,32], v: f32[1,70,40]) -> (o: f32[1,60,40], lse: f32[1,60]) {
+  s[h,i,j]: f32[1,60,70] = sum[d:32](q[h,i,d] * k[h,j,d])
+  c[h,i,j]: f32[1,60,70] = select(j <= i + 10 && j + 20 > i, s[h,i,j] * 0.125, -inf)
+  m[h,i]: f32[1,60] = max[j:70](c[h,i,j])
+  e[h,i,j]: f32[1,60,70] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[1,60] = sum[j:70](e[h,i,j])
+  o32[h,i,d]: f32[1,60,40] = sum[j:70](e[h,i,j] * v[h,j,d])
+  o[h,i,d] = o32[h,i,d] / l[h,i]
+  lse[h,i] = m[h,i] + log(l[h,i])
+})";
+
+constexpr char kSoftCap[] =
+    R"(workload softcap(q: f32[2,50,16], k: f32[2,33,16], v: f32[2,33,24], b: f32[50,33]) -> (o: f32[2,50,24]) {
+  s[h,i,j]: f32[2,50,33] = sum[d:16](q[h,i,d] * k[h,j,d])
+  c[h,i,j]: f32[2,50,33] = 20.0 * tanh(s[h,i,j] / 20.0) + b[i,j]
+  m[h,i]: f32[2,50] = max[j:33](c[h,i,j])
+  e[h,i,j]: f32[2,50,33] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[2,50] = sum[j:33](e[h,i,j])
+  r[h,i]: f32[2,50] = 1.0 / l[h,i]
+  p[h,i,j]: f32[2,50,33] = e[h,i,j] * r[h,i]
+  o[h,i,d] = sum[j:33](p[h,i,j] * v[h,j,d])
+})";
+
+constexpr char kGrouped[] =
+    R"(workload grouped(q: f32[2,6,40,16], k: f32[2,2,33,16], v: f32[2,2,33,16]) -> (o: f32[2,6,40,16]) {
+  s[b,h,i,j]: f32[2,6,40,33] = sum[d:16](q[b,h,i,d] * k[b,h//3,j,d])
+  m[b,h,i]: f32[2,6,40] = max[j:33](s[b,h,i,j])
+  e[b,h,i,j]: f32[2,6,40,33] = exp((s[b,h,i,j] - m[b,h,i]) * 0.25)
+  l[b,h,i]: f32[2,6,40] = sum[j:33](e[b,h,i,j])
+  p[b,h,i,j]: f32[2,6,40,33] = e[b,h,i,j] / l[b,h,i]
+  o[b,h,i,d] = sum[j:33](p[b,h,i,j] * v[b,h//3,j,d])
+})";
+
+constexpr char kPositionFirst[] =
+    R"(workload position_first(q: f32[2,40,3,16], k: f32[2,33,3,16], v: f32[2,33,3,16]) -> (o: f32[2,40,3,16]) {
+  s[b,h,i,j]: f32[2,3,40,33] = sum[d:16](q[b,i,h,d] * k[b,j,h,d])
+  m[b,h,i]: f32[2,3,40] = max[j:33](s[b,h,i,j])
+  e[b,h,i,j]: f32[2,3,40,33] = exp(s[b,h,i,j] - m[b,h,i])
+  l[b,h,i]: f32[2,3,40] = sum[j:33](e[b,h,i,j])
+  p[b,h,i,j]: f32[2,3,40,33] = e[b,h,i,j] / l[b,h,i]
+  o[b,i,h,d] = sum[j:33](p[b,h,i,j] * v[b,j,h,d])
+})";
+
+constexpr char kLengths[] =
+    R"(workload lengths(q: f32[2,20,16], k: f32[2,33,16], v: f32[2,33,16], n: i32[2]) -> (o: f32[2,20,16]) {
+  s[h,i,j]: f32[2,20,33] = sum[d:16](q[h,i,d] * k[h,j,d])
+  c[h,i,j]: f32[2,20,33] = select(i32(j) < n[h], s[h,i,j], -inf)
+  m[h,i]: f32[2,20] = max[j:33](c[h,i,j])
+  e[h,i,j]: f32[2,20,33] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[2,20] = sum[j:33](e[h,i,j])
+  o32[h,i,d]: f32[2,20,16] = sum[j:33](e[h,i,j] * v[h,j,d])
+  o[h,i,d] = o32[h,i,d] / l[h,i]
+})";
+
+void CheckStreamed(const char* text) {
+  const Workload workload = CanonicalWorkload(text);
+  const std::vector<Sketch> sketches = GenerateSketches(workload, TestTarget());
+  ASSERT_THAT(sketches.front().name, StartsWith("streamed"));
+  EXPECT_GT(CheckPoints(workload, sketches.front(), TestTarget(), 1e-4), 3);
+  // The stages one by one are a sketch, too.
+  EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(), [](const Sketch& sketch) {
+    return sketch.name.find("streamed") == std::string::npos;
+  }));
+}
+
+TEST(StreamedRuleTest, CausalWithLogSumExp) { CheckStreamed(kCausal); }
+TEST(StreamedRuleTest, SoftCapAndBias) { CheckStreamed(kSoftCap); }
+TEST(StreamedRuleTest, GroupedQueries) { CheckStreamed(kGrouped); }
+TEST(StreamedRuleTest, PositionsBeforeHeads) { CheckStreamed(kPositionFirst); }
+TEST(StreamedRuleTest, LengthsOfData) { CheckStreamed(kLengths); }
+
+std::optional<StreamChain> ChainOf(const std::string& text) {
+  const Anatomy anatomy(CanonicalWorkload(text));
+  for (int s = 0; s < anatomy.num_stages(); ++s) {
+    if (std::optional<StreamChain> chain = FindStreamChain(anatomy, s)) return chain;
+  }
+  return std::nullopt;
+}
+
+TEST(StreamChainTest, NamesItsStages) {
+  const std::optional<StreamChain> chain = ChainOf(kSoftCap);
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_EQ(chain->tiles.size(), 3u);       // capped scores, exponentials, weights
+  EXPECT_EQ(chain->reductions.size(), 2u);  // maximum, sum
+  EXPECT_EQ(chain->rows.size(), 1u);        // one over the sum
+  EXPECT_EQ(chain->row_axes, std::vector<int>({1}));
+  EXPECT_EQ(chain->value_axes, std::vector<int>({2}));
+  EXPECT_EQ(chain->batch_axes, std::vector<int>({0}));
+  EXPECT_EQ(chain->stream_dim, 2);
+}
+
+// The probabilities are an output: they have to be written.
+TEST(StreamChainTest, AnotherReaderOfATileEndsIt) {
+  EXPECT_FALSE(ChainOf(R"(workload w(q: f32[9,8], k: f32[7,8], v: f32[7,5]) -> (p: f32[9,7], o: f32[9,5]) {
+  s[i,j]: f32[9,7] = sum[d:8](q[i,d] * k[j,d])
+  m[i]: f32[9] = max[j:7](s[i,j])
+  e[i,j]: f32[9,7] = exp(s[i,j] - m[i])
+  l[i]: f32[9] = sum[j:7](e[i,j])
+  p[i,j] = e[i,j] / l[i]
+  o[i,d] = sum[j:7](p[i,j] * v[j,d])
+})")
+                   .has_value());
+}
+
+// Two products without a reduction between them are no chain.
+TEST(StreamChainTest, NeedsAReduction) {
+  EXPECT_FALSE(ChainOf(R"(workload w(q: f32[9,8], k: f32[7,8], v: f32[7,5]) -> (o: f32[9,5]) {
+  s[i,j]: f32[9,7] = sum[d:8](q[i,d] * k[j,d])
+  r[i,j]: f32[9,7] = max(s[i,j], 0.0)
+  o[i,d] = sum[j:7](r[i,j] * v[j,d])
+})")
+                   .has_value());
+}
+
+// Weights that were turned over are no tile of the scores' rows.
+TEST(StreamChainTest, RowsAreTheSameThroughout) {
+  EXPECT_FALSE(ChainOf(R"(workload w(q: f32[9,8], k: f32[9,8], v: f32[9,5]) -> (o: f32[9,5]) {
+  s[i,j]: f32[9,9] = sum[d:8](q[i,d] * k[j,d])
+  m[i]: f32[9] = max[j:9](s[i,j])
+  e[i,j]: f32[9,9] = exp(s[i,j] - m[j])
+  o[i,d] = sum[j:9](e[i,j] * v[j,d])
+})")
+                   .has_value());
+}
+
+}  // namespace
+}  // namespace mycc

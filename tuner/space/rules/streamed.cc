@@ -1,0 +1,325 @@
+// The CPU rule for a chain of stages along one axis (stream_chain.h), such as attention: one pass over the
+// axis, in blocks, with running reductions.
+//
+//   parallel batches, blocks of rows:
+//     the rows' operand, turned over: lanes run along the rows
+//     for blocks of the axis:
+//       scores[keys, rows] = register tiles of products
+//       running reductions, vectors of rows; the sums so far corrected
+//       weights[keys, rows]
+//       sums[rows, values] += register tiles of products
+//     result = sums / ...
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/schedule/instructions.h"
+#include "tuner/space/cpu_products.h"
+#include "tuner/space/part.h"
+#include "tuner/space/rules/contraction_tiles.h"
+#include "tuner/space/rules/tiles.h"
+#include "tuner/space/stream_chain.h"
+
+namespace mycc {
+namespace {
+
+struct Plan {
+  const Anatomy anatomy;
+  const StreamChain chain;
+  Target target;
+  int lanes;
+  std::string instruction;
+  Buffer rows_operand;  // of the scores, with the rows
+  int rows_dim = -1;    // its dimension along them
+  int row_dim = -1;     // of a tile, along the rows
+  int64_t rows = 0, keys = 0, values = 0;
+
+  std::string sum() const { return anatomy.name(chain.sum); }
+  std::string scores() const { return anatomy.name(chain.scores); }
+  std::string SumLoop(int axis) const { return anatomy.Loop(chain.sum, axis); }
+  int row_axis() const { return chain.row_axes.back(); }
+  // The row dimension of a reduction's result.
+  int row_dim_of_result() const { return row_dim > chain.stream_dim ? row_dim - 1 : row_dim; }
+  bool IsInlined(int tile) const {
+    constexpr double kCheapOps = 4;
+    return anatomy.info(tile).ops_per_element <= kCheapOps;
+  }
+};
+
+std::string Sub(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }
+std::string Dim(const std::string& block, int dim) { return absl::StrCat(block, ".a", dim); }
+
+// `loop` of `extent` iterations in vectors; more than one of them unrolled.
+void EmitVectors(const std::string& loop, int64_t extent, int lanes, TraceBuilder* b) {
+  if (extent <= lanes) return b->Bind(loop, "vector");
+  b->Split(loop, {lanes});
+  b->Bind(Sub(loop, 0), "unroll");
+  b->Bind(Sub(loop, 1), "vector");
+}
+
+class Emitter {
+ public:
+  Emitter(const Plan& plan, const Values& v, TraceBuilder* b)
+      : plan_(plan), chain_(plan.chain), v_(v), b_(b), bm_(v.at("bm")), bn_(v.at("bn")) {}
+
+  void Emit() {
+    for (const int s : chain_.rows) b_->Inline(plan_.anatomy.name(s));
+    for (const int s : chain_.tiles) {
+      if (plan_.IsInlined(s)) b_->Inline(plan_.anatomy.name(s));
+    }
+    SplitSum();
+    Stream();
+    TurnTiles();
+    EmitScores();
+    for (const int s : chain_.tiles) {
+      if (!plan_.IsInlined(s)) EmitTile(plan_.anatomy.name(s));
+    }
+    for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
+    EmitSum();
+  }
+
+ private:
+  void SplitSum() {
+    row_ = plan_.SumLoop(plan_.row_axis());
+    value_ = plan_.SumLoop(chain_.value_axes.back());
+    key_ = plan_.anatomy.ReduceLoop(chain_.sum, 0);
+    b_->Split(row_, {bm_});
+    b_->Split(key_, {bn_});
+    std::vector<std::string> outer;
+    for (const int a : chain_.batch_axes) outer.push_back(plan_.SumLoop(a));
+    for (const int a : chain_.row_axes) {
+      if (a != plan_.row_axis()) outer.push_back(plan_.SumLoop(a));
+    }
+    outer.push_back(Sub(row_, 0));
+    std::vector<std::string> order = outer;
+    order.insert(order.end(), {Sub(key_, 0), Sub(row_, 1), value_, Sub(key_, 1)});
+    b_->Reorder(order);
+    if (v_.at("par")) b_->BindAll(outer, "parallel");
+    block_ = outer.back();
+    b_->CacheWrite(plan_.sum(), block_);
+    EmitEpilogue(plan_.anatomy, chain_.epilogue, b_);
+  }
+
+  // From the chain's end: each stage's readers are under the loop by then.
+  void Stream() {
+    std::vector<int> stages = chain_.reductions;
+    for (const int s : chain_.tiles) {
+      if (!plan_.IsInlined(s)) stages.push_back(s);
+    }
+    std::sort(stages.rbegin(), stages.rend());
+    for (const int s : stages) {
+      const bool reduces = plan_.anatomy.stage(s).reduce != ReduceOp::kNone;
+      reduces ? b_->StreamReduction(plan_.anatomy.name(s), Sub(key_, 0))
+              : b_->ComputeAt(plan_.anatomy.name(s), Sub(key_, 0));
+    }
+    b_->ComputeAt(plan_.scores(), Sub(key_, 0));
+    b_->SetScope(absl::StrCat(plan_.sum(), ".acc"), "local");
+  }
+
+  // The rows last.
+  static std::vector<std::string> Turned(int rank, int last) {
+    std::vector<std::string> components;
+    for (int d = 0; d < rank; ++d) {
+      if (d != last) components.push_back(absl::StrCat(d));
+    }
+    components.push_back(absl::StrCat(last));
+    return components;
+  }
+
+  void TurnTiles() {
+    const std::string copy = b_->CacheRead(plan_.rows_operand->name, plan_.scores(), block_, "local");
+    const int rank = plan_.rows_operand->rank();
+    b_->Pack(copy, Turned(rank, plan_.rows_dim));
+    // Lanes along the rows, as it is written: 16 vectors at a time are turned in registers.
+    const std::string rows = Dim(copy, plan_.rows_dim), depth = Dim(copy, rank - 1);
+    b_->Split(rows, {plan_.lanes});
+    b_->Split(depth, {plan_.lanes});
+    b_->Reorder({Sub(rows, 0), Sub(depth, 0), Sub(depth, 1), Sub(rows, 1)});
+    b_->Bind(Sub(depth, 1), "unroll");
+    b_->Bind(Sub(rows, 1), "vector");
+    const int tile_rank = static_cast<int>(chain_.dim_of_axis.size());
+    b_->Pack(plan_.scores(), Turned(tile_rank, plan_.row_dim));
+    for (const int s : chain_.tiles) {
+      if (!plan_.IsInlined(s)) b_->Pack(plan_.anatomy.name(s), Turned(tile_rank, plan_.row_dim));
+    }
+  }
+
+  void EmitScores() {
+    const std::string s = plan_.scores(), rows = Dim(s, plan_.row_dim), keys = Dim(s, chain_.stream_dim);
+    const int64_t nr = v_.at("score_vectors") * plan_.lanes;
+    b_->Split(rows, {nr});
+    b_->Split(keys, {v_.at("score_keys")});
+    std::vector<std::string> order = {Sub(rows, 0), Sub(keys, 0)};
+    const Stage& stage = plan_.anatomy.stage(chain_.scores);
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r)
+      order.push_back(plan_.anatomy.ReduceLoop(chain_.scores, static_cast<int>(r)));
+    const std::string depth = order.back();
+    order.insert(order.end(), {Sub(keys, 1), Sub(rows, 1)});
+    b_->Reorder(order);
+    b_->CacheWrite(s, Sub(keys, 0));
+    b_->Tensorize(depth, plan_.instruction);
+    for (const char* part : {".i", ".w"}) {
+      const std::string copy = absl::StrCat(s, part);
+      b_->Bind(Sub(Dim(copy, chain_.stream_dim), 1), "unroll");
+      EmitVectors(Sub(Dim(copy, plan_.row_dim), 1), nr, plan_.lanes, b_);
+    }
+  }
+
+  void EmitTile(const std::string& tile) {
+    const std::string rows = Dim(tile, plan_.row_dim), keys = Dim(tile, chain_.stream_dim);
+    b_->Split(rows, {plan_.lanes});
+    b_->Reorder({keys, Sub(rows, 0), Sub(rows, 1)});
+    b_->Bind(Sub(rows, 0), "unroll");
+    b_->Bind(Sub(rows, 1), "vector");
+  }
+
+  void EmitReduction(const std::string& reduction) {
+    const int dim = plan_.row_dim_of_result();
+    const std::string rows = Dim(reduction, dim), keys = absl::StrCat(reduction, ".r0");
+    const int64_t together = std::min<int64_t>(bm_, 4 * plan_.lanes);
+    b_->Split(rows, {together});
+    b_->Reorder({Sub(rows, 0), keys, Sub(rows, 1)});
+    b_->CacheWrite(reduction, Sub(rows, 0));
+    EmitVectors(Sub(rows, 1), together, plan_.lanes, b_);
+    for (const char* part : {".i2", ".w2"})
+      EmitVectors(Sub(Dim(absl::StrCat(reduction, part), dim), 1), together, plan_.lanes, b_);
+    for (const std::string& vector : VectorsOf(reduction)) {
+      const std::string loop = Dim(vector, dim);
+      b_->Split(loop, {plan_.lanes});
+      b_->Bind(Sub(loop, 1), "vector");
+    }
+  }
+
+  // The blocks over rows alone that streaming makes for a reduction.
+  std::vector<std::string> VectorsOf(const std::string& reduction) const {
+    std::vector<std::string> blocks = {absl::StrCat(reduction, ".i")};
+    const bool corrects = reduction == plan_.anatomy.name(chain_.reductions.front());
+    const auto add = [&](std::vector<const char*> suffixes) {
+      for (const char* suffix : suffixes) blocks.push_back(absl::StrCat(reduction, suffix));
+    };
+    corrects ? add({".old", ".ref", ".factor"}) : add({".old", ".c"});
+    return blocks;
+  }
+
+  void EmitSum() {
+    const std::string sum = plan_.sum();
+    const int64_t mr = v_.at("sum_rows"), nr = v_.at("sum_vectors") * plan_.lanes;
+    const std::string rows = Sub(row_, 1);
+    b_->Split(rows, {mr});
+    b_->Split(value_, {nr});
+    b_->Reorder({Sub(value_, 0), Sub(rows, 0), Sub(key_, 1), Sub(rows, 1), Sub(value_, 1)});
+    b_->CacheWrite(sum, Sub(rows, 0));
+    b_->Tensorize(Sub(key_, 1), plan_.instruction);
+    const auto of = [&](const char* part, const std::string& loop) {
+      return absl::StrCat(sum, part, loop.substr(sum.size()));
+    };
+    for (const char* part : {".i2", ".w2"}) {
+      b_->Bind(of(part, Sub(rows, 1)), "unroll");
+      EmitVectors(of(part, Sub(value_, 1)), nr, plan_.lanes, b_);
+    }
+    for (const char* part : {".i", ".c", ".w"}) {
+      const std::string loop = of(part, value_);
+      b_->Split(loop, {plan_.lanes});
+      b_->Bind(Sub(loop, 0), "unroll");
+      b_->Bind(Sub(loop, 1), "vector");
+    }
+  }
+
+  const Plan& plan_;
+  const StreamChain& chain_;
+  const Values& v_;
+  TraceBuilder* b_;
+  const int64_t bm_, bn_;
+  std::string row_, value_, key_;  // loops of the sum
+  std::string block_;              // the loop around everything of a block of rows
+};
+
+bool Legal(const Plan& plan, const Values& v) {
+  const int64_t registers = TileRegisters(plan.target), bm = v.at("bm");
+  return FitsRegisters(v.at("score_keys"), v.at("score_vectors"), registers) &&
+         FitsRegisters(v.at("sum_rows"), v.at("sum_vectors"), registers) &&
+         bm % (v.at("score_vectors") * plan.lanes) == 0 && v.at("score_keys") <= v.at("bn") &&
+         v.at("sum_rows") <= bm;
+}
+
+// False when the queries are no plain tensor along the rows and the depth.
+bool FindOperands(Plan* plan) {
+  const StreamChain& chain = plan->chain;
+  const Stage& scores = plan->anatomy.stage(chain.scores);
+  plan->row_dim = chain.dim_of_axis[plan->row_axis()];
+  plan->rows_operand = chain.queries->buffer;
+  plan->rows_dim = PlainDim(chain.queries, scores.axes[plan->row_dim]);
+  const int depth = PlainDim(chain.queries, scores.reduce_axes.back());
+  return plan->rows_dim >= 0 && depth == plan->rows_operand->rank() - 1 && depth != plan->rows_dim;
+}
+
+// The instruction for both products, of f32.
+std::optional<std::string> InstructionOf(const StreamChain& chain, const Target& target) {
+  for (const Expr& load : {chain.weights, chain.values, chain.queries, chain.keys}) {
+    if (load->dtype != DType::kF32) return std::nullopt;
+  }
+  const std::vector<Instruction> rows = CpuInstructionsFor(DType::kF32, DType::kF32, DType::kF32, target);
+  if (rows.empty()) return std::nullopt;
+  return rows.front().name;
+}
+
+// The tile of sums with the most products for each element that it loads.
+TileChoice BestFit(const Target& target, const std::vector<int64_t>& rows,
+                   const std::vector<int64_t>& vectors) {
+  TileChoice best{rows.front(), vectors.front()};
+  const auto value = [](int64_t mr, int64_t nv) {
+    return static_cast<double>(mr * nv) / static_cast<double>(mr + nv);
+  };
+  for (const int64_t mr : rows) {
+    for (const int64_t nv : vectors) {
+      if (FitsRegisters(mr, nv, TileRegisters(target)) && value(mr, nv) > value(best.mr, best.nv))
+        best = {mr, nv};
+    }
+  }
+  return best;
+}
+
+std::vector<int64_t> UpTo(std::vector<int64_t> choices, int64_t most) {
+  std::erase_if(choices, [&](int64_t choice) { return choice > most && choice != choices.front(); });
+  return choices;
+}
+
+}  // namespace
+
+std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
+  const std::optional<StreamChain> chain = FindStreamChain(anatomy, group.anchor);
+  if (!chain) return std::nullopt;
+  const Stage& sum = anatomy.stage(chain->sum);
+  Plan plan{anatomy, *chain, target};
+  if (!FindOperands(&plan)) return std::nullopt;
+  const std::optional<std::string> instruction = InstructionOf(*chain, target);
+  if (!instruction || sum.output->dtype != DType::kF32) return std::nullopt;
+  plan.instruction = *instruction;
+  plan.lanes = VectorBytes(target) / DTypeBytes(sum.output->dtype);
+  plan.rows = sum.axes[plan.row_axis()]->extent;
+  plan.keys = sum.reduce_axes[0]->extent;
+  plan.values = sum.axes[chain->value_axes[0]]->extent;
+  const int64_t lanes = plan.lanes;
+  const int64_t whole_rows = RoundUp(plan.rows, lanes), bm = std::min<int64_t>(4 * lanes, whole_rows);
+  const std::vector<int64_t> tile_rows = {4, 6, 8, 12, 14, 16};
+  std::vector<int64_t> vectors = {1, 2, 4};
+  std::erase_if(vectors, [&](int64_t nv) { return bm % (nv * lanes) != 0; });
+  const TileChoice scores = BestFit(target, tile_rows, vectors),
+                   sums = BestFit(target, tile_rows, {1, 2, 3, 4});
+  Part part;
+  part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
+  part.rule = "streamed";
+  part.Decide("bm", UpTo({lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 8 * lanes}, whole_rows), bm);
+  part.Decide("bn", UpTo({16, 32, 64, 128, 256}, RoundUp(plan.keys, 16)),
+              std::min<int64_t>(64, RoundUp(plan.keys, 16)));
+  part.Decide("score_keys", tile_rows, scores.mr);
+  part.Decide("score_vectors", {1, 2, 4}, scores.nv);
+  part.Decide("sum_rows", tile_rows, sums.mr);
+  part.Decide("sum_vectors", {1, 2, 3, 4}, sums.nv);
+  DecideThreads(anatomy, group, target, /*can=*/true, &part);
+  part.legal = [plan](const Values& v) { return Legal(plan, v); };
+  part.emit = [plan](const Values& v, TraceBuilder* b) { Emitter(plan, v, b).Emit(); };
+  return part;
+}
+
+}  // namespace mycc

@@ -1,0 +1,217 @@
+#include "tuner/space/stream_chain.h"
+
+#include <algorithm>
+#include <set>
+
+namespace mycc {
+namespace {
+
+// The loads of a sum of products, without casts.
+struct Factors {
+  Expr left, right;
+};
+std::optional<Factors> FactorsOf(const Stage& stage) {
+  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul) return std::nullopt;
+  const auto load = [](const Expr& factor) { return factor->op == Op::kCast ? factor->args[0] : factor; };
+  const Factors factors{load(stage.value->args[0]), load(stage.value->args[1])};
+  if (factors.left->op != Op::kLoad || factors.right->op != Op::kLoad) return std::nullopt;
+  return factors;
+}
+
+class ChainFinder {
+ public:
+  ChainFinder(const Anatomy& anatomy, int sum) : anatomy_(anatomy) { chain_.sum = sum; }
+
+  std::optional<StreamChain> Find() {
+    if (!TakeSum()) return std::nullopt;
+    members_ = {chain_.sum};
+    if (!TakeTile(anatomy_.ProducerOf(chain_.weights->buffer.get())) || !TakeEpilogue()) return std::nullopt;
+    if (chain_.scores < 0 || chain_.reductions.empty() || !IsClosed()) return std::nullopt;
+    for (std::vector<int>* stages : {&chain_.tiles, &chain_.reductions, &chain_.rows})
+      std::sort(stages->begin(), stages->end());
+    return chain_;
+  }
+
+ private:
+  const Stage& stage(int s) const { return anatomy_.stage(s); }
+
+  // A product over one axis, one of whose factors other stages compute.
+  bool TakeSum() {
+    const Stage& sum = stage(chain_.sum);
+    const std::optional<Factors> factors = FactorsOf(sum);
+    if (!factors || sum.reduce_axes.size() != 1) return false;
+    const Var& axis = sum.reduce_axes[0];
+    const auto is_computed = [&](const Expr& load) { return anatomy_.ProducerOf(load->buffer.get()) >= 0; };
+    const bool is_left = is_computed(factors->left) && PlainDim(factors->left, axis) >= 0;
+    chain_.weights = is_left ? factors->left : factors->right;
+    chain_.values = is_left ? factors->right : factors->left;
+    if (!is_computed(chain_.weights)) return false;
+    tile_shape_ = chain_.weights->buffer->shape;
+    chain_.stream_dim = PlainDim(chain_.weights, axis);
+    return chain_.stream_dim >= 0 && TakeAxes(sum) && !chain_.row_axes.empty() &&
+           chain_.value_axes.size() == 1;
+  }
+
+  // Each dimension of the weights is an axis of the sum, or the streamed one.
+  bool TakeAxes(const Stage& sum) {
+    std::vector<bool> named(tile_shape_.size(), false);
+    named[chain_.stream_dim] = true;
+    for (size_t a = 0; a < sum.axes.size(); ++a) {
+      const bool of_weights = UsesVar(chain_.weights, sum.axes[a].get()),
+                 of_values = UsesVar(chain_.values, sum.axes[a].get());
+      const int dim = of_weights ? PlainDim(chain_.weights, sum.axes[a]) : -1;
+      chain_.dim_of_axis.push_back(dim);
+      if (of_weights && (dim < 0 || named[dim])) return false;
+      if (of_weights) named[dim] = true;
+      std::vector<int>& axes = !of_weights  ? chain_.value_axes
+                               : !of_values ? chain_.row_axes
+                                            : chain_.batch_axes;
+      axes.push_back(static_cast<int>(a));
+    }
+    return std::all_of(named.begin(), named.end(), [](bool is_named) { return is_named; });
+  }
+
+  bool IsTileShaped(int s) const { return stage(s).output->shape == tile_shape_; }
+  // Without the streamed dimension.
+  bool IsRowShaped(int s) const {
+    std::vector<int64_t> rows = tile_shape_;
+    rows.erase(rows.begin() + chain_.stream_dim);
+    return stage(s).output->shape == rows;
+  }
+
+  static bool IsAt(const ExprNode& load, const std::vector<Var>& index) {
+    if (load.args.size() != index.size()) return false;
+    for (size_t d = 0; d < index.size(); ++d) {
+      if (load.args[d]->op != Op::kVar || load.args[d]->var != index[d]) return false;
+    }
+    return true;
+  }
+
+  // Every load of another stage's tensor is at the same rows, and of a tile at the same place of the axis.
+  bool TakeProducers(int s, const std::vector<Var>& tile_index) {
+    std::vector<Var> row_index = tile_index;
+    if (row_index.size() == tile_shape_.size()) row_index.erase(row_index.begin() + chain_.stream_dim);
+    for (const ExprNode* load : LoadsOf(stage(s).value)) {
+      const int producer = anatomy_.ProducerOf(load->buffer.get());
+      if (producer < 0) continue;
+      if (IsTileShaped(producer) && IsAt(*load, tile_index)) {
+        if (!TakeTile(producer)) return false;
+      } else if (IsRowShaped(producer) && IsAt(*load, row_index)) {
+        if (!TakeRow(producer)) return false;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool TakeTile(int s) {
+    if (!IsTileShaped(s)) return false;
+    if (members_.contains(s)) return true;
+    members_.insert(s);
+    if (stage(s).reduce == ReduceOp::kNone) {
+      chain_.tiles.push_back(s);
+      return TakeProducers(s, stage(s).axes);
+    }
+    return TakeScores(s);
+  }
+
+  // The contraction of queries, which have the rows, with keys, which lie along the streamed axis.
+  bool TakeScores(int s) {
+    const std::optional<Factors> factors = FactorsOf(stage(s));
+    if (chain_.scores >= 0 || !factors) return false;
+    chain_.scores = s;
+    const VarNode* key = stage(s).axes[chain_.stream_dim].get();
+    const bool is_left = UsesVar(factors->left, key);
+    chain_.keys = is_left ? factors->left : factors->right;
+    chain_.queries = is_left ? factors->right : factors->left;
+    if (!UsesVar(chain_.keys, key) || UsesVar(chain_.queries, key)) return false;
+    return std::none_of(chain_.row_axes.begin(), chain_.row_axes.end(), [&](int axis) {
+      return UsesVar(chain_.keys, stage(s).axes[chain_.dim_of_axis[axis]].get());
+    });
+  }
+
+  bool TakeRow(int s) {
+    if (members_.contains(s)) return true;
+    members_.insert(s);
+    const Stage& row = stage(s);
+    if (row.reduce == ReduceOp::kNone) {
+      chain_.rows.push_back(s);
+      return TakeProducers(s, row.axes);
+    }
+    const bool is_known = row.reduce == ReduceOp::kSum || row.reduce == ReduceOp::kMax ||
+                          row.reduce == ReduceOp::kMin || row.reduce == ReduceOp::kProd;
+    if (!is_known || row.reduce_axes.size() != 1 ||
+        row.reduce_axes[0]->extent != tile_shape_[chain_.stream_dim])
+      return false;
+    chain_.reductions.push_back(s);
+    std::vector<Var> tile = row.axes;
+    tile.insert(tile.begin() + chain_.stream_dim, row.reduce_axes[0]);
+    return TakeProducers(s, tile);
+  }
+
+  // Elementwise stages that read the sum, and results of rows, at their own axes.
+  bool TakeEpilogue() {
+    for (int last = chain_.sum;;) {
+      const StageInfo& info = anatomy_.info(last);
+      if (info.is_output || info.readers.size() != 1) return true;
+      const int next = info.readers[0];
+      if (stage(next).reduce != ReduceOp::kNone || !anatomy_.ReadsElementwise(next, last)) return true;
+      std::vector<Var> rows(tile_shape_.size());
+      for (size_t a = 0; a < chain_.dim_of_axis.size(); ++a) {
+        if (chain_.dim_of_axis[a] >= 0) rows[chain_.dim_of_axis[a]] = stage(next).axes[a];
+      }
+      rows.erase(rows.begin() + chain_.stream_dim);
+      for (const ExprNode* load : LoadsOf(stage(next).value)) {
+        const int producer = anatomy_.ProducerOf(load->buffer.get());
+        if (producer < 0 || producer == last) continue;
+        if (!IsRowShaped(producer) || !IsAt(*load, rows) || !TakeRow(producer)) return false;
+      }
+      members_.insert(next);
+      chain_.epilogue.push_back(next);
+      last = next;
+    }
+  }
+
+  // Nobody outside reads a tile. Results of rows may have other readers.
+  bool IsClosed() const {
+    const auto is_inside = [&](int s) {
+      const StageInfo& info = anatomy_.info(s);
+      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(),
+                                            [&](int reader) { return members_.contains(reader); });
+    };
+    return is_inside(chain_.scores) && std::all_of(chain_.tiles.begin(), chain_.tiles.end(), is_inside) &&
+           std::all_of(chain_.rows.begin(), chain_.rows.end(), is_inside);
+  }
+
+  const Anatomy& anatomy_;
+  StreamChain chain_;
+  std::vector<int64_t> tile_shape_;
+  std::set<int> members_;
+};
+
+}  // namespace
+
+int PlainDim(const Expr& load, const Var& var) {
+  int plain = -1;
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    if (!UsesVar(load->args[d], var.get())) continue;
+    if (plain >= 0 || load->args[d]->op != Op::kVar) return -1;
+    plain = static_cast<int>(d);
+  }
+  return plain;
+}
+
+std::vector<int> StreamChain::Members() const {
+  std::vector<int> members = {sum, scores};
+  for (const std::vector<int>* stages : {&tiles, &reductions, &rows, &epilogue})
+    members.insert(members.end(), stages->begin(), stages->end());
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+std::optional<StreamChain> FindStreamChain(const Anatomy& anatomy, int sum) {
+  return ChainFinder(anatomy, sum).Find();
+}
+
+}  // namespace mycc
