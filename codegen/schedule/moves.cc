@@ -29,6 +29,19 @@ bool WritesAtItsAxes(const Block& block) {
   });
 }
 
+std::optional<VarMap> ItersAt(const Block& writer, const std::vector<Expr>& index) {
+  VarMap values;
+  for (size_t d = 0; d < index.size(); ++d) {
+    for (const IterVar& iter : writer.iters) {
+      if (!UsesVar(writer.indices[d], iter.var.get())) continue;
+      const auto linear = SplitLinear(writer.indices[d], iter.var.get());
+      if (!linear || linear->coefficient != 1) return std::nullopt;
+      values[iter.var.get()] = Simplify(index[d] - linear->rest);
+    }
+  }
+  return values;
+}
+
 std::vector<const For*> NestOf(const Path& path) {
   std::vector<const For*> loops;
   for (size_t node = path.nodes.size() - 1; node-- > 0;) {

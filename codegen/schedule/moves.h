@@ -2,6 +2,7 @@
 // and buffers of a box's size. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ bool CarriesAxis(const Block& block, const For& loop);
 // Whether each index of the block's output is an iteration variable of its own: the output was not moved into
 // a loop, packed or made an accumulator.
 bool WritesAtItsAxes(const Block& block);
+
+// The values of the block's iteration variables when it writes the element at `index`, where each index is an
+// iteration variable, or its distance from the start of a box (compute_at). nullopt for other layouts.
+std::optional<VarMap> ItersAt(const Block& writer, const std::vector<Expr>& index);
 
 // The loops of the perfect nest around the path's target, outermost first.
 std::vector<const For*> NestOf(const Path& path);

@@ -11,20 +11,6 @@
 namespace mycc {
 namespace {
 
-// The iteration variables with which a block writes the element at `index`; nullopt where they do not follow.
-std::optional<VarMap> ItersAt(const Block& writer, const std::vector<Expr>& index) {
-  VarMap values;
-  for (size_t d = 0; d < index.size(); ++d) {
-    for (const IterVar& iter : writer.iters) {
-      if (!UsesVar(writer.indices[d], iter.var.get())) continue;
-      const auto linear = SplitLinear(writer.indices[d], iter.var.get());
-      if (!linear || linear->coefficient != 1) return std::nullopt;
-      values[iter.var.get()] = Simplify(index[d] - linear->rest);
-    }
-  }
-  return values;
-}
-
 class SumFinder {
  public:
   SumFinder(const Function& function, const Block& reduction, const Path& loop)

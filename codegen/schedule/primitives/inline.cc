@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/guards.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
@@ -15,11 +16,22 @@
 namespace mycc {
 namespace {
 
-// Element `index` of the block's tensor: the block's value with its iteration variables replaced.
-Expr ValueAt(const Block& block, const std::vector<Expr>& index) {
-  VarMap map;
-  for (size_t d = 0; d < block.indices.size(); ++d) map[block.indices[d]->var.get()] = index[d];
-  return Substitute(block.value, map);
+// The block with its own loops in the value replaced by its iteration variables, where these determine them:
+// the write-back of an accumulator reads it at loops.
+Block OverIters(const Path& path) {
+  Block block = path.block();
+  VarMap loops;
+  for (const For* loop : NestOf(path)) {
+    const VarNode* var = loop->var.get();
+    for (const IterVar& iter : block.iters) {
+      const auto linear = SplitLinear(iter.binding, var);
+      if (IsGuard(block, iter) || !UsesVar(iter.binding, var) || !linear || linear->coefficient != 1)
+        continue;
+      loops[var] = VarRef(iter.var) - linear->rest;
+    }
+  }
+  block.value = Substitute(block.value, loops);
+  return block;
 }
 
 // Whether the comparison is true wherever the block's guards hold.
@@ -61,17 +73,16 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
   return status;
 }
 
-absl::Status CheckInlinable(const Function& function, const Path& path) {
-  const Block& block = path.block();
+absl::Status CheckInlinable(const Function& function, const Path& path, const Block& block) {
   if (block.reduce != ReduceOp::kNone) return absl::FailedPreconditionError("the block is a reduction");
   for (const Param& param : function.params) {
     if (param.buffer == block.out)
       return absl::FailedPreconditionError(absl::StrCat(block.out->name, " is an output"));
   }
-  if (!WritesAtItsAxes(block)) {
+  if (!ItersAt(block, block.indices)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(block.out->name, " was moved into a loop, packed or made an accumulator: its ",
-                     "elements are not plain iteration variables any more"));
+        absl::StrCat(block.out->name, " was packed or made an accumulator: its elements are not plain ",
+                     "iteration variables any more"));
   }
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
   const auto outer_vars = LoopVarsUnder(path.nodes.front());
@@ -81,7 +92,7 @@ absl::Status CheckInlinable(const Function& function, const Path& path) {
   });
   bool before = true;
   for (const Block* reader : BlocksUnder(function.body)) {
-    before &= reader != &block;
+    before &= reader != &path.block();
     if (!Reads(*reader, block.out)) continue;
     if (before) {
       return absl::FailedPreconditionError(absl::StrCat(reader->name, " reads ", block.out->name,
@@ -107,8 +118,8 @@ absl::Status CheckInlinable(const Function& function, const Path& path) {
 
 absl::StatusOr<Function> Inline(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckInlinable(function, path));
-  const Block& block = path.block();
+  const Block block = OverIters(path);
+  MYCC_RETURN_IF_ERROR(CheckInlinable(function, path, block));
   Function result = WithBody(function, ReplaceAt(path, nullptr));
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(result, block.out));
   result.body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
@@ -116,7 +127,8 @@ absl::StatusOr<Function> Inline(const Function& function, const Target&, const S
     if (stmt->kind != StmtKind::kBlock || !Reads(As<Block>(stmt), block.out)) return nullptr;
     auto reader = std::make_shared<Block>(As<Block>(stmt));
     reader->value = Rewrite(reader->value, [&](const Expr& e) -> Expr {
-      return e->op == Op::kLoad && e->buffer == block.out ? ValueAt(block, e->args) : nullptr;
+      const bool reads = e->op == Op::kLoad && e->buffer == block.out;
+      return reads ? Substitute(block.value, *ItersAt(block, e->args)) : nullptr;
     });
     reader->value = DecidedValue(*reader);
     return reader;
