@@ -1,5 +1,5 @@
 // cache_write(B, l): under loop l, block B works on an accumulator tile, indexed by the loops inside l, that
-// is copied to its tensor at the end of the iteration.
+// is copied to its tensor after B's nest.
 //
 //   for k.0:                            for k.0:
 //     for l:                              for l:
@@ -91,6 +91,26 @@ Stmt MakeWriteBack(const Block& block, const Buffer& acc, const std::vector<cons
   return MakeNest(loops.loops, std::move(write));
 }
 
+// The statements in order, inside Allocs.
+std::vector<Stmt> PartsOf(const Stmt& body) {
+  if (const Alloc* alloc = DynAs<Alloc>(body)) return PartsOf(alloc->body);
+  return body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
+}
+
+// The body with these statements around the part that holds the block, inside Allocs.
+Stmt Around(const Stmt& body, const std::string& block, const Stmt& before, const Stmt& after) {
+  if (const Alloc* alloc = DynAs<Alloc>(body))
+    return std::make_shared<Alloc>(alloc->buffer, Around(alloc->body, block, before, after));
+  std::vector<Stmt> parts;
+  for (const Stmt& part : PartsOf(body)) {
+    const bool holds = ContainsBlock(part, block);
+    if (holds && before) parts.push_back(before);
+    parts.push_back(part);
+    if (holds) parts.push_back(after);
+  }
+  return MakeSeq(std::move(parts));
+}
+
 absl::Status CheckLegal(const Path& loop_path, const Block& block) {
   const For& loop = loop_path.loop();
   if (!ContainsBlock(loop.body, block.name)) {
@@ -111,11 +131,16 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
     return absl::FailedPreconditionError(absl::StrCat("the thread loop ", around->var->name,
                                                       " carries the reduction; accumulate outside of it"));
   }
-  for (const Block* other : BlocksUnder(loop.body)) {
-    if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+  bool is_after = false;
+  for (const Stmt& part : PartsOf(loop.body)) {
+    for (const Block* other : BlocksUnder(part)) {
+      const bool reads = Reads(*other, block.out), writes = other->out == block.out;
+      if (other != &block && (writes || (reads && !is_after))) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+      }
     }
+    is_after |= ContainsBlock(part, block.name);
   }
   return absl::OkStatus();
 }
@@ -153,14 +178,13 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   for (const For* dim : tile) update->indices.push_back(VarRef(dim->var));
   const Stmt work = RewriteStmts(
       loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
-  std::vector<Stmt> parts;
   // An accumulator of an accumulator in memory has names of its own.
   const bool is_second = block.reduce != ReduceOp::kNone && !block.init;
+  Stmt init;
   if (block.reduce != ReduceOp::kNone)
-    parts.push_back(MakeInit(block, acc, tile, FirstVisit(loop_path, block), is_second ? ".i2" : ".i"));
-  parts.push_back(work);
-  parts.push_back(MakeWriteBack(block, acc, tile, is_second ? ".w2" : ".w"));
-  const Stmt body = std::make_shared<Alloc>(acc, MakeSeq(std::move(parts)));
+    init = MakeInit(block, acc, tile, FirstVisit(loop_path, block), is_second ? ".i2" : ".i");
+  const Stmt write = MakeWriteBack(block, acc, tile, is_second ? ".w2" : ".w");
+  const Stmt body = std::make_shared<Alloc>(acc, Around(work, block.name, init, write));
   return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
                                                                        body, loop.marks)));
 }
