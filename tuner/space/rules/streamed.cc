@@ -10,15 +10,13 @@
 //       sums[rows, values] += register tiles of products
 //     result = sums / ...
 #include <algorithm>
-#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
-#include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_tiles.h"
+#include "tuner/space/rules/stream_steps.h"
 #include "tuner/space/rules/tiles.h"
-#include "tuner/space/stream_chain.h"
 
 namespace mycc {
 namespace {
@@ -36,14 +34,9 @@ struct Plan {
 
   std::string sum() const { return anatomy.name(chain.sum); }
   std::string scores() const { return anatomy.name(chain.scores); }
-  std::string SumLoop(int axis) const { return anatomy.Loop(chain.sum, axis); }
   int row_axis() const { return chain.row_axes.back(); }
   // The row dimension of a reduction's result.
   int row_dim_of_result() const { return row_dim > chain.stream_dim ? row_dim - 1 : row_dim; }
-  bool IsInlined(int tile) const {
-    constexpr double kCheapOps = 4;
-    return anatomy.info(tile).ops_per_element <= kCheapOps;
-  }
 };
 
 std::string Sub(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }
@@ -60,62 +53,24 @@ void EmitVectors(const std::string& loop, int64_t extent, int lanes, TraceBuilde
 class Emitter {
  public:
   Emitter(const Plan& plan, const Values& v, TraceBuilder* b)
-      : plan_(plan), chain_(plan.chain), v_(v), b_(b), bm_(v.at("bm")), bn_(v.at("bn")) {}
+      : plan_(plan), chain_(plan.chain), v_(v), b_(b), bm_(v.at("bm")) {}
 
   void Emit() {
-    for (const int s : chain_.rows) b_->Inline(plan_.anatomy.name(s));
-    for (const int s : chain_.tiles) {
-      if (plan_.IsInlined(s)) b_->Inline(plan_.anatomy.name(s));
-    }
-    SplitSum();
-    Stream();
+    loops_ = SplitChain(plan_.anatomy, chain_, bm_, v_.at("bn"), b_);
+    std::vector<std::string> order = loops_.outer;
+    order.insert(order.end(), {loops_.step, loops_.row, loops_.value, loops_.key});
+    b_->Reorder(order);
+    if (v_.at("par")) b_->BindAll(loops_.outer, "parallel");
+    EmitChain(plan_.anatomy, chain_, loops_, loops_.outer.back(), b_);
+    b_->SetScope(absl::StrCat(plan_.sum(), ".acc"), "local");
     TurnTiles();
     EmitScores();
-    for (const int s : chain_.tiles) {
-      if (!plan_.IsInlined(s)) EmitTile(plan_.anatomy.name(s));
-    }
+    for (const int s : KeptTiles(plan_.anatomy, chain_)) EmitTile(plan_.anatomy.name(s));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
     EmitSum();
   }
 
  private:
-  void SplitSum() {
-    row_ = plan_.SumLoop(plan_.row_axis());
-    value_ = plan_.SumLoop(chain_.value_axes.back());
-    key_ = plan_.anatomy.ReduceLoop(chain_.sum, 0);
-    b_->Split(row_, {bm_});
-    b_->Split(key_, {bn_});
-    std::vector<std::string> outer;
-    for (const int a : chain_.batch_axes) outer.push_back(plan_.SumLoop(a));
-    for (const int a : chain_.row_axes) {
-      if (a != plan_.row_axis()) outer.push_back(plan_.SumLoop(a));
-    }
-    outer.push_back(Sub(row_, 0));
-    std::vector<std::string> order = outer;
-    order.insert(order.end(), {Sub(key_, 0), Sub(row_, 1), value_, Sub(key_, 1)});
-    b_->Reorder(order);
-    if (v_.at("par")) b_->BindAll(outer, "parallel");
-    block_ = outer.back();
-    b_->CacheWrite(plan_.sum(), block_);
-    EmitEpilogue(plan_.anatomy, chain_.epilogue, b_);
-  }
-
-  // From the chain's end: each stage's readers are under the loop by then.
-  void Stream() {
-    std::vector<int> stages = chain_.reductions;
-    for (const int s : chain_.tiles) {
-      if (!plan_.IsInlined(s)) stages.push_back(s);
-    }
-    std::sort(stages.rbegin(), stages.rend());
-    for (const int s : stages) {
-      const bool reduces = plan_.anatomy.stage(s).reduce != ReduceOp::kNone;
-      reduces ? b_->StreamReduction(plan_.anatomy.name(s), Sub(key_, 0))
-              : b_->ComputeAt(plan_.anatomy.name(s), Sub(key_, 0));
-    }
-    b_->ComputeAt(plan_.scores(), Sub(key_, 0));
-    b_->SetScope(absl::StrCat(plan_.sum(), ".acc"), "local");
-  }
-
   // The rows last.
   static std::vector<std::string> Turned(int rank, int last) {
     std::vector<std::string> components;
@@ -127,7 +82,8 @@ class Emitter {
   }
 
   void TurnTiles() {
-    const std::string copy = b_->CacheRead(plan_.rows_operand->name, plan_.scores(), block_, "local");
+    const std::string copy =
+        b_->CacheRead(plan_.rows_operand->name, plan_.scores(), loops_.outer.back(), "local");
     const int rank = plan_.rows_operand->rank();
     b_->Pack(copy, Turned(rank, plan_.rows_dim));
     // Lanes along the rows, as it is written: 16 vectors at a time are turned in registers.
@@ -139,9 +95,8 @@ class Emitter {
     b_->Bind(Sub(rows, 1), "vector");
     const int tile_rank = static_cast<int>(chain_.dim_of_axis.size());
     b_->Pack(plan_.scores(), Turned(tile_rank, plan_.row_dim));
-    for (const int s : chain_.tiles) {
-      if (!plan_.IsInlined(s)) b_->Pack(plan_.anatomy.name(s), Turned(tile_rank, plan_.row_dim));
-    }
+    for (const int s : KeptTiles(plan_.anatomy, chain_))
+      b_->Pack(plan_.anatomy.name(s), Turned(tile_rank, plan_.row_dim));
   }
 
   void EmitScores() {
@@ -204,21 +159,21 @@ class Emitter {
   void EmitSum() {
     const std::string sum = plan_.sum();
     const int64_t mr = v_.at("sum_rows"), nr = v_.at("sum_vectors") * plan_.lanes;
-    const std::string rows = Sub(row_, 1);
+    const std::string &rows = loops_.row, &values = loops_.value;
     b_->Split(rows, {mr});
-    b_->Split(value_, {nr});
-    b_->Reorder({Sub(value_, 0), Sub(rows, 0), Sub(key_, 1), Sub(rows, 1), Sub(value_, 1)});
+    b_->Split(values, {nr});
+    b_->Reorder({Sub(values, 0), Sub(rows, 0), loops_.key, Sub(rows, 1), Sub(values, 1)});
     b_->CacheWrite(sum, Sub(rows, 0));
-    b_->Tensorize(Sub(key_, 1), plan_.instruction);
+    b_->Tensorize(loops_.key, plan_.instruction);
     const auto of = [&](const char* part, const std::string& loop) {
       return absl::StrCat(sum, part, loop.substr(sum.size()));
     };
     for (const char* part : {".i2", ".w2"}) {
       b_->Bind(of(part, Sub(rows, 1)), "unroll");
-      EmitVectors(of(part, Sub(value_, 1)), nr, plan_.lanes, b_);
+      EmitVectors(of(part, Sub(values, 1)), nr, plan_.lanes, b_);
     }
     for (const char* part : {".i", ".c", ".w"}) {
-      const std::string loop = of(part, value_);
+      const std::string loop = of(part, values);
       b_->Split(loop, {plan_.lanes});
       b_->Bind(Sub(loop, 0), "unroll");
       b_->Bind(Sub(loop, 1), "vector");
@@ -229,9 +184,8 @@ class Emitter {
   const StreamChain& chain_;
   const Values& v_;
   TraceBuilder* b_;
-  const int64_t bm_, bn_;
-  std::string row_, value_, key_;  // loops of the sum
-  std::string block_;              // the loop around everything of a block of rows
+  const int64_t bm_;
+  StreamLoops loops_;
 };
 
 bool Legal(const Plan& plan, const Values& v) {

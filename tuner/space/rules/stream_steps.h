@@ -1,0 +1,33 @@
+// The steps that the CPU's and the GPU's rules for a chain along one axis share: cutting the sum into blocks
+// of rows and of the axis, and moving every stage of the chain under the loop over the axis. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/space/part.h"
+#include "tuner/space/stream_chain.h"
+
+namespace mycc {
+
+// Elementwise stages on tiles that are computed where they are read.
+bool IsInlinedTile(const Anatomy& anatomy, const StreamChain& chain, int tile);
+// The others, in order.
+std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain);
+
+// The loops of the sum after its rows are cut into blocks of `rows`, and the axis into blocks of `keys`.
+struct StreamLoops {
+  std::vector<std::string> outer;  // batches, other rows, and blocks of rows, outermost first
+  std::string row, value, key;     // of a block's rows, the values, and a block's part of the axis
+  std::string step;                // over blocks of the axis
+};
+StreamLoops SplitChain(const Anatomy& anatomy, const StreamChain& chain, int64_t rows, int64_t keys,
+                       TraceBuilder* b);
+
+// The sum gets an accumulator under `block`, and the epilogue follows it; the other stages move under the
+// loop over blocks of the axis, reductions as running ones. REQUIRES: the sum's loops are in order, `block`
+// around loops.step.
+void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops,
+               const std::string& block, TraceBuilder* b);
+
+}  // namespace mycc
