@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
@@ -117,14 +118,14 @@ class Partitioner {
 
   Stmt VisitFor(const Stmt& stmt) {
     const For& loop = As<For>(stmt);
-    const auto extent = ConstExtent(loop);
-    if (!extent) return VisitChildren(stmt);
+    // A loop whose number of iterations is computed is cut as if it had all of them.
+    const int64_t extent = ConstExtent(loop).value_or(loop.var->extent);
     const auto inner = LoopVarsUnder(loop.body);
     const bool selects = loop.loop_kind == LoopKind::kSerial && CountLeaves(loop.body) <= kMaxSelectLeaves;
     for (const auto& [condition, of_select] : ConditionsIn(loop.body, selects)) {
-      const auto range = RangeOfCondition(condition, loop.var.get(), *extent, inner);
-      if (!range || !range->decides(*extent)) continue;
-      const std::vector<Piece> pieces = PiecesOf(*range, *extent, of_select);
+      const auto range = RangeOfCondition(condition, loop.var.get(), extent, inner);
+      if (!range || !range->decides(extent)) continue;
+      const std::vector<Piece> pieces = PiecesOf(*range, extent, of_select);
       if (pieces.size() == 1) continue;
       if (Stmt cut = CutFor(loop, pieces, *range, of_select && CountLeaves(loop.body) == 1)) return cut;
     }
@@ -133,6 +134,14 @@ class Partitioner {
 
   Stmt VisitChildren(const Stmt& stmt) {
     return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+  }
+
+  // The iterations of a part that the loop has.
+  static Expr IterationsOf(const Part& part, const For& loop) {
+    const Expr all = IntConst(part.extent);
+    if (ConstExtent(loop)) return all;
+    const Expr rest = Simplify(loop.extent - part.begin);
+    return Simplify(MakeBinary(Op::kMax, IntConst(0), MakeBinary(Op::kMin, rest, all)));
   }
 
   // The loop as a sequence of its pieces; null when the gain does not justify the copies. A condition over
@@ -160,8 +169,11 @@ class Partitioner {
       Stmt piece = part.body;
       if (part.var || !loop.marks.instruction.empty()) {
         const Var var = part.var ? part.var : MakeVar(loop.var->name, 1);
-        piece =
-            std::make_shared<For>(var, IntConst(part.extent), loop.loop_kind, std::move(piece), loop.marks);
+        piece = std::make_shared<For>(var, IterationsOf(part, loop), loop.loop_kind, std::move(piece),
+                                      loop.marks);
+      } else if (!ConstExtent(loop)) {
+        const Expr exists = MakeBinary(Op::kLt, IntConst(part.begin), loop.extent);
+        piece = std::make_shared<If>(exists, std::move(piece));
       }
       if (i > 0) piece = CopyWithSuffix(piece, absl::StrCat(".p", i));
       cut.push_back(Visit(piece));

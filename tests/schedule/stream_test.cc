@@ -42,5 +42,37 @@ void Check(const std::string& name, const std::string& workload, const std::stri
 
 TEST(StreamTest, Attention) { Check("stream_attention", kAttention, kOnePass); }
 
+// Keys beyond the diagonal come in the last blocks.
+TEST(SkipMaskedTest, Causal) {
+  Check("skip_masked_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\n"));
+}
+
+constexpr char kWindow[] =
+    R"(workload window(q: f32[40,8], k: f32[40,8], v: f32[40,6]) -> (o: f32[40,6]) {
+  s[i,j]: f32[40,40] = sum[d:8](q[i,d] * k[j,d])
+  c[i,j]: f32[40,40] = select(j <= i && i < j + 9, s[i,j], -inf)
+  m[i]: f32[40] = max[j:40](c[i,j])
+  e[i,j]: f32[40,40] = exp(c[i,j] - m[i])
+  l[i]: f32[40] = sum[j:40](e[i,j])
+  p[i,j]: f32[40,40] = e[i,j] / l[i]
+  o[i,d] = sum[j:40](p[i,j] * v[j,d])
+})";
+
+// A window of keys: the first blocks and the last ones are hidden.
+TEST(SkipMaskedTest, Window) {
+  Check("skip_masked_window", kWindow, R"(inline(t4)
+split(t9.a0, [4])
+split(t9.r0, [4])
+reorder([t9.a0.0, t9.r0.0, t9.a0.1, t9.a1, t9.r0.1])
+cache_write(t9, t9.a0.0)
+compute_at(t8, t9.r0.0)
+stream_reduction(t7, t9.r0.0)
+compute_at(t6, t9.r0.0)
+stream_reduction(t5, t9.r0.0)
+compute_at(t3, t9.r0.0)
+skip_masked(t9.r0.0)
+)");
+}
+
 }  // namespace
 }  // namespace mycc

@@ -39,6 +39,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pad_domain", "n", "pad_domain(block)", PadDomain},
     {"split_stride_phases", "n", "split_stride_phases(block)", SplitStridePhases},
     {"flip_sign", "nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
+    {"skip_masked", "n", "skip_masked(loop over parts of an axis)", SkipMasked},
     {"skip_zeros", "nni", "skip_zeros(block, padded buffer, dimension)", SkipZeros},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},
     {"rfactor", "ni", "rfactor(loop, factor)", RFactor},

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/conjunction.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
@@ -22,6 +25,27 @@ std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain) {
     if (!IsInlinedTile(anatomy, chain, tile)) kept.push_back(tile);
   }
   return kept;
+}
+
+bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
+  return std::any_of(chain.tiles.begin(), chain.tiles.end(), [&](int s) {
+    const Stage& tile = anatomy.stage(s);
+    const Expr& value = tile.value;
+    if (value->op != Op::kSelect || value->args[2]->op != Op::kConst ||
+        value->args[2]->value.f != -std::numeric_limits<double>::infinity())
+      return false;
+    std::vector<Expr> conditions;
+    SplitConjunction(value->args[0], &conditions);
+    return std::any_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
+      const Expr margin = MarginOf(condition);
+      return margin != nullptr && ToLinear(margin).CoefficientOf(tile.axes[chain.stream_dim].get()) != 0;
+    });
+  });
+}
+
+void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part) {
+  const bool can = HasMask(anatomy, chain);
+  part->Decide("skip", can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can, /*ordered=*/false);
 }
 
 StreamLoops SplitChain(const Anatomy& anatomy, const StreamChain& chain, int64_t rows, int64_t keys,

@@ -15,6 +15,11 @@ bool IsInlinedTile(const Anatomy& anatomy, const StreamChain& chain, int tile);
 // The others, in order.
 std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain);
 
+// Whether scores are masked by comparisons of indices that leave whole blocks of the axis out.
+bool HasMask(const Anatomy& anatomy, const StreamChain& chain);
+// The decision `skip`: whether such blocks are skipped. By default, where there are some.
+void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part);
+
 // The loops of the sum after its rows are cut into blocks of `rows`, and the axis into blocks of `keys`.
 struct StreamLoops {
   std::vector<std::string> outer;  // batches, other rows, and blocks of rows, outermost first

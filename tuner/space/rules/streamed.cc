@@ -68,6 +68,7 @@ class Emitter {
     for (const int s : KeptTiles(plan_.anatomy, chain_)) EmitTile(plan_.anatomy.name(s));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
     EmitSum();
+    if (v_.at("skip")) b_->SkipMasked(loops_.step);
   }
 
  private:
@@ -270,6 +271,7 @@ std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, con
   part.Decide("score_vectors", {1, 2, 4}, scores.nv);
   part.Decide("sum_rows", tile_rows, sums.mr);
   part.Decide("sum_vectors", {1, 2, 3, 4}, sums.nv);
+  DecideSkip(anatomy, *chain, &part);
   DecideThreads(anatomy, group, target, /*can=*/true, &part);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emitter(plan, v, b).Emit(); };

@@ -1,0 +1,170 @@
+#include "codegen/schedule/masked_range.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/schedule/moves.h"
+
+namespace mycc {
+namespace {
+
+bool IsFloatConst(const Expr& expr, double value) {
+  return expr->op == Op::kConst && IsFloat(expr->dtype) && expr->value.f == value;
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Finds conditions without which a value is a known number.
+class Masks {
+ public:
+  explicit Masks(const Stmt& body) : body_(body) {}
+
+  // Where one of them is false the value is `empty`: -inf or 0.
+  std::vector<Expr> Of(const Expr& value, double empty) const {
+    switch (value->op) {
+      case Op::kSelect:
+        if (IsFloatConst(value->args[2], empty)) {
+          std::vector<Expr> conditions = Of(value->args[1], empty);
+          SplitConjunction(value->args[0], &conditions);
+          return conditions;
+        }
+        return {};
+      case Op::kLoad: return OfTile(value, empty);
+      case Op::kCast: return Of(value->args[0], empty);
+      case Op::kExp: return empty == 0 ? Of(value->args[0], -kInfinity) : std::vector<Expr>();
+      case Op::kMul: return OfProduct(value, empty);
+      case Op::kDiv: return empty == 0 ? Of(value->args[0], empty) : std::vector<Expr>();
+      case Op::kAdd:
+      case Op::kSub: return OfSum(value, empty);
+      default: return {};
+    }
+  }
+
+ private:
+  // -inf survives a positive factor, and 0 any.
+  std::vector<Expr> OfProduct(const Expr& value, double empty) const {
+    if (empty == 0) return Both(Of(value->args[0], 0), Of(value->args[1], 0));
+    for (const int side : {0, 1}) {
+      const Expr& factor = value->args[1 - side];
+      if (factor->op == Op::kConst && factor->value.f > 0) return Of(value->args[side], empty);
+    }
+    return {};
+  }
+
+  // -inf minus or plus a number; the other term is finite, or its own mask is in the same sum.
+  std::vector<Expr> OfSum(const Expr& value, double empty) const {
+    if (empty == 0) return {};
+    const std::vector<Expr> left = Of(value->args[0], empty);
+    return value->op == Op::kSub ? left : Both(left, Of(value->args[1], empty));
+  }
+
+  static std::vector<Expr> Both(std::vector<Expr> a, const std::vector<Expr>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+
+  // A tile that is computed in each iteration, element by element.
+  std::vector<Expr> OfTile(const Expr& load, double empty) const {
+    for (const Block* block : BlocksUnder(body_)) {
+      if (block->out != load->buffer || block->reduce != ReduceOp::kNone) continue;
+      const std::optional<VarMap> iters = ItersAt(*block, load->args);
+      if (!iters) return {};
+      std::vector<Expr> conditions = Of(block->value, empty);
+      for (Expr& condition : conditions) condition = Substitute(condition, *iters);
+      return conditions;
+    }
+    return {};
+  }
+
+  const Stmt& body_;
+};
+
+// The largest value of an index while the inner variables run; null when it is not linear in them.
+Expr Largest(const Expr& index, const std::unordered_set<const VarNode*>& inner) {
+  Linear linear = ToLinear(Simplify(index)), outer;
+  outer.constant = linear.constant;
+  for (const auto& [atom, coefficient] : linear.terms) {
+    if (!UsesAnyOf(atom, inner)) {
+      outer.terms.emplace_back(atom, coefficient);
+    } else if (atom->op != Op::kVar) {
+      return nullptr;
+    } else {
+      outer.constant += std::max<int64_t>(coefficient * (atom->var->extent - 1), 0);
+    }
+  }
+  return FromLinear(outer);
+}
+
+struct Bounds {
+  std::vector<Expr> firsts, ends;  // all hold
+};
+
+// The iterations of `loop` in which a condition of the block can be true anywhere.
+void AddBounds(const Expr& condition, const Block& block, const For& loop, Bounds* bounds) {
+  const Expr margin = MarginOf(condition);
+  if (margin == nullptr) return;
+  const Expr largest = Largest(Substitute(margin, BindingsOf(block)), LoopVarsUnder(loop.body));
+  if (largest == nullptr) return;
+  const auto linear = SplitLinear(largest, loop.var.get());
+  if (!linear || linear->coefficient == 0) return;
+  const int64_t step = linear->coefficient;
+  // step * l + rest >= 0
+  if (step < 0) {
+    bounds->ends.push_back(Simplify(FloorDiv(linear->rest, -step) + 1));
+  } else {
+    bounds->firsts.push_back(Simplify(FloorDiv(IntConst(step - 1) - linear->rest, step)));
+  }
+}
+
+bool IsOneOf(const std::vector<Expr>& bounds, const Expr& bound) {
+  return std::any_of(bounds.begin(), bounds.end(),
+                     [&](const Expr& other) { return StructurallyEqual(other, bound); });
+}
+
+// The bounds that hold for all reductions.
+std::vector<Expr> Common(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  std::vector<Expr> common;
+  for (const Expr& bound : a) {
+    if (IsOneOf(b, bound) && !IsOneOf(common, bound)) common.push_back(bound);
+  }
+  return common;
+}
+
+}  // namespace
+
+absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
+  const For& loop = path.loop();
+  const Masks masks(loop.body);
+  std::optional<Bounds> all;
+  std::string last;
+  for (const Block* block : BlocksUnder(loop.body)) {
+    if (block->reduce == ReduceOp::kNone || !CarriesReduction(*block, loop)) continue;
+    if (block->reduce != ReduceOp::kSum && block->reduce != ReduceOp::kMax)
+      return absl::FailedPreconditionError(absl::StrCat(block->name, " is neither a sum nor a maximum"));
+    Bounds bounds;
+    for (const Expr& condition : masks.Of(block->value, block->reduce == ReduceOp::kMax ? -kInfinity : 0))
+      AddBounds(condition, *block, loop, &bounds);
+    all = all ? Bounds{Common(all->firsts, bounds.firsts), Common(all->ends, bounds.ends)} : bounds;
+    last = block->name;
+  }
+  if (!all || (all->firsts.empty() && all->ends.empty())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no mask empties iterations of loop ", loop.var->name,
+        " for all its reductions; expected select(c, score, -inf) with a comparison of indices"));
+  }
+  const Expr extent = IntConst(loop.var->extent), zero = IntConst(0);
+  MaskedRange range{zero, extent};
+  for (const Expr& first : all->firsts) range.first = MakeBinary(Op::kMax, range.first, first);
+  for (const Expr& end : all->ends) range.end = MakeBinary(Op::kMin, range.end, end);
+  range.first = Simplify(range.first);
+  range.end = Simplify(MakeBinary(Op::kMax, zero, range.end));
+  return range;
+}
+
+}  // namespace mycc
