@@ -10,7 +10,30 @@ ENVIRONMENT = harness.ROOT / "build/newest_venv"
 
 
 def has_torch(python):
-    return subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+    return imports(python, "torch")
+
+
+def imports(python, modules):
+    return subprocess.run([python, "-c", f"import {modules}"], capture_output=True, check=False).returncode == 0
+
+
+def find_onnxruntime(folder=ENVIRONMENT):
+    """A Python that imports ONNX Runtime, onnx and NumPy: this one, that of the tests, or one of the benchmark's environment, into which they
+    are installed where none has them. None, and the reason in words, where that fails."""
+    of_tests = harness.ROOT / ".venv/bin/python3"
+    for python in [*candidates(folder), *([of_tests] if of_tests.exists() else [])]:
+        if imports(python, "numpy, onnx, onnxruntime"):
+            return python
+    try:
+        required = (harness.ROOT / "tests/requirements.txt").read_text().splitlines()
+        harness.run([sys.executable, "-m", "venv", folder], capture_output=True)
+        python = folder / "bin/python3"
+        harness.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                     *(line for line in required if line.startswith(("numpy", "onnx")))], capture_output=True)
+        return python
+    except (harness.BenchmarkError, OSError) as error:
+        print(f"no ONNX Runtime: {str(error).splitlines()[-1]}", flush=True)
+        return None
 
 
 def make_environment(folder):

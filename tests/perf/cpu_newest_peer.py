@@ -9,18 +9,16 @@ fastest way counts. bf16 results are rounded to bf16 where PyTorch gives no othe
 
 import math
 import pathlib
-import statistics
 import sys
-import time
 import warnings
 
 warnings.filterwarnings("ignore")  # of a PyTorch without NumPy, which is not used here
 
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
+from peer_process import median_milliseconds, parse  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "i8": torch.int8, "u8": torch.uint8}
-WARM_UPS, FEWEST, MOST = 3, 7, 2000  # as in timer.h
 
 
 class Data:
@@ -43,17 +41,6 @@ class Data:
         size = torch.clamp(result.abs(), min=max(float(result.square().mean().sqrt()), sys.float_info.min))
         apart = float(((result - ours).abs() / size).max())
         return math.inf if math.isnan(apart) else apart
-
-
-def median_milliseconds(call, seconds):
-    for _ in range(WARM_UPS):
-        call()
-    samples, end = [], time.perf_counter() + seconds
-    while len(samples) < MOST and (len(samples) < FEWEST or time.perf_counter() < end):
-        begin = time.perf_counter_ns()
-        call()
-        samples.append(time.perf_counter_ns() - begin)
-    return statistics.median(samples) / 1e6
 
 
 def where_it_can(ways):
@@ -195,13 +182,6 @@ def chain(data, m, n):
 
 FAMILIES = {function.__name__: function for function in
             (gemm, bmm, conv, max_pool, average_all, softmax, layernorm, transpose, gelu, chain)}
-TEXTS = ("a", "b", "x", "weights", "layout", "epilogue")  # keys whose values are words; those of others are numbers
-
-
-def parse(spec):
-    family, _, rest = spec.partition(":")
-    pairs = (word.partition("=")[::2] for word in rest.split(","))
-    return family, {key: value if key in TEXTS else int(value) for key, value in pairs}
 
 
 def as_declared(y, family, arguments):

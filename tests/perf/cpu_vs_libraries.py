@@ -11,6 +11,7 @@ import sys
 import tempfile
 import typing
 
+import attention_workloads
 import cpu_drawn_workloads
 import cpu_newest
 import cpu_shares
@@ -20,16 +21,19 @@ import tuned_workloads
 from tuned_workloads import geometric_mean
 
 LIBRARIES = ("onednn", "openblas", "loops")  # Debian's, and what a programmer gets without
-NEWEST = {"suites": tuple(cpu_workloads.SETS), "all": (*cpu_workloads.SETS, "random"), "none": ()}
+NEWEST = {"suites": (*cpu_workloads.SETS, "attention"), "all": (*cpu_workloads.SETS, "attention", "random"), "none": ()}
 MOST_TRIALS = 256
 MOST_ROUNDS = 3  # times as many as asked for, of a row that something disturbs
 # Between results, relative to an element or to the root mean square of all. Reassociated f32 sums of a few thousand products differ by less;
 # PyTorch rounds results of bf16 to bf16; integers are the same.
 LARGEST_DIFFERENCE = {"f32": 1e-3, "bf16": 2**-7, "i8": 0, "u8": 0}
+# The same of attention, relative to an element or to its row: in bf16, factors of the second product and results are rounded, on both sides.
+ATTENTION_DIFFERENCE = {"f32": 1e-3, "bf16": 2**-6}
+ALL_SETS = (*cpu_workloads.SETS, "attention", "random")
 
 
 def set_names(text):
-    names = (*cpu_workloads.SETS, "random")
+    names = ALL_SETS
     chosen = names if text == "all" else text.split(",")
     if unknown := [name for name in chosen if name not in names]:
         raise argparse.ArgumentTypeError(f"`{unknown[0]}` is no set; expected all, or some of {','.join(names)}")
@@ -49,7 +53,7 @@ def parse_arguments(words=None):
     parser.add_argument("--work", type=pathlib.Path, help="folder of the log, the artifacts and results.json; build/cpu_vs_libraries if not given")
     parser.add_argument("--target", default="host", help="what is tuned for, as mycc-tune takes it")
     parser.add_argument("--set", type=set_names, default="all", metavar="NAME[,NAME...]",
-                        help=f"some of {', '.join(cpu_workloads.SETS)}, random; all if not given")
+                        help=f"some of {', '.join(ALL_SETS)}; all if not given")
     parser.add_argument("--random", type=int, default=28, metavar="N", help="workloads in the set `random`; 0: none")
     parser.add_argument("--seed", type=int, default=1, help="of the set `random`")
     parser.add_argument("--trials", type=trial_count, default=128, help="trials for each workload, at most %d" % MOST_TRIALS)
@@ -74,6 +78,7 @@ class Row(typing.NamedTuple):
     library: float
     newest: float | None
     share: cpu_shares.Share
+    times: dict = {}  # of every way of every library, name -> milliseconds
 
     @property
     def ratio(self):
@@ -99,10 +104,28 @@ def fastest(name, peers, limit):
 class Comparison:
     """Runs our artifacts and the libraries' programs in turn."""
 
-    def __init__(self, arguments, peaks, python):
-        self.arguments, self.peaks, self.python = arguments, peaks, python
+    def __init__(self, arguments, peaks, python, onnxruntime=None):
+        """With Pythons that have PyTorch and ONNX Runtime, or None."""
+        self.arguments, self.peaks, self.python, self.onnxruntime = arguments, peaks, python, onnxruntime
+
+    def attention_row(self, workload, path, library):
+        """A row whose `best` is the better one of PyTorch and ONNX Runtime, and `newest` PyTorch."""
+        scripts = (("attention_torch_peer.py", self.python), ("attention_onnxruntime_peer.py", self.onnxruntime))
+        with tempfile.TemporaryDirectory(dir=self.arguments.work) as data:
+            ours, *peers = self.in_turn(workload, library, data, [
+                [python, "-B", pathlib.Path(__file__).with_name(script), workload.spec, data, self.arguments.seconds] for script, python in scripts if python])
+        limit = ATTENTION_DIFFERENCE[workload.operands]
+        best, milliseconds = fastest(workload.name, peers, limit)
+        if best is None:
+            raise harness.BenchmarkError(f"{workload.name}: neither PyTorch nor ONNX Runtime computes it here")
+        _, newest = fastest(workload.name, peers[:1] if self.python else [], limit)
+        share = self.peaks.share(workload, workload.work, ours["ours"])
+        times = {who: number for peer in peers for who, number in peer.items() if not who.endswith(".difference")}
+        return Row("attention", workload, ours["ours"], best, milliseconds, newest, share, times)
 
     def row(self, which, workload, path, library):
+        if which == "attention":
+            return self.attention_row(workload, path, library)
         with tempfile.TemporaryDirectory(dir=self.arguments.work) as data:
             ours, *peers = self.take_turns(which, workload, library, data)
         limit = LARGEST_DIFFERENCE[workload.operands]
@@ -115,12 +138,16 @@ class Comparison:
 
     def take_turns(self, which, workload, library, data):
         programs, seconds = self.arguments.bin, self.arguments.seconds
-        harness.run([programs / "time_artifact", "--save", data, library, workload.name])
-        commands = [[programs / "time_artifact", library, workload.name, seconds]]
-        commands += [[programs / "peers_cpu", peer, workload.spec, data, seconds] for peer in LIBRARIES]
+        commands = [[programs / "peers_cpu", peer, workload.spec, data, seconds] for peer in LIBRARIES]
         if self.python and which in NEWEST[self.arguments.newest]:
             commands.append([self.python, "-B", pathlib.Path(__file__).with_name("cpu_newest_peer.py"), workload.spec, data, seconds])
-        rounds = self.arguments.rounds
+        return self.in_turn(workload, library, data, commands)
+
+    def in_turn(self, workload, library, data, commands):
+        """who -> number of our artifact, whose inputs and outputs `data` has then, and of each of the libraries' programs."""
+        program, rounds = self.arguments.bin / "time_artifact", self.arguments.rounds
+        harness.run([program, "--save", data, library, workload.name])
+        commands = [[program, library, workload.name, self.arguments.seconds], *commands]
         return harness.take_turns(commands, rounds, MOST_ROUNDS * rounds, lambda who: not who.endswith(".difference"))
 
     def rows(self, which, workloads, paths, libraries, failures):
@@ -163,22 +190,47 @@ def figures(rows):
 
 def all_figures(rows):
     """The suites', the blocked table's and the random one's."""
-    result = figures([row for row in rows if row.set not in ("blocked", "random")])
+    result = figures([row for row in rows if row.set not in ("blocked", "attention", "random")])
     result["geomean_f32_blocked"] = figures([row for row in rows if row.set == "blocked"])["geomean_f32_contractions"]
     drawn = figures([row for row in rows if row.set == "random"])
     del drawn["geomean_f32_vs_newest"]
-    return result | {f"random_{name}": value for name, value in drawn.items()}
+    return result | {f"random_{name}": value for name, value in drawn.items()} | attention_figures([row for row in rows if row.set == "attention"])
+
+
+def attention_figures(rows):
+    f32, bf16 = ([row.ratio for row in rows if row.workload.operands == operands] for operands in ("f32", "bf16"))
+    least = lambda ratios: min(ratios, default=float("nan"))
+    return {"attention_geomean_f32": geometric_mean(f32), "attention_min_f32": least(f32), "attention_geomean_bf16": geometric_mean(bf16),
+            "attention_min_bf16": least(bf16)}
 
 
 def write_results(arguments, peaks, rows, failures):
     described = [{"set": row.set, "name": row.workload.name, "spec": row.workload.spec, "ours": row.ours, "best": row.best, "library": row.library,
-                  "newest": row.newest, "share": row.share.value, "peak": row.share.peak} for row in rows]
+                  "newest": row.newest, "share": row.share.value, "peak": row.share.peak, "times": row.times} for row in rows]
     (arguments.work / "results.json").write_text(json.dumps({"peaks": peaks.figures, "rows": described, "failures": failures}, indent=1))
 
 
-def chosen_sets(arguments):
+def attention(peaks):
+    """The attention workloads for this CPU: those of bf16 where it has the instructions that the libraries use for it."""
+    if peaks.figures["bf16_isa"] != "amx":
+        print(f"no attention in bf16: this CPU has {peaks.figures['bf16_isa']} and no AMX", flush=True)
+        return attention_workloads.cpu("f32")
+    return attention_workloads.cpu("f32") | attention_workloads.cpu("bf16")
+
+
+def without_peerless(sets, python, onnxruntime):
+    """The sets without the attention workloads that no library here computes, which is said: ONNX Runtime has none in bf16."""
+    workloads = sets.get("attention", {})
+    left_out = [name for name, one in workloads.items() if not (python or onnxruntime and one.operands == "f32")]
+    if left_out:
+        missing = "PyTorch" if onnxruntime else "PyTorch or ONNX Runtime"
+        print(f"no comparison of {len(left_out)} attention workloads: no Python here has {missing}", flush=True)
+    return sets | ({"attention": {name: one for name, one in workloads.items() if name not in left_out}} if workloads else {})
+
+
+def chosen_sets(arguments, peaks):
     """set -> name -> workload, those that --only leaves."""
-    sets = {which: cpu_workloads.SETS[which]() for which in arguments.set if which != "random"}
+    sets = {which: attention(peaks) if which == "attention" else cpu_workloads.SETS[which]() for which in arguments.set if which != "random"}
     if "random" in arguments.set and arguments.random > 0:
         sets["random"] = cpu_drawn_workloads.drawn(arguments.random, arguments.seed)
     workloads = {name: one for chosen in sets.values() for name, one in chosen.items()}
@@ -189,12 +241,14 @@ def chosen_sets(arguments):
 def body():
     arguments = parse_arguments()
     harness.pin()  # before tuning, which is for as many threads as there are cores
-    sets, paths = chosen_sets(arguments)
-    python = cpu_newest.find_python() if set(sets) & set(NEWEST[arguments.newest]) else None
-    tuner = tuned_workloads.Tuner(arguments)
     peaks = cpu_shares.measure(arguments.bin, harness.THREADS, 0.2)
+    sets, paths = chosen_sets(arguments, peaks)
+    python = cpu_newest.find_python() if set(sets) & set(NEWEST[arguments.newest]) else None
+    onnxruntime = cpu_newest.find_onnxruntime() if "attention" in sets else None
+    sets = without_peerless(sets, python, onnxruntime)
+    tuner = tuned_workloads.Tuner(arguments)
     print(f"peaks of {harness.THREADS} cores: {peaks}", flush=True)
-    comparison, rows, failures = Comparison(arguments, peaks, python), [], {}
+    comparison, rows, failures = Comparison(arguments, peaks, python, onnxruntime), [], {}
     for which, workloads in sets.items():
         libraries, refused = tuned_workloads.tune_and_compile(tuner, {name: paths[name] for name in workloads})
         failures |= refused

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Ours against oneDNN, OpenBLAS, plain loops and PyTorch's newer libraries: builds, tunes the suites (f32, bf16, i8, f32 over blocked activations)
-# and workloads drawn at random with at most 128 trials each into a fresh log, checks and times everything in turn on two cores, and ends with
-# the figures. Options: see cpu_vs_libraries.py --help; `--set f32`, `--set random --random 50 --seed 3`, `--only REGEX` are parts of it.
+# Ours against oneDNN, OpenBLAS, plain loops and PyTorch's newer libraries: builds, tunes the suites (f32, bf16, i8, f32 over blocked activations,
+# attention) and workloads drawn at random with at most 128 trials each into a fresh log, checks and times everything in turn on two cores, and
+# ends with the figures. Options: see cpu_vs_libraries.py --help; `--set f32`, `--set random --random 50 --seed 3`, `--only REGEX` are parts of it.
 #
 # Builds the programs first, unless `--bin FOLDER` or `--build FOLDER` says where they are, or this is in an archive made with `deploy/archive.sh
 # --benchmarks`. PyTorch is the one that `python3` imports, or is installed into build/newest_venv; without it there is no column of it.

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+import attention_workloads
 import cpu_newest
 import cpu_shares
 import cpu_vs_libraries
@@ -72,10 +73,51 @@ class FiguresTest(unittest.TestCase):
         figures = cpu_vs_libraries.all_figures(rows)
         self.assertEqual(list(figures), [
             "geomean_f32_contractions", "min_f32", "geomean_f32_rows", "geomean_bf16", "geomean_i8", "geomean_f32_vs_newest", "geomean_f32_blocked",
-            "random_geomean_f32_contractions", "random_min_f32", "random_geomean_f32_rows", "random_geomean_bf16", "random_geomean_i8"])
+            "random_geomean_f32_contractions", "random_min_f32", "random_geomean_f32_rows", "random_geomean_bf16", "random_geomean_i8",
+            "attention_geomean_f32", "attention_min_f32", "attention_geomean_bf16", "attention_min_bf16"])
         for name, value in zip(figures, (1.0, 0.5, 3.0, 4.0, 5.0, 0.5, 0.1, 0.25, 0.125, 0.125)):
             self.assertAlmostEqual(figures[name], value)
         self.assertTrue(math.isnan(figures["random_geomean_bf16"]))
+        self.assertTrue(math.isnan(figures["attention_geomean_f32"]))
+
+    def test_attention_is_apart(self):
+        f32, bf16 = (next(iter(attention_workloads.cpu(dtype).values())) for dtype in ("f32", "bf16"))
+        figures = cpu_vs_libraries.all_figures([row("attention", f32, 2.0), row("attention", f32, 0.5), row("attention", bf16, 4.0)])
+        known = {name: round(value, 9) for name, value in figures.items() if not math.isnan(value)}
+        self.assertEqual(known, {"attention_geomean_f32": 1.0, "attention_min_f32": 0.5, "attention_geomean_bf16": 4.0, "attention_min_bf16": 4.0})
+
+
+class AttentionTest(unittest.TestCase):
+    def attention(self, isa):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            workloads = cpu_vs_libraries.attention(cpu_shares.Peaks(PEAKS | {"bf16_isa": isa}))
+        return {one.operands for one in workloads.values()}, said.getvalue()
+
+    def test_bf16_is_for_cpus_with_amx(self):
+        self.assertEqual(self.attention("amx"), ({"f32", "bf16"}, ""))
+        self.assertEqual(self.attention("avx512_bf16"), ({"f32"}, "no attention in bf16: this CPU has avx512_bf16 and no AMX\n"))
+
+    def test_what_no_library_computes_is_said_and_left_out(self):
+        sets = {"f32": {}, "attention": attention_workloads.cpu("f32") | attention_workloads.cpu("bf16")}
+        for python, onnxruntime, left, reason in (("p", None, 30, None), (None, "p", 15, "PyTorch"), (None, None, 0, "PyTorch or ONNX Runtime")):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                kept = cpu_vs_libraries.without_peerless(sets, python, onnxruntime)
+            self.assertEqual((list(kept), len(kept["attention"])), (["f32", "attention"], left))
+            self.assertEqual(said.getvalue(), f"no comparison of {30 - left} attention workloads: no Python here has {reason}\n" if reason else "")
+        self.assertEqual(cpu_vs_libraries.without_peerless({"f32": {}}, None, None), {"f32": {}})
+
+    def test_a_row_has_the_better_library_and_pytorch(self):
+        arguments = cpu_vs_libraries.parse_arguments(["--set", "attention", "--work", tempfile.gettempdir()])
+        workload = next(iter(attention_workloads.cpu("f32").values()))
+        comparison = cpu_vs_libraries.Comparison(arguments, cpu_shares.Peaks(PEAKS), "torch_python", "onnx_python")
+        turns = [{"ours": 2.0}, {"torch.flash": 3.0, "torch.flash.difference": 0.0}, {"onnxruntime.attention": 1.0, "onnxruntime.attention.difference": 0.0}]
+        with mock.patch.object(comparison, "in_turn", return_value=turns) as in_turn:
+            found = comparison.row("attention", workload, None, None)
+        self.assertEqual([command[0] for command in in_turn.call_args.args[3]], ["torch_python", "onnx_python"])
+        self.assertEqual((found.ratio, found.newest_ratio, found.best), (0.5, 1.5, "onnxruntime.attention"))
+        self.assertEqual(found.times, {"torch.flash": 3.0, "onnxruntime.attention": 1.0})
 
 
 class NewestTest(unittest.TestCase):
@@ -105,7 +147,7 @@ class NewestTest(unittest.TestCase):
 
 class ArgumentsTest(unittest.TestCase):
     def test_sets_are_chosen_by_name(self):
-        self.assertEqual(cpu_vs_libraries.set_names("all"), ("f32", "bf16", "i8", "blocked", "random"))
+        self.assertEqual(cpu_vs_libraries.set_names("all"), ("f32", "bf16", "i8", "blocked", "attention", "random"))
         self.assertEqual(cpu_vs_libraries.set_names("random,f32"), ("f32", "random"))
         with self.assertRaisesRegex(argparse.ArgumentTypeError, "`f64` is no set; expected all, or some of f32,"):
             cpu_vs_libraries.set_names("f32,f64")

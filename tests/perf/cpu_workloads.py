@@ -20,6 +20,7 @@ class Workload(typing.NamedTuple):
     spec: str
     operands: str  # the type of what is multiplied: f32, bf16, i8 or u8
     contraction: bool
+    work: dict | None = None  # operations and bytes, `flops` and `bytes`, where the text's counts are more than is needed
 
 
 def specification(family, **numbers):

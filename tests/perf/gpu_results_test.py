@@ -21,8 +21,8 @@ class Tensor(numpy.ndarray):
         return numpy.asarray(self, numpy.float64)
 
 
-def check(ours, peer, dtype):
-    gpu_results.check("w", numpy.asarray(ours).view(Tensor), numpy.asarray(peer).view(Tensor), dtype)
+def check(ours, peer, dtype, **options):
+    gpu_results.check("w", numpy.asarray(ours).view(Tensor), numpy.asarray(peer).view(Tensor), dtype, **options)
 
 
 class GpuResultsTest(unittest.TestCase):
@@ -49,6 +49,17 @@ class GpuResultsTest(unittest.TestCase):
         self.expect_refused([100.5, 1.0, 0.0, 1.0], peer, "f16", "w: 1 elements .* up to 0.5, where their root mean square is 50; .* 0.0039")
         self.expect_refused([100.0, 1.0, 0.25, 0.75], peer, "f16", "w: 2 elements .* up to 0.25")
         check([100.5, 1.0, 0.0, 1.0], peer, "tf32")
+
+    def test_a_row_may_have_a_mean_of_its_own(self):
+        """Two rows, the first a hundred times as large as the second: a difference in the large one is too large for the mean of both, and one in the
+        small one too small to see beside it."""
+        peer = numpy.array([[100.0, 0.0, 100.0, 0.0], [1.0, 0.0, 1.0, 0.0]])
+        large, small = peer + [[0, 0.27, 0, 0], [0] * 4], peer + [[0] * 4, [0, 0.19, 0, 0]]
+        check(large, peer, "f16", by_row=True)
+        self.expect_refused(large, peer, "f16")
+        check(small, peer, "f16")
+        with self.assertRaisesRegex(harness.BenchmarkError, "w: 1 elements .* expected at most 0.0039 of a row's or of an element"):
+            check(small, peer, "f16", by_row=True)
 
     def test_integers_are_the_same(self):
         check([3, -7], [3, -7], "i32")

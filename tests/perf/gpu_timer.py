@@ -11,7 +11,8 @@ import torch
 import gpu_products
 
 FLUSH_FACTOR = 4  # of the L2 cache: how much is written between two calls
-HEAD_START_CYCLES = 4_000_000  # about two milliseconds
+HEAD_START_CYCLES = 4_000_000  # at least: about two milliseconds
+CYCLES_A_CALL = 170_000  # of the head start: a tenth of a millisecond, what a compiled function of PyTorch takes on the host
 ROUNDS_AT_ONCE = 8
 
 
@@ -37,7 +38,7 @@ class ColdTimer:
         names, samples = list(calls), {name: [] for name in calls}
         for done in range(0, rounds, ROUNDS_AT_ONCE):
             torch.cuda.synchronize()
-            torch.cuda._sleep(HEAD_START_CYCLES)
+            torch.cuda._sleep(max(HEAD_START_CYCLES, CYCLES_A_CALL * ROUNDS_AT_ONCE * len(names)))
             pending = []
             for turn in range(done, min(done + ROUNDS_AT_ONCE, rounds)):
                 shift = turn % len(names)

@@ -51,6 +51,8 @@ class Tuner:
         """The path of the workload's library."""
         log = ["--tuning-log", self.log] if self.log.exists() else []
         folder = self.arguments.work / name
+        if getattr(self.arguments, "go_on", False) and (folder / f"{name}.so").exists():
+            return folder / f"{name}.so"
         harness.run([self.arguments.bin / "mycc", "compile", path, "--target", self.arguments.target, *log, "-o", folder],
                     capture_output=True)
         return folder / f"{name}.so"
