@@ -85,9 +85,30 @@ class Masks {
   const Stmt& body_;
 };
 
-// The largest value of an index while the inner variables run; null when it is not linear in them.
-Expr Largest(const Expr& index, const std::unordered_set<const VarNode*>& inner) {
+// Takes the terms of a guard's binding out of an index, and adds the most that they can be: a split that
+// overshoots is not executed beyond the guard's domain.
+void ApplyGuard(const IterVar& guard, const std::unordered_set<const VarNode*>& inner, Linear* index) {
+  const Linear binding = ToLinear(guard.binding);
+  int64_t times = 0;
+  Linear rest = *index;
+  for (const auto& [atom, coefficient] : binding.terms) {
+    if (atom->op != Op::kVar || !inner.contains(atom->var.get())) return;
+    const int64_t in_index = index->CoefficientOf(atom->var.get());
+    if (times == 0) times = in_index / coefficient;
+    if (times <= 0 || in_index != times * coefficient) return;
+    std::erase_if(rest.terms, [&, &atom = atom](const auto& term) { return term.first->var == atom->var; });
+  }
+  rest.constant += times * (guard.var->extent - 1 - binding.constant);
+  if (times > 0) *index = rest;
+}
+
+// The largest value of an index of the block while the inner variables run; null when it is not linear in
+// them.
+Expr Largest(const Expr& index, const Block& block, const std::unordered_set<const VarNode*>& inner) {
   Linear linear = ToLinear(Simplify(index)), outer;
+  for (const IterVar& iter : block.iters) {
+    if (IsGuard(block, iter)) ApplyGuard(iter, inner, &linear);
+  }
   outer.constant = linear.constant;
   for (const auto& [atom, coefficient] : linear.terms) {
     if (!UsesAnyOf(atom, inner)) {
@@ -109,7 +130,7 @@ struct Bounds {
 void AddBounds(const Expr& condition, const Block& block, const For& loop, Bounds* bounds) {
   const Expr margin = MarginOf(condition);
   if (margin == nullptr) return;
-  const Expr largest = Largest(Substitute(margin, BindingsOf(block)), LoopVarsUnder(loop.body));
+  const Expr largest = Largest(Substitute(margin, BindingsOf(block)), block, LoopVarsUnder(loop.body));
   if (largest == nullptr) return;
   const auto linear = SplitLinear(largest, loop.var.get());
   if (!linear || linear->coefficient == 0) return;
@@ -122,16 +143,17 @@ void AddBounds(const Expr& condition, const Block& block, const For& loop, Bound
   }
 }
 
-bool IsOneOf(const std::vector<Expr>& bounds, const Expr& bound) {
-  return std::any_of(bounds.begin(), bounds.end(),
-                     [&](const Expr& other) { return StructurallyEqual(other, bound); });
-}
-
-// The bounds that hold for all reductions.
-std::vector<Expr> Common(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+// The bounds that hold for all reductions: of two that differ by a number, the wider one (`sign` 1: the
+// larger).
+std::vector<Expr> Common(const std::vector<Expr>& a, const std::vector<Expr>& b, int sign) {
   std::vector<Expr> common;
   for (const Expr& bound : a) {
-    if (IsOneOf(b, bound) && !IsOneOf(common, bound)) common.push_back(bound);
+    for (const Expr& other : b) {
+      const Linear beyond = ToLinear(Simplify(other - bound));
+      if (!beyond.terms.empty()) continue;
+      common.push_back(beyond.constant * sign > 0 ? other : bound);
+      break;
+    }
   }
   return common;
 }
@@ -150,7 +172,7 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
     Bounds bounds;
     for (const Expr& condition : masks.Of(block->value, block->reduce == ReduceOp::kMax ? -kInfinity : 0))
       AddBounds(condition, *block, loop, &bounds);
-    all = all ? Bounds{Common(all->firsts, bounds.firsts), Common(all->ends, bounds.ends)} : bounds;
+    all = all ? Bounds{Common(all->firsts, bounds.firsts, -1), Common(all->ends, bounds.ends, 1)} : bounds;
     last = block->name;
   }
   if (!all || (all->firsts.empty() && all->ends.empty())) {
