@@ -111,6 +111,9 @@ std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, cons
 // A chain of stages along one axis in one pass, on a CPU; nullopt where its operands do not allow it.
 std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 
+// The same for 16-bit elements, where an instruction multiplies pairs of them.
+std::optional<Part> StreamedPairsPart(const Anatomy& anatomy, const Group& group, const Target& target);
+
 // Few columns of many rows, on a CPU; nullopt for others.
 std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);
 

@@ -74,6 +74,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
   if (c == StageClass::kStreamed) {
     if (target.kind == TargetKind::kCpu) {
       if (std::optional<Part> part = StreamedPart(anatomy, group, target)) parts.push_back(*part);
+      if (std::optional<Part> part = StreamedPairsPart(anatomy, group, target)) parts.push_back(*part);
     }
     return parts;
   }

@@ -89,4 +89,15 @@ void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoo
   b->ComputeAt(anatomy.name(chain.scores), loops.step);
 }
 
+std::vector<std::string> StreamedVectors(const Anatomy& anatomy, const StreamChain& chain,
+                                         const std::string& reduction) {
+  // Sums so far are corrected when the first reduction, of the scores themselves, changes.
+  const bool corrects = reduction == anatomy.name(chain.reductions.front());
+  std::vector<std::string> blocks = {absl::StrCat(reduction, ".i")};
+  for (const char* suffix : corrects ? std::vector<const char*>{".old", ".ref", ".factor"}
+                                     : std::vector<const char*>{".old", ".c"})
+    blocks.push_back(absl::StrCat(reduction, suffix));
+  return blocks;
+}
+
 }  // namespace mycc

@@ -139,22 +139,11 @@ class Emitter {
     EmitVectors(Sub(rows, 1), together, plan_.lanes, b_);
     for (const char* part : {".i2", ".w2"})
       EmitVectors(Sub(Dim(absl::StrCat(reduction, part), dim), 1), together, plan_.lanes, b_);
-    for (const std::string& vector : VectorsOf(reduction)) {
+    for (const std::string& vector : StreamedVectors(plan_.anatomy, chain_, reduction)) {
       const std::string loop = Dim(vector, dim);
       b_->Split(loop, {plan_.lanes});
       b_->Bind(Sub(loop, 1), "vector");
     }
-  }
-
-  // The blocks over rows alone that streaming makes for a reduction.
-  std::vector<std::string> VectorsOf(const std::string& reduction) const {
-    std::vector<std::string> blocks = {absl::StrCat(reduction, ".i")};
-    const bool corrects = reduction == plan_.anatomy.name(chain_.reductions.front());
-    const auto add = [&](std::vector<const char*> suffixes) {
-      for (const char* suffix : suffixes) blocks.push_back(absl::StrCat(reduction, suffix));
-    };
-    corrects ? add({".old", ".ref", ".factor"}) : add({".old", ".c"});
-    return blocks;
   }
 
   void EmitSum() {
@@ -252,6 +241,7 @@ std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, con
   plan.instruction = *instruction;
   plan.lanes = VectorBytes(target) / DTypeBytes(sum.output->dtype);
   plan.rows = sum.axes[plan.row_axis()]->extent;
+  if (2 * plan.rows < plan.lanes) return std::nullopt;  // most lanes would be empty
   plan.keys = sum.reduce_axes[0]->extent;
   plan.values = sum.axes[chain->value_axes[0]]->extent;
   const int64_t lanes = plan.lanes;
