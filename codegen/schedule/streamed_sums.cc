@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 
 namespace mycc {
@@ -18,7 +19,7 @@ class SumFinder {
 
   absl::StatusOr<StreamedSums> Find() {
     for (const Block* block : BlocksUnder(loop_.body)) {
-      if (block->reduce == ReduceOp::kNone || !CarriesReduction(*block, loop_)) continue;
+      if (block->reduce == ReduceOp::kNone || !Accumulates(*block)) continue;
       MYCC_ASSIGN_OR_RETURN(StreamedSum sum, SumOf(*block));
       found_.sums.push_back(std::move(sum));
     }
@@ -34,6 +35,18 @@ class SumFinder {
         absl::StrCat(reduction_.name, " cannot be streamed along loop ", loop_.var->name, ": ", why));
   }
 
+  // A loop of one iteration is in no binding: then every sum whose accumulator is outside counts.
+  bool Accumulates(const Block& block) const {
+    if (loop_.var->extent > 1) return CarriesReduction(block, loop_);
+    bool is_inside = false;
+    VisitStmts(loop_.body, [&](const Stmt& stmt) {
+      const Alloc* alloc = DynAs<Alloc>(stmt);
+      is_inside |= alloc != nullptr && alloc->buffer == block.out;
+      return !is_inside;
+    });
+    return !is_inside;
+  }
+
   absl::StatusOr<StreamedSum> SumOf(const Block& block) const {
     StreamedSum sum{&block, {}, {}, {}};
     MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function_, block.name));
@@ -45,7 +58,8 @@ class SumFinder {
       const auto loop = std::find_if(sum.loops.begin(), sum.loops.end(),
                                      [&](const For* l) { return l->var == bound->var; });
       const bool is_loop = bound->op == Op::kVar && loop != sum.loops.end();
-      if (block.init || block.arg_value || (!is_loop && !IsConstInt(bound, int64_t{0}))) {
+      const bool is_one = IsConstInt(bound, int64_t{0}) || (bound->op == Op::kVar && bound->var->extent == 1);
+      if (block.init || block.arg_value || (!is_loop && !is_one)) {
         return Refuse(
             absl::StrCat(block.name, " has no accumulator of its own around the loop; cache_write it first"));
       }
@@ -66,7 +80,7 @@ class SumFinder {
     std::optional<DimRegion> part;
     for (const StreamedSum& sum : found_.sums) {
       for (const IterVar& iter : sum.block->iters) {
-        if (!iter.reduce || !UsesVar(iter.binding, loop_.var.get())) continue;
+        if (!iter.reduce || (loop_.var->extent > 1 && !UsesVar(iter.binding, loop_.var.get()))) continue;
         const DimRegion covered = CoveringBox({{iter.binding}}, inner, {iter.var->extent})[0];
         const bool same =
             !part || (StructurallyEqual(part->base, covered.base) && part->extent == covered.extent);

@@ -42,6 +42,71 @@ void Check(const std::string& name, const std::string& workload, const std::stri
 
 TEST(StreamTest, Attention) { Check("stream_attention", kAttention, kOnePass); }
 
+// m is no exponent's maximum and no factor.
+TEST(StreamTest, RefusesAValueWithoutACorrection) {
+  const std::string text = R"(workload w(x: f32[4,24], v: f32[24,6]) -> (o: f32[4,6]) {
+  m[i]: f32[4] = max[j:24](x[i,j])
+  e[i,j]: f32[4,24] = tanh(x[i,j] - m[i])
+  o[i,d] = sum[j:24](e[i,j] * v[j,d])
+})";
+  EXPECT_THAT(
+      ScheduledText(text,
+                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
+                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
+      HasSubstr("t0[a0,a1] - t2[a0] depends on t2, and its parts depend on it differently"));
+}
+
+// exp(m - x) would grow with the maximum.
+TEST(StreamTest, RefusesACorrectionThatOverflows) {
+  const std::string text = R"(workload w(x: f32[4,24], v: f32[24,6]) -> (o: f32[4,6]) {
+  m[i]: f32[4] = max[j:24](x[i,j])
+  e[i,j]: f32[4,24] = exp(m[i] - x[i,j])
+  o[i,d] = sum[j:24](e[i,j] * v[j,d])
+})";
+  EXPECT_THAT(
+      ScheduledText(text,
+                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
+                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
+      HasSubstr("could overflow"));
+}
+
+// Without its factor 1 / l the sum of large numbers would not fit f16.
+TEST(StreamTest, RefusesToTakeAFactorOutOfARoundingThatLosesRange) {
+  const std::string text = R"(workload w(x: f32[4,24], v: f16[24,6]) -> (o: f32[4,6]) {
+  l[i]: f32[4] = sum[j:24](x[i,j])
+  p[i,j]: f16[4,24] = f16(x[i,j] / l[i])
+  o[i,d] = sum[j:24](f32(p[i,j]) * f32(v[j,d]))
+})";
+  EXPECT_THAT(
+      ScheduledText(text,
+                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
+                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
+      HasSubstr("may not fit f16"));
+}
+
+TEST(StreamTest, RefusesASumWithoutAnAccumulator) {
+  EXPECT_THAT(ScheduledText(kAttention,
+                            "split(t9.r0, [8])\nreorder([t9.a0, t9.r0.0, t9.a1, t9.a2, t9.r0.1])\n"
+                            "compute_at(t8, t9.r0.0)\nstream_reduction(t7, t9.r0.0)\n"),
+              HasSubstr("t9 has no accumulator of its own around the loop; cache_write it first"));
+}
+
+// Weights that are rounded inside the product get a tensor of the narrow type.
+TEST(OperandStageTest, RoundedFactor) {
+  Check("operand_stage", R"(workload w(p: f32[6,9], v: bf16[9,5]) -> (o: f32[6,5]) {
+  o[i,d] = sum[j:9](f32(bf16(exp(p[i,j]))) * f32(v[j,d]))
+})",
+        "operand_stage(t2, 0)\nsplit(t2.a0, [4])\ncompute_at(t2.a, t2.a0.0)\n");
+}
+
+TEST(OperandStageTest, RefusesALoad) {
+  EXPECT_THAT(ScheduledText(R"(workload w(p: f32[6,9], v: f32[9,5]) -> (o: f32[6,5]) {
+  o[i,d] = sum[j:9](p[i,j] * v[j,d])
+})",
+                            "operand_stage(t2, 1)\n"),
+              HasSubstr("t2 is no sum of products whose right factor is computed"));
+}
+
 // Keys beyond the diagonal come in the last blocks.
 TEST(SkipMaskedTest, Causal) {
   Check("skip_masked_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\n"));

@@ -70,11 +70,11 @@ constexpr char kLengths[] =
   o[h,i,d] = o32[h,i,d] / l[h,i]
 })";
 
-void CheckStreamed(const char* text) {
+void CheckStreamed(const char* text, const Target& target = TestTarget(), double tolerance = 1e-4) {
   const Workload workload = CanonicalWorkload(text);
-  const std::vector<Sketch> sketches = GenerateSketches(workload, TestTarget());
+  const std::vector<Sketch> sketches = GenerateSketches(workload, target);
   ASSERT_THAT(sketches.front().name, StartsWith("streamed"));
-  EXPECT_GT(CheckPoints(workload, sketches.front(), TestTarget(), 1e-4), 3);
+  EXPECT_GT(CheckPoints(workload, sketches.front(), target, tolerance), 3);
   // The stages one by one are a sketch, too.
   EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(), [](const Sketch& sketch) {
     return sketch.name.find("streamed") == std::string::npos;
@@ -86,6 +86,31 @@ TEST(StreamedRuleTest, SoftCapAndBias) { CheckStreamed(kSoftCap); }
 TEST(StreamedRuleTest, GroupedQueries) { CheckStreamed(kGrouped); }
 TEST(StreamedRuleTest, PositionsBeforeHeads) { CheckStreamed(kPositionFirst); }
 TEST(StreamedRuleTest, LengthsOfData) { CheckStreamed(kLengths); }
+
+constexpr char kNarrow[] =
+    R"(workload narrow(q: bf16[1,50,32], k: bf16[1,70,32], v: bf16[1,70,48]) -> (o: bf16[1,50,48]) {
+  s[h,i,j]: f32[1,50,70] = sum[d:32](f32(q[h,i,d]) * f32(k[h,j,d]))
+  c[h,i,j]: f32[1,50,70] = select(j <= i + 20, s[h,i,j] * 0.25, -inf)
+  m[h,i]: f32[1,50] = max[j:70](c[h,i,j])
+  e[h,i,j]: f32[1,50,70] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[1,50] = sum[j:70](e[h,i,j])
+  t[h,i,d]: f32[1,50,48] = sum[j:70](f32(bf16(e[h,i,j])) * f32(v[h,j,d]))
+  o[h,i,d] = bf16(t[h,i,d] / l[h,i])
+})";
+
+// The weights are rounded inside the product: they become a tile of their own.
+TEST(StreamedRuleTest, PairsInTileRegisters) {
+  const absl::StatusOr<Target> amx =
+      ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
+  ASSERT_TRUE(amx.ok()) << amx.status();
+  CheckStreamed(kNarrow, *amx, 2e-2);
+}
+
+TEST(StreamedRuleTest, PairsInDotProducts) {
+  const absl::StatusOr<Target> dot = ParseTarget("v1 cpu mcpu=cooperlake l1d=32K l2=1M threads=2");
+  ASSERT_TRUE(dot.ok()) << dot.status();
+  CheckStreamed(kNarrow, *dot, 2e-2);
+}
 
 std::optional<StreamChain> ChainOf(const std::string& text) {
   const Anatomy anatomy(CanonicalWorkload(text));

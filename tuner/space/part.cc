@@ -35,6 +35,9 @@ void TraceBuilder::SplitStridePhases(const std::string& block) { Add("split_stri
 void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer) {
   Add("flip_sign", {{block}, {buffer}});
 }
+void TraceBuilder::OperandStage(const std::string& block, int64_t factor) {
+  Add("operand_stage", {{block}, {factor}});
+}
 void TraceBuilder::SkipMasked(const std::string& loop) { Add("skip_masked", {{loop}}); }
 void TraceBuilder::SkipZeros(const std::string& block, const std::string& buffer, int64_t dim) {
   Add("skip_zeros", {{block}, {buffer}, {dim}});

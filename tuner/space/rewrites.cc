@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "codegen/schedule/flipped_sign.h"
+#include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/stride_phases.h"
 #include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
+#include "tuner/space/stream_chain.h"
 
 namespace mycc {
 namespace {
@@ -49,7 +51,40 @@ Workload WithFlippedSigns(const Workload& workload, const Target& target, TraceB
   });
 }
 
+// The stages for a factor that is computed from earlier ones.
+Replacement OperandStagesOf(const Workload& workload, const Stage& stage, TraceBuilder* steps) {
+  for (const int factor : {0, 1}) {
+    if (!IsComputedFactor(stage, factor)) continue;
+    const std::vector<const ExprNode*> loads = LoadsOf(stage.value->args[factor]);
+    const bool is_computed = std::any_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+      return std::any_of(workload.stages.begin(), workload.stages.end(),
+                         [&](const Stage& other) { return other.output == load->buffer; });
+    });
+    absl::StatusOr<std::vector<Stage>> stages = OperandStages(stage, factor);
+    if (!is_computed || !stages.ok()) continue;
+    steps->OperandStage(stage.output->name, factor);
+    return *std::move(stages);
+  }
+  return {};
+}
+
 }  // namespace
+
+Rewritten WithOperandStages(const Rewritten& rewritten) {
+  TraceBuilder steps;
+  steps.steps = rewritten.steps;
+  const Workload& workload = rewritten.workload;
+  Workload result = Replaced(workload, [&](int s) -> Replacement {
+    TraceBuilder own;
+    Replacement stages = OperandStagesOf(workload, workload.stages[s], &own);
+    if (stages.empty()) return {};
+    const Anatomy with(Replaced(workload, [&](int other) { return other == s ? stages : Replacement(); }));
+    if (!FindStreamChain(with, s + 1)) return {};
+    steps.steps.insert(steps.steps.end(), own.steps.begin(), own.steps.end());
+    return stages;
+  });
+  return {std::move(result), std::move(steps.steps)};
+}
 
 Rewritten RewriteForCpu(const Workload& canonical, const Target& target) {
   if (target.kind != TargetKind::kCpu) return {canonical, {}};

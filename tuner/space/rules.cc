@@ -1,6 +1,6 @@
 // Makes the sketches of a workload: chooses the rule for each group of stages, and joins the rules' parts.
 //
-//   0. on a CPU, some stages become others (rewrites.h)
+//   0. some stages become others (rewrites.h)
 //   1. cheap elementwise stages are inlined into their readers (cheap_stages.h)
 //   2. the stages that are left form groups (grouping.h), and one rule schedules each group
 #include <algorithm>
@@ -136,17 +136,6 @@ Values ValuesOf(const Part& part, const Choice& choice, size_t first) {
   return values;
 }
 
-// With chains in one pass, where there are such, and without.
-std::vector<Groups> GroupingsOf(const Anatomy& anatomy, const Target& target) {
-  const Groups streamed = GroupStages(anatomy, target, /*streams=*/true);
-  std::vector<Groups> groupings;
-  if (std::any_of(streamed.begin(), streamed.end(),
-                  [](const auto& group) { return group.second == StageClass::kStreamed; }))
-    groupings.push_back(streamed);
-  groupings.push_back(GroupStages(anatomy, target));
-  return groupings;
-}
-
 // The first of each group's alternatives; then, for one group after the other, each of its others. Nothing
 // where a group has none.
 std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>& choices) {
@@ -226,35 +215,47 @@ bool HasEmptyLoops(const Workload& workload) {
   });
 }
 
-}  // namespace
-
-std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target) {
-  if (HasEmptyLoops(canonical)) return {NaiveSketch(canonical)};
-  const Rewritten rewritten = RewriteForCpu(canonical, target);
+// The sketches of one way to group the stages, whose default schedules replay.
+std::vector<SketchWithDefault> SketchesOf(const Workload& canonical, const Rewritten& rewritten, bool streams,
+                                          const Target& target) {
   const Anatomy whole(rewritten.workload);
   const std::vector<int> cheap = CheapStages(whole, target);
   std::vector<std::string> inlined;
   inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(rewritten.workload, cheap));
+  const Groups groups = GroupStages(anatomy, target, streams);
+  const bool has_streams = std::any_of(
+      groups.begin(), groups.end(), [](const auto& group) { return group.second == StageClass::kStreamed; });
+  if (streams && !has_streams) return {};
   const std::vector<bool> known_ahead = KnownAhead(anatomy);
-  const auto parts_of = [&](const Group& group, StageClass c) -> std::vector<Part> {
+  std::vector<std::vector<Part>> choices;
+  for (const auto& [group, c] : groups) {
     const bool ahead = target.kind == TargetKind::kCpu && known_ahead[group.anchor];
-    if (ahead) return {AheadPart(anatomy, group, target)};
-    return MakeParts(anatomy, group, c, target);
-  };
-  std::vector<SketchWithDefault> sketches;
-  for (const Groups& groups : GroupingsOf(anatomy, target)) {
-    std::vector<std::vector<Part>> choices;
-    for (const auto& [group, c] : groups) choices.push_back(parts_of(group, c));
-    for (const std::vector<Part>& parts : Combinations(choices)) {
-      Sketch sketch = Joined(rewritten.steps, inlined, parts);
-      absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-      if (!trace.ok()) continue;
-      const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
-      if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
-    }
+    choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
+                            : MakeParts(anatomy, group, c, target));
   }
+  std::vector<SketchWithDefault> sketches;
+  for (const std::vector<Part>& parts : Combinations(choices)) {
+    Sketch sketch = Joined(rewritten.steps, inlined, parts);
+    absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+    if (!trace.ok()) continue;
+    const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
+    if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
+  }
+  return sketches;
+}
+
+}  // namespace
+
+std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target) {
+  if (HasEmptyLoops(canonical)) return {NaiveSketch(canonical)};
+  const Rewritten rewritten = RewriteForCpu(canonical, target);
+  // Chains in one pass, where there are such; and every stage for itself.
+  std::vector<SketchWithDefault> sketches =
+      SketchesOf(canonical, WithOperandStages(rewritten), /*streams=*/true, target);
+  for (SketchWithDefault& plain : SketchesOf(canonical, rewritten, /*streams=*/false, target))
+    sketches.push_back(std::move(plain));
   if (sketches.empty()) sketches.push_back(NaiveSketch(canonical));
   return sketches;
 }

@@ -89,6 +89,12 @@ void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoo
   b->ComputeAt(anatomy.name(chain.scores), loops.step);
 }
 
+void EmitSkip(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops, const Values& v,
+              TraceBuilder* b) {
+  const int64_t keys = anatomy.stage(chain.sum).reduce_axes[0]->extent;
+  if (v.at("skip") != 0 && v.at("bn") < keys) b->SkipMasked(loops.step);
+}
+
 std::vector<std::string> StreamedVectors(const Anatomy& anatomy, const StreamChain& chain,
                                          const std::string& reduction) {
   // Sums so far are corrected when the first reduction, of the scores themselves, changes.

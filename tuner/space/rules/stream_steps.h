@@ -35,6 +35,10 @@ StreamLoops SplitChain(const Anatomy& anatomy, const StreamChain& chain, int64_t
 void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops,
                const std::string& block, TraceBuilder* b);
 
+// Skips masked blocks, where that is decided and there are several. The last step of a rule.
+void EmitSkip(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops, const Values& v,
+              TraceBuilder* b);
+
 // The blocks over rows alone that stream_reduction makes for a reduction of the chain.
 std::vector<std::string> StreamedVectors(const Anatomy& anatomy, const StreamChain& chain,
                                          const std::string& reduction);

@@ -68,7 +68,7 @@ class Emitter {
     for (const int s : KeptTiles(plan_.anatomy, chain_)) EmitTile(plan_.anatomy.name(s));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
     EmitSum();
-    if (v_.at("skip")) b_->SkipMasked(loops_.step);
+    EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
   }
 
  private:

@@ -67,7 +67,7 @@ class PairsEmitter {
       EmitAlongKeys(Dim(plan_.anatomy.name(s), chain_.stream_dim));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
     EmitSum();
-    if (v_.at("skip")) b_->SkipMasked(loops_.step);
+    EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
   }
 
  private:
