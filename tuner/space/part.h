@@ -115,6 +115,9 @@ std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, con
 // The same for 16-bit elements, where an instruction multiplies pairs of them.
 std::optional<Part> StreamedPairsPart(const Anatomy& anatomy, const Group& group, const Target& target);
 
+// And on a GPU's tensor cores, the most promising first.
+std::vector<Part> GpuStreamedParts(const Anatomy& anatomy, const Group& group, const Target& target);
+
 // Few columns of many rows, on a CPU; nullopt for others.
 std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);
 

@@ -72,6 +72,7 @@ std::vector<Part> CpuContractionParts(const Anatomy& anatomy, const Group& group
 std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
   std::vector<Part> parts;
   if (c == StageClass::kStreamed) {
+    if (target.kind == TargetKind::kCuda) return GpuStreamedParts(anatomy, group, target);
     if (target.kind == TargetKind::kCpu) {
       if (std::optional<Part> part = StreamedPart(anatomy, group, target)) parts.push_back(*part);
       if (std::optional<Part> part = StreamedPairsPart(anatomy, group, target)) parts.push_back(*part);
