@@ -7,6 +7,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -95,7 +96,11 @@ std::vector<const For*> NestAround(const Stmt& stmt) {
   for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
     if (loop->loop_kind != LoopKind::kSerial) break;
     nest.push_back(loop);
-    if (loop->marks.pipeline.kind != PipelineKind::kNone) return nest;
+    if (loop->marks.pipeline.kind == PipelineKind::kNone) continue;
+    // Iterations are numbered over a whole nest of constant extents. A loop of computed length stands alone.
+    const bool is_constant =
+        std::all_of(nest.begin(), nest.end(), [](const For* l) { return ConstExtent(*l).has_value(); });
+    return is_constant || nest.size() == 1 ? nest : std::vector<const For*>();
   }
   return {};
 }

@@ -26,13 +26,15 @@ class ThreadsPipeline {
         rings_(parts_.tiles, nest_.back()->marks.pipeline.stages) {}
 
   Stmt Build() const {
-    int64_t total = 1;
-    for (const For* loop : nest_) total *= loop->var->extent;
+    int64_t most = 1;
+    for (const For* loop : nest_) most *= loop->var->extent;
+    // Only a loop alone may have a computed number of iterations (NestAround).
+    const Expr total = ConstExtent(*nest_.back()) ? IntConst(most) : nest_.back()->extent;
     const std::string& name = nest_.back()->var->name;
-    const Var step = MakeVar(absl::StrCat(name, ".step"), total);
+    const Var step = MakeVar(absl::StrCat(name, ".step"), most);
     std::vector<Stmt> result;
     for (int64_t ahead = 0; ahead < stages_ - 1; ++ahead) {
-      if (ahead < total) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
+      if (ahead < most) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
       result.push_back(std::make_shared<CommitGroup>());
     }
     const auto now = [&](const Stmt& work) {
@@ -41,10 +43,10 @@ class ThreadsPipeline {
     const Peeled work = PeelWork();
     std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
     if (work.first) body.push_back(now(work.first));
-    if (total >= stages_) body.push_back(CopiesAhead(VarRef(step) + (stages_ - 1), total));
+    if (most >= stages_) body.push_back(CopiesAhead(VarRef(step) + (stages_ - 1), total));
     body.push_back(std::make_shared<CommitGroup>());
     for (const Stmt& rest : work.rest) body.push_back(now(rest));
-    result.push_back(std::make_shared<For>(step, IntConst(total), LoopKind::kSerial, MakeSeq(body)));
+    result.push_back(std::make_shared<For>(step, total, LoopKind::kSerial, MakeSeq(body)));
     result.push_back(std::make_shared<WaitGroup>(0));
     return rings_.Around(MakeSeq(result));
   }
@@ -94,8 +96,8 @@ class ThreadsPipeline {
   // The copies of a later iteration. With tensor cores they are under a condition that the iteration exists.
   // With ordinary arithmetic they are unconditional, so that the compiler can interleave the two in
   // straight-line code; past the end zeros are copied into a slot that is not read again.
-  Stmt CopiesAhead(const Expr& number, int64_t total) const {
-    const Expr exists = Simplify(MakeBinary(Op::kLt, number, IntConst(total)));
+  Stmt CopiesAhead(const Expr& number, const Expr& total) const {
+    const Expr exists = Simplify(MakeBinary(Op::kLt, number, total));
     const Stmt copies = Copies(number, ".next");
     if (OnTensorCores()) return std::make_shared<If>(exists, copies);
     return RewriteStmts(copies, [&](const Stmt& stmt) -> Stmt {
