@@ -220,14 +220,18 @@ struct PermittedReference::Impl {
     }
   }
 
-  // The terms of a sum. A product may be added before it is rounded, a product with a padding zero may be
-  // left out, and a subnormal bf16 may count as zero.
+  // The terms of a sum. A product may be added before it is rounded, a term with a padding zero may be left
+  // out, and a subnormal bf16 may count as zero.
   ValueSet Term(const Expr& expr, const Point& point) {
-    if (expr->op != Op::kMul || !IsFloat(expr->dtype)) return Evaluate(expr, point);
+    const ValueSet zero = ValueSet::Floats(-0.0, 0.0);
+    if (expr->op != Op::kMul || !IsFloat(expr->dtype)) {
+      const ValueSet term = Evaluate(expr, point);
+      return term.is_padding ? Hull(term, zero) : term;
+    }
     const ValueSet a = Evaluate(expr->args[0], point), b = Evaluate(expr->args[1], point);
     ValueSet product = PermittedProduct(expr->dtype, a, b);
-    const ValueSet zero = ValueSet::Floats(-0.0, 0.0);
-    if (a.is_padding || b.is_padding) product = Hull(product, zero);
+    const bool is_padding = a.is_padding || b.is_padding;
+    if (is_padding) product = Hull(product, zero);
     const auto flushed = [&](const Expr& factor, const ValueSet& value, const ValueSet& other) {
       const bool subnormal =
           value.has_numbers() && value.low != 0 && std::abs(value.low) < SmallestNormal(DType::kBF16);
@@ -236,7 +240,27 @@ struct PermittedReference::Impl {
     };
     flushed(expr->args[0], a, b);
     flushed(expr->args[1], b, a);
+    product.is_padding = is_padding;
     return product;
+  }
+
+  // Whether the operation of a masked score, or of the weight 0 that it becomes, is one, too.
+  static void KeepMask(const Expr& expr, const ValueSet* args, ValueSet* result) {
+    switch (expr->op) {
+      case Op::kExp: result->is_padding = args[0].is_masked; return;
+      case Op::kSub: result->is_masked = args[0].is_masked; return;
+      case Op::kAdd: result->is_masked = args[0].is_masked || args[1].is_masked; return;
+      case Op::kCast:
+      case Op::kDiv:
+        result->is_padding = args[0].is_padding && IsFloat(expr->dtype);
+        result->is_masked = args[0].is_masked && IsFloat(expr->dtype);
+        return;
+      case Op::kMul:
+        result->is_padding = args[0].is_padding || args[1].is_padding;
+        result->is_masked = (args[0].is_masked && args[1].low > 0) || (args[1].is_masked && args[0].low > 0);
+        return;
+      default: return;
+    }
   }
 
   ValueSet Evaluate(const Expr& expr, const Point& point) {
@@ -249,13 +273,16 @@ struct PermittedReference::Impl {
       case Op::kSub: {
         if (!IsFloat(expr->dtype)) break;
         const ValueSet args[] = {Term(expr->args[0], point), Term(expr->args[1], point)};
-        return PermittedOf(expr->op, expr->dtype, expr->dtype, args);
+        ValueSet sum = PermittedOf(expr->op, expr->dtype, expr->dtype, args);
+        KeepMask(expr, args, &sum);
+        return sum;
       }
       default: break;
     }
     ValueSet args[2];
     for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], point);
-    const ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
+    ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
+    KeepMask(expr, args, &result);
     if (expr->op != Op::kDiv || expr->args[1]->op != Op::kSqrt || expr->dtype != DType::kF32) return result;
     // a / sqrt(b) may be computed as a * rsqrt(b).
     const ValueSet square = Evaluate(expr->args[1]->args[0], point);
@@ -280,7 +307,9 @@ struct PermittedReference::Impl {
     const ValueSet condition = Evaluate(select->args[0], point);
     const auto arm = [&](int i) {
       ValueSet value = Evaluate(select->args[i], point);
-      value.is_padding = select->args[i]->op == Op::kConst && IsFloat(select->dtype) && value.low == 0;
+      const bool is_constant = select->args[i]->op == Op::kConst && IsFloat(select->dtype);
+      value.is_padding |= is_constant && value.low == 0;
+      value.is_masked |= is_constant && value.high == -kInf;
       return value;
     };
     if (condition.least == 1) return arm(1);

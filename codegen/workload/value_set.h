@@ -20,8 +20,10 @@ struct ValueSet {
   double high = -std::numeric_limits<double>::infinity();
   bool nan = false;
   int64_t least = 0, most = 0;
-  // The constant 0 in an arm of a select: a sum may leave out products with it.
+  // The constant 0 in an arm of a select, or what a mask makes 0: a sum may leave out terms with it.
   bool is_padding = false;
+  // The constant -inf in an arm of a select: a mask, whose exponential is 0.
+  bool is_masked = false;
 
   static ValueSet Only(DType dtype, Scalar value);
   static ValueSet Floats(double low, double high, bool nan = false);

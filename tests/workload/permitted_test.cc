@@ -129,5 +129,22 @@ TEST(PermittedTest, SpecialInputsLeaveMostSumsAlone) {
   EXPECT_LT(finite, outputs[0].num_elements());
 }
 
+// A term that a mask hides has the weight 0, whatever it is multiplied by; without a mask, 0 * inf is NaN.
+TEST(PermittedTest, MaskedTermsMayBeLeftOut) {
+  const auto sum = [](const std::string& score, const std::string& term) {
+    return R"(workload w(x: f32[40,40], v: f32[40,20]) -> (o: f32[40,20]) {
+  c[i,j]: f32[40,40] = )" +
+           score + R"(
+  e[i,j]: f32[40,40] = exp(c[i,j] - 1.0)
+  o[i,d] = sum[j:40]()" +
+           term + ") }";
+  };
+  const std::string masked = "select(j <= i, min(x[i,j], 1.0), -inf)", all = "min(x[i,j], 1.0)";
+  const std::string product = "e[i,j] * v[j,d]", left_out = "select(j <= i, e[i,j] * v[j,d], 0.0)";
+  EXPECT_EQ(Forbidden(sum(masked, product), sum(masked, product)), "");
+  EXPECT_EQ(Forbidden(sum(masked, product), sum(masked, left_out)), "");
+  EXPECT_NE(Forbidden(sum(all, product), sum(all, left_out)), "");
+}
+
 }  // namespace
 }  // namespace mycc

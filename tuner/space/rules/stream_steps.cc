@@ -45,7 +45,7 @@ bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
 
 void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part) {
   const bool can = HasMask(anatomy, chain);
-  part->Decide("skip", can ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, can, /*ordered=*/false);
+  part->Decide("skip", {can ? 1 : 0}, can ? 1 : 0);
 }
 
 StreamLoops SplitChain(const Anatomy& anatomy, const StreamChain& chain, int64_t rows, int64_t keys,

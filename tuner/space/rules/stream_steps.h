@@ -17,7 +17,7 @@ std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain);
 
 // Whether scores are masked by comparisons of indices that leave whole blocks of the axis out.
 bool HasMask(const Anatomy& anatomy, const StreamChain& chain);
-// The decision `skip`: whether such blocks are skipped. By default, where there are some.
+// The decision `skip`, with one choice: whether there are such blocks, which are skipped then.
 void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part);
 
 // The loops of the sum after its rows are cut into blocks of `rows`, and the axis into blocks of `keys`.
