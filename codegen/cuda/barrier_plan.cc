@@ -68,9 +68,16 @@ class Planner {
     // Asynchronous copies are ordered by groups and barriers, roles by barriers of their own.
     if (stmt->kind == StmtKind::kCopy) return;
     const bool is_barrier = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
-                            stmt->kind == StmtKind::kAwait;
+                            stmt->kind == StmtKind::kAwait || stmt->kind == StmtKind::kBarrier;
     if (is_barrier) {
       *before = Touched();
+      return;
+    }
+    // An asynchronous product reads its operands until its warpgroup has waited for it.
+    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->is_async) running_.Add(TouchedBy(stmt));
+    if (const WaitProducts* wait = DynAs<WaitProducts>(stmt)) {
+      before->Add(running_);
+      if (wait->pending == 0) running_ = Touched();
       return;
     }
     if (const Roles* roles = DynAs<Roles>(stmt)) {
@@ -167,6 +174,7 @@ class Planner {
   std::unordered_map<const BufferNode*, int64_t> offsets_;
   std::unordered_set<const BufferNode*> own_;  // in registers
   std::unordered_set<const StmtNode*> planned_;
+  Touched running_;  // by asynchronous products that may be incomplete
 };
 
 }  // namespace

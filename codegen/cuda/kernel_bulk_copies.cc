@@ -97,8 +97,6 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
     if (box->to_shared) {
       const std::string to_all = blocks > 1 ? absl::StrCat(", ", (1 << blocks) - 1) : "";
       Line(function, "(", tile, ", ", map, ", ", BarrierAddress(copy.barrier), ", ", where, to_all, ");");
-      // The other blocks copy the other parts.
-      roles_->expected_bytes += blocks * bytes;
     } else {
       Line(function, "(", map, ", ", tile, ", ", where, ");");
     }

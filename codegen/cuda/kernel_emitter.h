@@ -134,8 +134,7 @@ class KernelEmitter {
   Linear FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices);
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
-  void EmitWgmma(const Mma& mma, const Instruction& row, int pending);
-  bool EmitOverlappedMma(const For& loop);
+  void EmitWgmma(const Mma& mma, const Instruction& row);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
                      bool depth_contiguous, const std::string& matrices, const std::string& element);
@@ -184,8 +183,6 @@ class KernelEmitter {
     int number = 0;
     bool one_thread = false;
     bool bulk_stores = false;
-    int64_t warpgroups = 0;      // number that compute on tensor cores
-    int64_t expected_bytes = 0;  // of bulk copies since the last arrival
   };
   void EmitRoles(const Roles& roles);
   void SetUpBarriers(const Roles& roles);

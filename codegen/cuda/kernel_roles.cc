@@ -25,36 +25,6 @@ bool StoresInBulk(const Stmt& root) {
   return stores;
 }
 
-// The largest number of warpgroups of a tensor-core statement; each of them arrives by itself.
-int64_t WarpgroupsOf(const Stmt& root) {
-  int64_t groups = 0;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt)) groups = std::max<int64_t>(groups, mma->warps.rows);
-    return true;
-  });
-  return groups;
-}
-
-// The number of arrivals that each barrier expects. The warpgroups of a role arrive one by one. A thread that
-// copies arrives only at its own block's barrier, which also counts the bytes from other blocks of the
-// cluster.
-std::vector<int64_t> ArrivalsOf(const Roles& roles) {
-  std::vector<int64_t> arrivals(roles.barrier_counts.begin(), roles.barrier_counts.end());
-  for (const Roles::Role& role : roles.roles) {
-    const int64_t warpgroups = std::max<int64_t>(WarpgroupsOf(role.body), 1);
-    const bool one = IsForOneThread(role.body);
-    VisitStmts(role.body, [&](const Stmt& stmt) {
-      if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
-        const auto range = RangeOf(arrive->barrier);
-        for (int64_t b = range ? range->min : 0; range && b <= range->max; ++b)
-          arrivals[b] = one ? 1 : roles.barrier_counts[b] * warpgroups;
-      }
-      return true;
-    });
-  }
-  return arrivals;
-}
-
 // The threads that execute a role.
 struct Team {
   const Roles::Role* role;
@@ -80,11 +50,10 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
 
 // Barriers have 8 bytes each, and come after all tiles.
 void KernelEmitter::SetUpBarriers(const Roles& roles) {
-  const std::vector<int64_t> arrivals = ArrivalsOf(roles);
   Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
   Open("if (thread == 0)");
-  for (size_t b = 0; b < arrivals.size(); ++b)
-    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", arrivals[b], ");");
+  for (size_t b = 0; b < roles.barrier_counts.size(); ++b)
+    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", roles.barrier_counts[b], ");");
   Line(prelude_.Use("barrier_init_fence"), "();");
   Close();
 }
@@ -121,7 +90,6 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
            team.one_thread ? registers.copy : registers.compute, ">();");
     }
     state.bulk_stores = StoresInBulk(team.role->body);
-    state.warpgroups = WarpgroupsOf(team.role->body);
     state.one_thread = team.one_thread;
     state.number = static_cast<int>(i);
     roles_ = &state;
@@ -149,26 +117,24 @@ void KernelEmitter::Sync() {
   if (!roles_->one_thread) Line(prelude_.Use("team_sync"), "(", roles_->number + 1, ", ", team_, ");");
 }
 
+// One thread arrives for each part of the role.
 void KernelEmitter::EmitArrive(const Arrive& arrive) {
-  if (roles_->one_thread && roles_->expected_bytes > 0) {
-    Line(prelude_.Use("barrier_arrive_expect"), "(", BarrierAddress(arrive.barrier), ", ",
-         roles_->expected_bytes, ");");
-    roles_->expected_bytes = 0;
-    return;
-  }
+  const std::string barrier = BarrierAddress(arrive.barrier);
   if (roles_->one_thread) {
-    Line(prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
-    return;
+    const std::string bytes = arrive.expected_bytes > 0 ? absl::StrCat(", ", arrive.expected_bytes) : "";
+    return Line(prelude_.Use(bytes.empty() ? "barrier_arrive" : "barrier_arrive_expect"), "(", barrier, bytes,
+                ");");
   }
-  // A warpgroup's wgmma are complete for all when they are for one of its threads.
-  if (roles_->warpgroups == 0) Sync();
+  if (arrive.expected_bytes > 0) return Fail("several threads expect the bytes of copies at a barrier");
+  if (arrive.arrivals > 1 && team_ != arrive.arrivals * kWarpgroup)
+    return Fail(absl::StrCat(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
+                             " threads; expected ", arrive.arrivals * kWarpgroup));
+  const std::string rank = absl::StrCat(thread_, " % ", team_ / arrive.arrivals);
   if (arrive.cluster) {
-    const std::string rank = absl::StrCat(thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup);
-    return Line("if (", rank, " < ", launch_.cluster, ") ", prelude_.Use("barrier_arrive_in"), "(",
-                BarrierAddress(arrive.barrier), ", ", rank, ");");
+    return Line("if (", rank, " < ", launch_.cluster, ") ", prelude_.Use("barrier_arrive_in"), "(", barrier,
+                ", ", rank, ");");
   }
-  Line("if (", thread_, " % ", roles_->warpgroups == 0 ? team_ : kWarpgroup, " == 0) ",
-       prelude_.Use("barrier_arrive"), "(", BarrierAddress(arrive.barrier), ");");
+  Line("if (", rank, " == 0) ", prelude_.Use("barrier_arrive"), "(", barrier, ");");
 }
 
 void KernelEmitter::EmitWait(const Wait& wait) {

@@ -59,9 +59,13 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kRoles: return EmitRoles(As<Roles>(stmt));
     case StmtKind::kArrive: return EmitArrive(As<Arrive>(stmt));
     case StmtKind::kWait: return EmitWait(As<Wait>(stmt));
+    case StmtKind::kCommitProducts: return Line(prelude_.Use("wgmma_commit"), "();");
+    case StmtKind::kWaitProducts:
+      return Line(prelude_.Use("wgmma_wait"), "<", As<WaitProducts>(stmt).pending, ">();");
     case StmtKind::kCommitGroup: return EmitCommitGroup();
     case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
     case StmtKind::kFence: return EmitFence();
+    case StmtKind::kBarrier: return Sync();
     case StmtKind::kSignal: return EmitSignal(As<Signal>(stmt));
     case StmtKind::kAwait: return EmitAwait(As<Await>(stmt));
     default: return Fail(absl::StrCat("the CUDA back end has no emitter for the statement ", StmtName(stmt)));
@@ -78,12 +82,13 @@ void KernelEmitter::EmitFor(const For& loop) {
     if (targets != StoreTargets::kOther && (replication_ == 1 || targets != StoreTargets::kBoth))
       return EmitVectorLoop(loop);
   }
-  if (EmitOverlappedMma(loop) || EmitCombinesTogether(loop)) return;
+  if (EmitCombinesTogether(loop)) return;
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
   const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||
                         unrolled_.count(loop.var.get()) != 0;
   if (unrolled) Line("#pragma unroll");
+  if (loop.marks.unroll_by > 0) Line(prelude_.Use("TURNS"), "(", loop.marks.unroll_by, ")");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { EmitLoopBody(loop); });
   Close();

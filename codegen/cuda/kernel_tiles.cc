@@ -26,14 +26,6 @@ struct OperandTile {
   }
 };
 
-// The unroll factor of a pipeline's loop of `extent` iterations. A short loop gets a larger one: its kernel
-// lasts a few microseconds, and the overhead of an iteration shows.
-int UnrolledTurns(const Expr& extent) {
-  constexpr int64_t kShort = 36;
-  int64_t turns = 0;
-  return IsConstInt(extent, &turns) && turns <= kShort ? 4 : 2;
-}
-
 int SwizzleMode(int64_t swizzle) { return swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3; }
 
 const char* MmaFunction(DType operand) {
@@ -189,7 +181,7 @@ const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
 void KernelEmitter::EmitMma(const Mma& mma) {
   const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
   if (!row.ok()) return Fail(std::string(row.status().message()));
-  if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row, 0);
+  if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row);
   EmitWarpMma(mma, *row);
 }
 
@@ -199,8 +191,11 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
                       Index(FromLinear(Flat(place, indices))).text, "])");
 }
 
-// Emits the products. After them, at most `pending` of the warpgroup's statements are incomplete.
-void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pending) {
+// Emits the products. Those of partial sums are complete afterwards; others are asynchronous.
+void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
+  if (mma.is_async != (row.partial_depth == 0))
+    return Fail(absl::StrCat(row.name, mma.is_async ? " adds up partial sums, and cannot be asynchronous"
+                                                    : " is asynchronous, and nothing waits for it"));
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const auto tile_of = [&](const TileView& view, bool depth_contiguous) {
     const BufferNode& buffer = *view.buffer;
@@ -224,7 +219,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   if (!status_.ok()) return;
   const FragmentLayout unit = row.partial_depth > 0 ? PartLayout(layout) : layout;
   const std::string name = WgmmaName(row, unit);
-  for (const char* part : {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_tile"}) prelude_.Use(part);
+  for (const char* part : {"wgmma_fence", "wgmma_tile"}) prelude_.Use(part);
   prelude_.Add(name, WgmmaFunction(row, unit));
 
   OpenBlock();
@@ -243,7 +238,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
   const std::string acc = PlaceOf(mma.acc.buffer).name;
   if (row.partial_depth > 0) {
     Line("float part[", unit.registers(), "];");
-    prelude_.Use("add_part");
+    for (const char* use : {"wgmma_commit", "wgmma_wait", "add_part"}) prelude_.Use(use);
     for (const std::string& line : PartialProducts(row, layout, unit, acc, a, b, mma.k)) Line(line);
     return Close();
   }
@@ -257,54 +252,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row, int pendin
            ", b + ", b_at / 16, ");");
     }
   }
-  Line("wgmma_commit();");
-  Line("wgmma_wait<", pending, ">();");
   Close();
-}
-
-// Emits a consumer's loop over a ring, in which each turn waits for a slot, multiplies and releases the slot.
-// The tensor cores begin a turn while the previous one still runs, so a slot is released one turn later.
-// False for other loops.
-bool KernelEmitter::EmitOverlappedMma(const For& loop) {
-  const Seq* seq = DynAs<Seq>(loop.body);
-  if (roles_ == nullptr || seq == nullptr || seq->stmts.size() != 3 || IsConstInt(loop.extent, 1))
-    return false;
-  const Wait* wait = DynAs<Wait>(seq->stmts[0]);
-  const Mma* mma = DynAs<Mma>(seq->stmts[1]);
-  const Arrive* arrive = DynAs<Arrive>(seq->stmts[2]);
-  if (wait == nullptr || mma == nullptr || arrive == nullptr) return false;
-  const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target_);
-  // Each turn waits for its partial sums; meanwhile other warpgroups multiply.
-  if (!row.ok() || row->kind != InstructionClass::kWarpgroup || row->partial_depth > 0) return false;
-  const std::string var = Name(loop.var->name), before = Name(absl::StrCat(loop.var->name, ".before"));
-  const auto hand_back = [&](const std::string& turn) {
-    With(loop.var.get(), turn, [&] { EmitArrive(*arrive); });
-  };
-  const bool is_constant = IsConstInt(loop.extent);
-  std::string extent = Index(loop.extent).At(kRelation + 1);
-  if (!is_constant) {
-    const std::string turns = Name(absl::StrCat(loop.var->name, ".turns"));
-    Line("const int ", turns, " = ", extent, ";");
-    extent = turns;
-  }
-  Line(prelude_.Use("TURNS"), "(", UnrolledTurns(loop.extent), ")");
-  Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
-  With(loop.var.get(), var, [&] {
-    EmitWait(*wait);
-    EmitWgmma(*mma, *row, 1);
-  });
-  Open("if (", var, " > 0)");
-  Line("const int ", before, " = ", var, " - 1;");
-  hand_back(before);
-  Close();
-  Close();
-  Line("wgmma_wait<0>();");
-  // The number of turns may be 0 if it is not constant.
-  is_constant ? OpenBlock() : Open("if (", extent, " > 0)");
-  Line("const int ", before, " = ", extent, " - 1;");
-  hand_back(before);
-  Close();
-  return true;
 }
 
 // Loads fragments of 16 rows of a and 16 columns of b (twice 8), 32 bytes deep, by ldmatrix; then emits

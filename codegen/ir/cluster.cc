@@ -57,6 +57,11 @@ class Expansion {
 
   Expr BarrierOf(const Expr& barrier, int64_t block) const { return barrier + block * barriers_; }
 
+  Stmt ArriveIn(const Arrive& arrive, int64_t block) const {
+    return std::make_shared<Arrive>(BarrierOf(arrive.barrier, block), nullptr, arrive.arrivals,
+                                    arrive.expected_bytes);
+  }
+
   // A flag becomes a barrier with one arrival; these barriers come after those of the blocks.
   Expr Flag(const Expr& index) const { return index + blocks_ * barriers_; }
 
@@ -91,9 +96,8 @@ class Expansion {
               std::make_shared<Copy>(WithTiles(part, block, to), copy->engine, BarrierOf(copy->barrier, to)));
         }
       } else if (const Arrive* arrive = DynAs<Arrive>(stmt)) {
-        if (!arrive->cluster) return std::make_shared<Arrive>(BarrierOf(arrive->barrier, block));
-        for (int64_t to = 0; to < blocks_; ++to)
-          to_all.push_back(std::make_shared<Arrive>(BarrierOf(arrive->barrier, to)));
+        if (!arrive->cluster) return ArriveIn(*arrive, block);
+        for (int64_t to = 0; to < blocks_; ++to) to_all.push_back(ArriveIn(*arrive, to));
       } else if (const Signal* signal = DynAs<Signal>(stmt)) {
         return MakeSeq({Raise(*signal), std::make_shared<Arrive>(Flag(signal->index))});
       } else if (const Await* await = DynAs<Await>(stmt)) {

@@ -11,11 +11,12 @@
 // memory that one of them writes; a missing barrier is an error in every order. Each thread has its own
 // registers, so threads of a nest that write the same element in registers must write the same value.
 //
-// Roles run as coroutines, interleaved by `seed`. Accesses of different roles and of asynchronous copies to
-// one element must be ordered by barriers or groups; a copy from memory that ordinary stores wrote also needs
-// a fence. Unordered accesses are reported as races in every interleaving, not only in unlucky ones. Further
-// errors: a barrier that never completes (a deadlock), an arrival or copy that could belong to two phases, a
-// wait for a past phase, an asynchronous copy that nothing waits for.
+// Roles run as coroutines, interleaved by `seed`. Accesses of different roles, of asynchronous copies and of
+// asynchronous products to one element must be ordered by barriers or groups; a copy or product of memory
+// that ordinary stores wrote also needs a fence. Unordered accesses are reported as races in every
+// interleaving, not only in unlucky ones. Further errors: a barrier that never completes (a deadlock), an
+// arrival or copy that could belong to two phases, a wait for a past phase, an asynchronous copy or product
+// that nothing waits for. A role is one actor: its products complete at the same time in all its warpgroups.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ namespace mycc {
 // The places at which the threads of a block synchronize.
 enum class Barriers {
   kAfterThreadLoops,  // at the end of each nest of thread loops, as the IR defines
-  // The places of emitted code: Barrier statements (codegen/cuda/launch.h, WithBarriers), and those where
-  // threads wait for a group or another block, begin a bulk copy out of shared memory, or signal another
-  // role.
+  // The places of emitted code: Barrier statements (also those of codegen/cuda/launch.h, WithBarriers), and
+  // those where threads wait for a group of copies or another block, or begin a bulk copy out of shared
+  // memory.
   kExplicit,
 };
 

@@ -79,9 +79,13 @@ class Compiler : Assembler {
       case StmtKind::kCopy: CopyStatement(As<Copy>(stmt)); break;
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
+        const Arrive& arrive = As<Arrive>(stmt);
         const int group = GroupOf("arrive");
-        if (!role_multiplies_) EmitBarrier();
-        Emit({.code = Code::kArrive, .a = Expression(*As<Arrive>(stmt).barrier), .imm = group});
+        Emit({.code = Code::kArrive,
+              .a = Expression(*arrive.barrier),
+              .b = arrive.arrivals,
+              .c = static_cast<int32_t>(arrive.expected_bytes),
+              .imm = group});
         break;
       }
       case StmtKind::kWait: {
@@ -89,6 +93,10 @@ class Compiler : Assembler {
         Emit({.code = Code::kWait, .a = barrier, .b = Expression(*As<Wait>(stmt).phase), .imm = group});
         break;
       }
+      case StmtKind::kCommitProducts: Emit({.code = Code::kCommitProducts}); break;
+      case StmtKind::kWaitProducts:
+        Emit({.code = Code::kWaitProducts, .imm = As<WaitProducts>(stmt).pending});
+        break;
       case StmtKind::kCommitGroup: Emit({.code = Code::kCommitGroup}); break;
       case StmtKind::kWaitGroup:
         Emit({.code = Code::kWaitGroup, .imm = As<WaitGroup>(stmt).pending});
@@ -342,7 +350,9 @@ class Compiler : Assembler {
                                   .n = mma.n,
                                   .k = mma.k,
                                   .group = mma.group,
-                                  .tf32 = mma.rounds_to_tf32()});
+                                  .tf32 = mma.rounds_to_tf32(),
+                                  .is_async = mma.is_async});
+    program_.concurrent = program_.concurrent || mma.is_async;
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
   }
 
@@ -400,7 +410,6 @@ class Compiler : Assembler {
     for (const Roles::Role& role : roles.roles) {
       const int64_t threads = IsForOneThread(role.body) ? 1 : RoleThreads(role.body);
       program_.groups[*group_].roles.push_back(RoleGroup::Role{role.name, Here(), threads});
-      role_multiplies_ = Contains(role.body, StmtKind::kMma);
       Statement(role.body);
       Emit({.code = Code::kEnd});
     }
@@ -412,7 +421,6 @@ class Compiler : Assembler {
   const bool explicit_barriers_;
   bool in_launch_ = false;
   const StmtNode* direct_ = nullptr;  // the statement directly inside a parallel loop, apart from Allocs
-  bool role_multiplies_ = false;      // on tensor cores: each of its warpgroups arrives by itself
 };
 
 }  // namespace

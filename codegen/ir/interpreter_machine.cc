@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +23,7 @@ uint64_t Random::Next() {
 
 Machine::Machine(const Program& program, uint64_t seed)
     : program_(program), random_(seed), registers_(program.registers), loops_(program.loops.size()) {
-  const int components = program.concurrent ? 2 * program.num_agents + program.num_barriers : 0;
+  const int components = program.concurrent ? 3 * program.num_agents + program.num_barriers : 0;
   memories_.reserve(program.memories.size());
   for (const MemorySlot& slot : program.memories)
     memories_.emplace_back(slot.buffer, components, program.has_threads && slot.is_shared);
@@ -173,21 +174,25 @@ Machine::State Machine::Bases(const Agent& agent, const Tile& tile, int views, i
   return State::kRunning;
 }
 
-Machine::State Machine::ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
-                                 Scalar* value) {
+Machine::State Machine::FailView(const Agent& agent, const Memory& memory, int64_t p, int64_t q) {
+  return Fail(agent, absl::StrCat("element ", p, ",", q, " of the view of ", memory.buffer().name,
+                                  " is out of range"));
+}
+
+Machine::State Machine::ReadFactor(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
+                                   const Completion* completion, Scalar* value) {
   Memory& memory = memories_[view.memory];
   const int64_t flat = InView(memory, view, base, p, q);
-  if (flat < 0)
-    return Fail(agent, absl::StrCat("element ", p, ",", q, " of the view of ", memory.buffer().name,
-                                    " is out of range"));
-  const char* fault = memory.Read(flat, agent, Threads::kAll, value);
+  if (flat < 0) return FailView(agent, memory, p, q);
+  const char* fault = completion != nullptr ? memory.AsyncRead(flat, agent, *completion, value)
+                                            : memory.Read(flat, agent, Threads::kAll, value);
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
 // Reads an operand's elements, converted to the type of the sums: for each row of a or column of b, its
 // elements along the depth.
 Machine::State Machine::ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
-                                    std::vector<Scalar>* factors) {
+                                    const Completion* completion, std::vector<Scalar>* factors) {
   const View& view = tile.views[operand];
   const DType stored = memories_[view.memory].buffer().dtype;
   const bool by_rows = operand == 1;
@@ -197,8 +202,8 @@ Machine::State Machine::ReadFactors(Agent& agent, const Tile& tile, int operand,
     for (int64_t k = 0; k < tile.k; ++k) {
       const int64_t group = k / tile.group, place = k % tile.group;
       Scalar value;
-      const State state =
-          ReadView(agent, view, base + place, by_rows ? line : group, by_rows ? group : line, &value);
+      const State state = ReadFactor(agent, view, base + place, by_rows ? line : group,
+                                     by_rows ? group : line, completion, &value);
       if (state == State::kFailed) return state;
       value = ConvertScalar(dtype, stored, value);
       if (tile.tf32) value = EvaluateOp(Op::kTF32, dtype, dtype, &value);
@@ -226,24 +231,42 @@ void AddProduct(DType dtype, const Scalar& a, const Scalar& b, Scalar* sum) {
 Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
   int64_t bases[3] = {};
   if (Bases(agent, tile, 3, bases) == State::kFailed) return State::kFailed;
-  Memory& memory = memories_[tile.views[0].memory];
-  const DType dtype = memory.buffer().dtype;
+  const DType dtype = memories_[tile.views[0].memory].buffer().dtype;
+  std::optional<Completion> later;
+  if (tile.is_async) {
+    later = Completion{ProductChannel(agent), agent.committed_products + 1, Threads::kAll, &accessors_};
+    agent.last_product = later->time;
+  }
+  const Completion* const completion = later ? &*later : nullptr;
   for (const int operand : {1, 2}) {
-    if (ReadFactors(agent, tile, operand, bases[operand], dtype, &factors_[operand - 1]) == State::kFailed)
+    if (ReadFactors(agent, tile, operand, bases[operand], dtype, completion, &factors_[operand - 1]) ==
+        State::kFailed)
       return State::kFailed;
   }
   for (int64_t i = 0; i < tile.m; ++i) {
     for (int64_t j = 0; j < tile.n; ++j) {
-      Scalar sum;
-      if (ReadView(agent, tile.views[0], bases[0], i, j, &sum) == State::kFailed) return State::kFailed;
-      for (int64_t k = 0; k < tile.k; ++k)
-        AddProduct(dtype, factors_[0][i * tile.k + k], factors_[1][j * tile.k + k], &sum);
-      const int64_t flat = InView(memory, tile.views[0], bases[0], i, j);
-      if (const char* fault = memory.Write(flat, agent, Threads::kTogether, sum))
-        return FailAccess(agent, memory, flat, fault);
+      if (AddProducts(agent, tile, bases[0], i, j, completion) == State::kFailed) return State::kFailed;
     }
   }
   return State::kRunning;
+}
+
+// Adds row i of a times column j of b to the accumulator.
+Machine::State Machine::AddProducts(Agent& agent, const Tile& tile, int64_t base, int64_t i, int64_t j,
+                                    const Completion* completion) {
+  Memory& memory = memories_[tile.views[0].memory];
+  const int64_t flat = InView(memory, tile.views[0], base, i, j);
+  if (flat < 0) return FailView(agent, memory, i, j);
+  Scalar sum;
+  const char* fault = completion != nullptr ? memory.AsyncReadSum(flat, agent, *completion, &sum)
+                                            : memory.Read(flat, agent, Threads::kAll, &sum);
+  if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
+  const DType dtype = memory.buffer().dtype;
+  for (int64_t k = 0; k < tile.k; ++k)
+    AddProduct(dtype, factors_[0][i * tile.k + k], factors_[1][j * tile.k + k], &sum);
+  fault = completion != nullptr ? memory.AsyncWriteSum(flat, agent, *completion, sum)
+                                : memory.Write(flat, agent, Threads::kTogether, sum);
+  return fault != nullptr ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
 void Machine::BeginIteration(Agent& agent, const Loop& loop, LoopState& state) {

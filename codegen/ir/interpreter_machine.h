@@ -46,7 +46,8 @@ class Machine {
     int64_t phase = 0;
     uint32_t committed_groups = 0;
     uint32_t last_copy_group = 0;  // the number of the group of its last asynchronous copy
-    uint32_t nest = 0;             // the current nest of thread loops; 0: none
+    uint32_t committed_products = 0, last_product = 0;  // groups of products, likewise
+    uint32_t nest = 0;                                  // the current nest of thread loops; 0: none
   };
 
   struct LoopState {
@@ -63,6 +64,7 @@ class Machine {
   struct BarrierState {
     int count = 0;
     int arrived = 0;
+    int64_t bytes = 0;       // that arrivals of the open phase expect, and no copy has signalled yet
     uint32_t completed = 0;  // phases, since the machine started
     uint32_t first = 0;      // `completed` when the current run of its roles began: their phase 0
     uint32_t last_copy = 0;  // `completed` after the phase of the last copy that signals it
@@ -92,11 +94,16 @@ class Machine {
   State Reduce(Agent& agent, const Instr& instr);
   State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
+  // `completion` is an asynchronous product's; otherwise nullptr.
   State ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
-                    std::vector<Scalar>* factors);
+                    const Completion* completion, std::vector<Scalar>* factors);
   // The positions of the views' first elements.
   State Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases);
-  State ReadView(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q, Scalar* value);
+  State ReadFactor(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
+                   const Completion* completion, Scalar* value);
+  State AddProducts(Agent& agent, const Tile& tile, int64_t base, int64_t i, int64_t j,
+                    const Completion* completion);
+  State FailView(const Agent& agent, const Memory& memory, int64_t p, int64_t q);
 
   // These set the agent's instruction counter.
   State EnterLoop(Agent& agent, const Instr& instr);
@@ -110,17 +117,20 @@ class Machine {
   State JoinRoles(Agent& parent, const RoleGroup& group);
   State FailDeadlock(const Agent& parent, const RoleGroup& group, const std::vector<Agent*>& live);
   State Arrive(Agent& agent, const Instr& instr);
+  static void EndPhaseIfComplete(BarrierState* barrier);
   State Wait(Agent& agent, const Instr& instr);
-  // Computes when a copy that is issued now completes.
-  State Signal(Agent& agent, const CopySignal& copy, Completion* completion);
+  // Computes when a copy that is issued now completes. `signalled`: the barrier; nullptr where it is a group.
+  State Signal(Agent& agent, const CopySignal& copy, Completion* completion, BarrierState** signalled);
   State CopyEnd(Agent& agent, const Instr& instr);
   State CheckGroupsWaitedFor(const Agent& agent);
   void WaitGroup(Agent& agent, int64_t pending);
+  void WaitProducts(Agent& agent, int64_t pending);
   // The barrier numbered by a register within a group; nullptr when there is none.
   BarrierState* BarrierAt(int reg, int64_t group);
   int GroupChannel(const Agent& agent) const { return program_.num_agents + agent.agent; }
+  int ProductChannel(const Agent& agent) const { return 2 * program_.num_agents + agent.agent; }
   int BarrierChannel(const BarrierState& barrier) const {
-    return 2 * program_.num_agents + static_cast<int>(&barrier - barriers_.data());
+    return 3 * program_.num_agents + static_cast<int>(&barrier - barriers_.data());
   }
 
   const Program& program_;

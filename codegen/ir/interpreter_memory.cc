@@ -11,12 +11,14 @@ constexpr const char* kUnwritten = "is read before it is written";
 constexpr const char* kParallelWrite = "was written by another iteration of the parallel loop";
 constexpr const char* kParallelRead = "was read by another iteration of the parallel loop";
 constexpr const char* kUnorderedWrite =
-    "races with a write of another role or of an asynchronous copy: no barrier or group orders them";
+    "races with a write of another role or of an asynchronous copy or product: no barrier or group orders "
+    "them";
 constexpr const char* kUnorderedRead =
-    "races with a read of another role or of an asynchronous copy: no barrier or group orders them";
+    "races with a read of another role or of an asynchronous copy or product: no barrier or group orders "
+    "them";
 constexpr const char* kThreadWrite = "was written by another thread of the block, and no barrier came since";
 constexpr const char* kThreadRead = "was read by another thread of the block, and no barrier came since";
-constexpr const char* kUnfenced = "is copied asynchronously without a fence after the ordinary write to it";
+constexpr const char* kUnfenced = "is read asynchronously without a fence after the ordinary write to it";
 
 }  // namespace
 
@@ -140,12 +142,13 @@ const char* Memory::Write(int64_t flat, const Accessor& accessor, Threads thread
   return WriteElement(flat, accessor, value);
 }
 
-const char* Memory::CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion,
-                             Scalar* value) {
+const char* Memory::AsyncRead(int64_t flat, const Accessor& accessor, const Completion& completion,
+                              Scalar* value) {
   if (const char* fault = ReadByThread(flat, accessor, completion.threads)) return fault;
   if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
   const LastWrite& last = last_writes_[flat];
-  if (last.fence != kNeedsNoFence) {
+  const bool in_memory = buffer_->scope == Scope::kShared || buffer_->scope == Scope::kGlobal;
+  if (in_memory && last.fence != kNeedsNoFence) {
     const std::vector<uint32_t>& fences = (*completion.agents)[last.component]->fences;
     const bool fenced = last.fence < fences.size() && fences[last.fence] <= accessor.clock[last.component];
     if (!fenced) return kUnfenced;
@@ -154,10 +157,25 @@ const char* Memory::CopyFrom(int64_t flat, const Accessor& accessor, const Compl
   return ReadElement(flat, accessor, value);
 }
 
-const char* Memory::CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion,
-                             Scalar value) {
+const char* Memory::AsyncWrite(int64_t flat, const Accessor& accessor, const Completion& completion,
+                               Scalar value) {
   if (const char* fault = WriteByThread(flat, accessor, completion.threads, value)) return fault;
   if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+  if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
+  last_writes_[flat] = LastWrite{completion.channel, completion.time, kNeedsNoFence};
+  return WriteElement(flat, accessor, value);
+}
+
+const char* Memory::AsyncReadSum(int64_t flat, const Accessor& accessor, const Completion& completion,
+                                 Scalar* value) {
+  if (last_writes_[flat].component != completion.channel) {
+    if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
+  }
+  return ReadElement(flat, accessor, value);
+}
+
+const char* Memory::AsyncWriteSum(int64_t flat, const Accessor& accessor, const Completion& completion,
+                                  Scalar value) {
   if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
   last_writes_[flat] = LastWrite{completion.channel, completion.time, kNeedsNoFence};
   return WriteElement(flat, accessor, value);

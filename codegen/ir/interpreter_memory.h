@@ -3,7 +3,8 @@
 // functions with roles or asynchronous copies, which accesses are ordered before which.
 //
 // The order is kept by vector clocks. A clock has one component for each agent (the function, each role) and
-// one for each channel on which asynchronous copies complete (each barrier, each agent's groups). An access
+// one for each channel on which asynchronous copies and products complete (each barrier, each agent's groups
+// of copies and of products). An access
 // is stamped with its component's time. It is ordered before another agent's access when that agent's clock
 // has reached the stamp. So a missing wait is found in every interleaving, not only in unlucky ones. Thread
 // rule: thread-compatible.
@@ -45,8 +46,8 @@ enum class Threads {
   kTogether,  // all of them, synchronized for it
 };
 
-// The completion of an asynchronous copy. An agent knows of it once its clock has reached `time` on
-// `channel`.
+// The completion of an asynchronous copy or product. An agent knows of it once its clock has reached `time`
+// on `channel`.
 struct Completion {
   int channel;
   uint32_t time;
@@ -77,9 +78,14 @@ class Memory {
   const char* Read(int64_t flat, const Accessor& accessor, Threads threads, Scalar* value);
   const char* Write(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
 
-  // The two ends of an asynchronous copy that `accessor` issues.
-  const char* CopyFrom(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar* value);
-  const char* CopyInto(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
+  // Accesses of an asynchronous copy or product that `accessor` issues.
+  const char* AsyncRead(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar* value);
+  const char* AsyncWrite(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
+  // Those to the sums of products, which run in order: earlier ones of the same channel come first.
+  const char* AsyncReadSum(int64_t flat, const Accessor& accessor, const Completion& completion,
+                           Scalar* value);
+  const char* AsyncWriteSum(int64_t flat, const Accessor& accessor, const Completion& completion,
+                            Scalar value);
 
  private:
   // The thread that touched an element in an interval: its number, or kSeveral.

@@ -1,7 +1,8 @@
 // Executes the interpreter's roles, barriers, groups and asynchronous copies.
 //
 // A copy moves its data immediately, but source and destination are stamped with the time at which it
-// completes. So an access without a wait is a race in every order of the roles, whatever the values.
+// completes; so are a product's operands and sums. So an access without a wait is a race in every order of
+// the roles, whatever the values.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
     case Code::kRoles: return RunRoles(agent, program_.groups[instr.a]);
     case Code::kArrive: state = Arrive(agent, instr); break;
     case Code::kWait: state = Wait(agent, instr); break;
+    case Code::kCommitProducts: ++agent.committed_products; return state;
+    case Code::kWaitProducts: WaitProducts(agent, instr.imm); return state;
     case Code::kCommitGroup: ++agent.committed_groups; break;
     case Code::kWaitGroup: WaitGroup(agent, instr.imm); break;
     case Code::kBarrier: EndInterval(agent); return state;
@@ -78,6 +81,7 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     BarrierState& barrier = barriers_[group.first_barrier + b];
     barrier.count = group.barrier_counts[b];
     barrier.arrived = 0;
+    barrier.bytes = 0;
     barrier.first = barrier.completed;
     std::fill(barrier.open.begin(), barrier.open.end(), 0);
     std::fill(barrier.known.begin(), barrier.known.end(), 0);
@@ -102,7 +106,8 @@ Machine::State Machine::FailDeadlock(const Agent& parent, const RoleGroup& group
     const BarrierState& barrier = barriers_[agent->barrier];
     absl::StrAppend(out, "role ", agent->name, " waits for phase ", agent->phase, " of barrier ",
                     agent->barrier - group.first_barrier, " (", barrier.phase(), " phases complete, ",
-                    barrier.arrived, " of ", barrier.count, " arrivals of the next) in ",
+                    barrier.arrived, " of ", barrier.count, " arrivals of the next",
+                    barrier.bytes != 0 ? absl::StrCat(", ", barrier.bytes, " bytes expected") : "", ") in ",
                     DescribeSite(program_, agent->pc, registers_));
   });
   return Fail(parent, absl::StrCat("deadlock: ", roles));
@@ -124,14 +129,22 @@ Machine::State Machine::Arrive(Agent& agent, const Instr& instr) {
                 absl::StrCat("arrives at barrier ", registers_[instr.a].i, " for phase ", barrier->phase(),
                              " without having waited for the end of phase ", barrier->phase() - 1));
   }
-  Join(&barrier->open, agent.clock);
+  barrier->bytes += instr.c;
+  for (int i = 0; i < instr.b; ++i) {
+    Join(&barrier->open, agent.clock);
+    ++barrier->arrived;
+    EndPhaseIfComplete(barrier);
+  }
   ++agent.clock[agent.agent];
-  if (++barrier->arrived < barrier->count) return State::kRunning;
+  return State::kRunning;
+}
+
+void Machine::EndPhaseIfComplete(BarrierState* barrier) {
+  if (barrier->arrived < barrier->count || barrier->bytes != 0) return;
   barrier->arrived = 0;
   ++barrier->completed;
   Join(&barrier->known, barrier->open);
   std::fill(barrier->open.begin(), barrier->open.end(), 0);
-  return State::kRunning;
 }
 
 Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
@@ -157,7 +170,9 @@ Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
   return State::kRunning;
 }
 
-Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion* completion) {
+Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion* completion,
+                               BarrierState** signalled) {
+  *signalled = nullptr;
   const Threads threads = copy.by_threads ? Threads::kSome : Threads::kFirst;
   *completion = {GroupChannel(agent), agent.committed_groups + 1, threads, &accessors_};
   if (copy.barrier < 0) {
@@ -175,20 +190,27 @@ Machine::State Machine::Signal(Agent& agent, const CopySignal& copy, Completion*
   *completion = {BarrierChannel(*barrier), barrier->completed + 1, threads, &accessors_};
   Join(&barrier->open, agent.clock);
   barrier->open[completion->channel] = barrier->last_copy = completion->time;
+  *signalled = barrier;
   return State::kRunning;
 }
 
 // Copies one element: executes its load (kCopyLoad) or its store (kCopyStore).
 Machine::State Machine::CopyEnd(Agent& agent, const Instr& instr) {
   Completion completion;
-  if (Signal(agent, program_.copies[instr.imm], &completion) == State::kFailed) return State::kFailed;
+  BarrierState* barrier = nullptr;
+  if (Signal(agent, program_.copies[instr.imm], &completion, &barrier) == State::kFailed)
+    return State::kFailed;
   Memory& memory = memories_[instr.a];
   const int64_t flat = Flat(memory, instr.b);
   if (flat < 0) return FailRange(agent, memory, instr.b);
   const bool load = instr.code == Code::kCopyLoad;
-  const char* fault = load ? memory.CopyFrom(flat, agent, completion, &registers_[instr.dst])
-                           : memory.CopyInto(flat, agent, completion, registers_[instr.c]);
-  return fault != nullptr ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+  const char* fault = load ? memory.AsyncRead(flat, agent, completion, &registers_[instr.dst])
+                           : memory.AsyncWrite(flat, agent, completion, registers_[instr.c]);
+  if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
+  if (load || barrier == nullptr) return State::kRunning;
+  barrier->bytes -= DTypeBytes(memory.buffer().dtype);
+  EndPhaseIfComplete(barrier);
+  return State::kRunning;
 }
 
 void Machine::WaitGroup(Agent& agent, int64_t pending) {
@@ -197,10 +219,19 @@ void Machine::WaitGroup(Agent& agent, int64_t pending) {
   known = std::max(known, agent.committed_groups - static_cast<uint32_t>(pending));
 }
 
+void Machine::WaitProducts(Agent& agent, int64_t pending) {
+  if (!program_.concurrent || pending >= agent.committed_products) return;
+  uint32_t& known = agent.clock[ProductChannel(agent)];
+  known = std::max(known, agent.committed_products - static_cast<uint32_t>(pending));
+}
+
 Machine::State Machine::CheckGroupsWaitedFor(const Agent& agent) {
-  if (!program_.concurrent || agent.last_copy_group <= agent.clock[GroupChannel(agent)])
-    return State::kRunning;
-  return Fail(agent, "ends before it has waited for the group of an asynchronous copy");
+  if (!program_.concurrent) return State::kRunning;
+  if (agent.last_copy_group > agent.clock[GroupChannel(agent)])
+    return Fail(agent, "ends before it has waited for the group of an asynchronous copy");
+  if (agent.last_product > agent.clock[ProductChannel(agent)])
+    return Fail(agent, "ends before it has waited for the group of an asynchronous product");
+  return State::kRunning;
 }
 
 }  // namespace mycc::interpreter

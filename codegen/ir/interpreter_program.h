@@ -43,8 +43,10 @@ enum class Code : uint8_t {
   kCopyLoad,       // dst = memory a [list b], by copy imm
   kCopyStore,      // memory a [list b] = c, by copy imm
   kRoles,          // runs group a of roles to their ends
-  kArrive,         // at barrier a of group imm
+  kArrive,         // b times at barrier a of group imm, expecting c bytes
   kWait,           // for phase b of barrier a of group imm
+  kCommitProducts,
+  kWaitProducts,  // until at most imm groups are open
   kCommitGroup,
   kWaitGroup,  // until at most imm are open
   kFence,
@@ -89,6 +91,7 @@ struct Tile {
   int64_t m, n, k;
   int64_t group = 1;  // elements of the depth that lie together in a and b: see Mma
   bool tf32 = false;  // a and b are rounded
+  bool is_async = false;
 };
 
 // The target of an asynchronous copy's signal: a barrier, or (without one) the agent's open group.

@@ -81,6 +81,9 @@ struct LoopMarks {
   // For the outermost kGrid loop: its iterations are the thread blocks of one cluster. They run at the same
   // time, and each tile that all of them read is loaded once and multicast.
   bool multicast_cluster = false;
+  // For a serial loop in a GPU's kernel: the number of iterations that the device's compiler unrolls; 0: its
+  // own choice. Set by a pass (passes/overlap_products.cc).
+  int unroll_by = 0;
 };
 
 }  // namespace mycc

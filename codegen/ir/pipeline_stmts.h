@@ -38,8 +38,9 @@ struct Copy : StmtNode {
 };
 
 // Runs its roles concurrently (producer and consumers of a warp-specialized pipeline) and ends when all have
-// ended. Barrier `b` completes a phase after `barrier_counts[b]` arrivals and the asynchronous copies that
-// signal it; phases count up from 0.
+// ended. Barrier `b` completes a phase after `barrier_counts[b]` arrivals, and after asynchronous copies have
+// signalled all bytes that these arrivals expect; phases count up from 0. The counts are the hardware's: back
+// ends initialize their barriers with them.
 struct Roles : StmtNode {
   struct Role {
     std::string name;
@@ -53,10 +54,24 @@ struct Roles : StmtNode {
 
 // Arrives at barrier[index] (index over loop variables: a ring's slot); with `cluster` (the variable of a
 // cluster loop), at that barrier of every block of the cluster.
+//
+// One thread arrives for each of `arrivals` equal parts of the role's threads. In a role that multiplies by
+// warpgroups these are the warpgroups, because each has waited for its own products. In another role there is
+// one arrival for all threads. An arrival says nothing of what other threads have read or written themselves:
+// where they have, a Barrier comes before it.
+//
+// `expected_bytes`: the bytes of the asynchronous copies that signal the barrier in this phase, copies of
+// other blocks of the cluster included (arrive.expect_tx). A copy signals the bytes that it writes.
 struct Arrive : StmtNode {
-  explicit Arrive(Expr barrier, Expr cluster = nullptr)
-      : StmtNode(StmtKind::kArrive), barrier(std::move(barrier)), cluster(std::move(cluster)) {}
+  explicit Arrive(Expr barrier, Expr cluster = nullptr, int arrivals = 1, int64_t expected_bytes = 0)
+      : StmtNode(StmtKind::kArrive),
+        barrier(std::move(barrier)),
+        cluster(std::move(cluster)),
+        arrivals(arrivals),
+        expected_bytes(expected_bytes) {}
   Expr barrier, cluster;
+  int arrivals;
+  int64_t expected_bytes;
 };
 // Waits until the barrier has completed phase number `phase`; phase -1 is complete from the start (the first
 // pass through a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has
@@ -65,6 +80,15 @@ struct Wait : StmtNode {
   Wait(Expr barrier, Expr phase)
       : StmtNode(StmtKind::kWait), barrier(std::move(barrier)), phase(std::move(phase)) {}
   Expr barrier, phase;
+};
+// Groups of asynchronous products, as in wgmma: CommitProducts closes the group of this role's products so
+// far; WaitProducts waits until at most the `pending` newest groups are incomplete.
+struct CommitProducts : StmtNode {
+  CommitProducts() : StmtNode(StmtKind::kCommitProducts) {}
+};
+struct WaitProducts : StmtNode {
+  explicit WaitProducts(int pending) : StmtNode(StmtKind::kWaitProducts), pending(pending) {}
+  int pending;
 };
 // Groups as in cp.async: CommitGroup closes the group of this role's asynchronous copies so far; WaitGroup
 // waits until at most `pending` groups are incomplete.
@@ -75,8 +99,8 @@ struct WaitGroup : StmtNode {
   explicit WaitGroup(int pending) : StmtNode(StmtKind::kWaitGroup), pending(pending) {}
   int pending;
 };
-// Makes this role's ordinary writes visible to asynchronous copies (fence.proxy.async). A copy that reads
-// such a write without a fence is a race.
+// Makes this role's ordinary writes visible to asynchronous copies and products (fence.proxy.async). A copy,
+// or a product of tiles in shared memory, that reads such a write without a fence is a race.
 struct Fence : StmtNode {
   Fence() : StmtNode(StmtKind::kFence) {}
 };

@@ -56,6 +56,7 @@ std::string MarksText(const LoopMarks& marks) {
   if (marks.multicast_cluster) absl::StrAppend(&text, " of one cluster");
   if (marks.min_blocks_per_sm != 0) absl::StrAppend(&text, " with ", marks.min_blocks_per_sm, " on an SM");
   if (marks.pingpong > 1) absl::StrAppend(&text, " in ", marks.pingpong, " turns");
+  if (marks.unroll_by != 0) absl::StrAppend(&text, " unrolled by ", marks.unroll_by);
   return text;
 }
 
@@ -116,7 +117,8 @@ class Printer {
       }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
-        return Line(depth, "mma ", mma.instruction, WarpsText(mma.warps), " ", mma.m, "x", mma.n, "x", mma.k,
+        return Line(depth, mma.is_async ? "mma async " : "mma ", mma.instruction, WarpsText(mma.warps), " ",
+                    mma.m, "x", mma.n, "x", mma.k,
                     mma.group > 1 ? absl::StrCat(" in groups of ", mma.group) : "", ": ", ViewText(mma.acc),
                     " += ", ViewText(mma.a), " * ", ViewText(mma.b),
                     mma.a_ahead != 0 || mma.b_ahead != 0
@@ -126,13 +128,21 @@ class Printer {
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);
-      case StmtKind::kArrive:
-        return Line(depth, "arrive barrier[", PrintExpr(As<Arrive>(stmt).barrier), "]",
-                    As<Arrive>(stmt).cluster ? " of the whole cluster" : "");
+      case StmtKind::kArrive: {
+        const Arrive& arrive = As<Arrive>(stmt);
+        return Line(
+            depth, "arrive barrier[", PrintExpr(arrive.barrier), "]",
+            arrive.cluster ? " of the whole cluster" : "",
+            arrive.arrivals > 1 ? absl::StrCat(" by ", arrive.arrivals, " warpgroups") : "",
+            arrive.expected_bytes > 0 ? absl::StrCat(", expects ", arrive.expected_bytes, " bytes") : "");
+      }
       case StmtKind::kWait: {
         const Wait& wait = As<Wait>(stmt);
         return Line(depth, "wait barrier[", PrintExpr(wait.barrier), "] phase ", PrintExpr(wait.phase));
       }
+      case StmtKind::kCommitProducts: return Line(depth, "commit products");
+      case StmtKind::kWaitProducts:
+        return Line(depth, "wait products until ", As<WaitProducts>(stmt).pending, " pending");
       case StmtKind::kCommitGroup: return Line(depth, "commit group");
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");

@@ -37,6 +37,8 @@ enum class StmtKind : uint8_t {
   kRoles,
   kArrive,
   kWait,
+  kCommitProducts,
+  kWaitProducts,
   kCommitGroup,
   kWaitGroup,
   kFence,
@@ -187,6 +189,11 @@ struct TileView {
 // With a `group` of g, g consecutive elements of the depth lie next to each other in a and in b (a lane of a
 // dot-product instruction multiplies them at once). Then the strides of a's columns and of b's rows are
 // between groups, and element p is the (p % g)-th of its group.
+//
+// An asynchronous product (wgmma) runs on after the statement. It belongs to the group of products that is
+// committed next (pipeline_stmts.h). Until its role has waited for that group it reads a and b, and writes
+// acc: to write a or b, to access acc, or to let another role overwrite a or b, is a race. Products of one
+// role into one accumulator run in the order in which they begin.
 struct Mma : StmtNode {
   Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
       WarpGrid warps = {}, int64_t group = 1)
@@ -211,6 +218,7 @@ struct Mma : StmtNode {
   TileView acc, a, b;
   WarpGrid warps;  // on tensor cores: the division of the tile
   int64_t group;
+  bool is_async = false;
   // On a CPU: the distance in elements from an operand's read to its prefetch; 0: no prefetch.
   int64_t a_ahead = 0, b_ahead = 0;
   bool fetches_sums = false;  // the memory of the sums is prefetched for writing before they are computed

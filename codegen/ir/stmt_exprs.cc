@@ -122,7 +122,8 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       const Arrive& arrive = As<Arrive>(stmt);
       Expr barrier = map(arrive.barrier), cluster = arrive.cluster ? map(arrive.cluster) : nullptr;
       if (barrier == arrive.barrier && cluster == arrive.cluster) return stmt;
-      return std::make_shared<Arrive>(std::move(barrier), std::move(cluster));
+      return std::make_shared<Arrive>(std::move(barrier), std::move(cluster), arrive.arrivals,
+                                      arrive.expected_bytes);
     }
     case StmtKind::kWait: {
       const Wait& wait = As<Wait>(stmt);

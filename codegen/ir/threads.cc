@@ -24,6 +24,16 @@ int64_t ThreadsUnder(const Stmt& stmt) {
   return IsThreadLoop(stmt) ? threads * As<For>(stmt).var->extent : threads;
 }
 
+int WarpgroupsUnder(const Stmt& stmt) {
+  int groups = 0;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    const Mma* mma = DynAs<Mma>(s);
+    if (mma != nullptr && mma->instruction.starts_with("wgmma.")) groups = std::max(groups, mma->warps.rows);
+    return true;
+  });
+  return groups;
+}
+
 bool IsForOneThread(const Stmt& role) {
   bool one = true;
   VisitStmts(role, [&](const Stmt& stmt) {

@@ -18,6 +18,10 @@ bool IsForOneThread(const Stmt& role);
 // their threads.
 int64_t RoleThreads(const Stmt& role);
 
+// The number of warpgroups that execute a product together, the largest under a statement; 0 where there is
+// no product by warpgroups (wgmma).
+int WarpgroupsUnder(const Stmt& stmt);
+
 inline bool IsThreadLoop(const Stmt& stmt) {
   const For* loop = DynAs<For>(stmt);
   return loop != nullptr && loop->loop_kind == LoopKind::kThread;

@@ -13,6 +13,7 @@
 #include "codegen/expr/print.h"
 #include "codegen/ir/guards.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -76,16 +77,21 @@ class Verifier {
       case StmtKind::kArrive:
         BarrierIndex(As<Arrive>(stmt).barrier);
         if (As<Arrive>(stmt).cluster) CheckCluster(As<Arrive>(stmt).cluster);
+        CheckArrivals(As<Arrive>(stmt));
         break;
       case StmtKind::kWait:
         BarrierIndex(As<Wait>(stmt).barrier);
         Expression(As<Wait>(stmt).phase);
+        break;
+      case StmtKind::kWaitProducts:
+        if (As<WaitProducts>(stmt).pending < 0) Fail("a negative number of pending groups of products");
         break;
       case StmtKind::kWaitGroup:
         if (As<WaitGroup>(stmt).pending < 0) Fail("a negative number of pending groups");
         break;
       case StmtKind::kSignal: CheckFlag(As<Signal>(stmt).flags, As<Signal>(stmt).index); break;
       case StmtKind::kAwait: CheckFlag(As<Await>(stmt).flags, As<Await>(stmt).index); break;
+      case StmtKind::kCommitProducts:
       case StmtKind::kCommitGroup:
       case StmtKind::kFence:
       case StmtKind::kBarrier: break;
@@ -142,7 +148,11 @@ class Verifier {
     if (guards_.ProvablyEscapes(let.value, let.var->extent))
       return Fail("the value of ", let.var->name, " is outside its range of ", let.var->extent);
     if (!variables_.insert(let.var.get()).second) Fail("variable ", let.var->name, " is already in scope");
+    // The guard says nothing new, but a variable that it mentions need not take all values of its range.
+    const size_t mark = guards_.Mark();
+    guards_.AssumeWithin(VarRef(let.var), IntConst(let.var->extent));
     Statement(let.body);
+    guards_.Restore(mark);
     variables_.erase(let.var.get());
   }
 
@@ -347,6 +357,8 @@ class Verifier {
   // strides, when the indices are constant.
   void CheckMma(const Mma& mma) {
     if (mma.group < 1) return Fail("groups of ", mma.group, " elements");
+    if (mma.is_async && !mma.instruction.starts_with("wgmma."))
+      return Fail(mma.instruction, " is not asynchronous; expected wgmma");
     const int64_t groups = (mma.k + mma.group - 1) / mma.group;
     const int64_t last = mma.k > 0 ? (mma.k - 1) % mma.group : 0;  // in the last group
     View(mma.acc, mma.m, mma.n, /*write=*/true);
@@ -410,6 +422,15 @@ class Verifier {
     }
   }
 
+  // Each warpgroup waits for its own products, so all of them must arrive.
+  void CheckArrivals(const Arrive& arrive) {
+    if (arrive.arrivals != std::max(warpgroups_, 1)) {
+      Fail(arrive.arrivals, " arrivals in a role that multiplies by ", warpgroups_, " warpgroups; expected ",
+           std::max(warpgroups_, 1));
+    }
+    if (arrive.expected_bytes < 0) Fail("an arrival that expects ", arrive.expected_bytes, " bytes");
+  }
+
   void CheckRoles(const Roles& roles) {
     if (roles_) return Fail("roles inside roles");
     for (const int count : roles.barrier_counts) {
@@ -419,6 +440,7 @@ class Verifier {
     std::unordered_set<std::string> names;
     for (const Roles::Role& role : roles.roles) {
       if (!names.insert(role.name).second) Fail("two roles are named ", role.name);
+      warpgroups_ = WarpgroupsUnder(role.body);
       Statement(role.body);
     }
     roles_ = nullptr;
@@ -428,6 +450,7 @@ class Verifier {
   Stmt current_;
   bool is_scheduled_ = false;
   const Roles* roles_ = nullptr;   // the enclosing roles
+  int warpgroups_ = 0;             // that multiply together in the enclosing role
   std::vector<const For*> loops_;  // enclosing loops, outermost first
   std::unordered_set<const VarNode*> variables_;
   std::unordered_map<const BufferNode*, BufferInfo> buffers_;

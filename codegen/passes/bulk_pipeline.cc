@@ -10,7 +10,9 @@
 //     y[..] = acc                                            y[..] = acc
 //
 // Tiles that all blocks of a cluster read are multicast: each block copies its part to all of them. A slot is
-// full, or empty, after all blocks have signalled it.
+// full after the copying thread has arrived, and the bytes that it expects have come from all blocks. It is
+// empty after all blocks have arrived. A role that multiplies by warpgroups arrives once for each of them,
+// because each waits for its own products. Where threads read the slot themselves, a barrier comes first.
 //
 // With stream-K (stream_k.h), each block has a range of steps instead of `for k`:
 //
@@ -30,6 +32,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/bulk_box.h"
 #include "codegen/passes/copy_stmt.h"
@@ -49,6 +52,23 @@ bool LoopsTo(const Stmt& root, const Var& target, std::vector<const For*>* loops
   }
   if (loop != nullptr) loops->pop_back();
   return false;
+}
+
+// Whether threads load elements of the tiles, or fragments of them (mma.sync).
+bool ThreadsRead(const std::vector<Buffer>& tiles, const std::vector<Stmt>& work) {
+  bool read = false;
+  const auto is_tile = [&](const Buffer& buffer) {
+    return std::count(tiles.begin(), tiles.end(), buffer) > 0;
+  };
+  for (const Stmt& root : work) {
+    VisitStmts(root, [&](const Stmt& stmt) {
+      const Mma* mma = DynAs<Mma>(stmt);
+      if (mma == nullptr || !mma->instruction.starts_with("wgmma."))
+        ForEachBuffer(stmt, [&](const Buffer& buffer) { read |= is_tile(buffer); });
+      return !read;
+    });
+  }
+  return read;
 }
 
 // The number of an iteration of nested loops.
@@ -73,6 +93,7 @@ class BulkPipeline {
       cluster_ = blocks.front()->var;
       MYCC_RETURN_IF_ERROR(CheckCluster(body));
     }
+    warpgroups_ = WarpgroupsUnder(body);
     work_ = WithoutSharedAllocs(body);
     FlattenRing();
     MYCC_ASSIGN_OR_RETURN(const std::vector<const For*> grid, Persist(blocks));
@@ -86,8 +107,10 @@ class BulkPipeline {
     turn_ = Simplify(FloorDiv(number_, stages));
     std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
     for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
-    std::vector<int> arrivals(size_t{2} * stages, cluster_ ? static_cast<int>(cluster_->extent) : 1);
-    if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, 1);
+    std::vector<int> arrivals(stages, 1);
+    const int blocks_of_cluster = cluster_ ? static_cast<int>(cluster_->extent) : 1;
+    arrivals.insert(arrivals.end(), stages, blocks_of_cluster * ArrivalsOfRole());
+    if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, ArrivalsOfRole());
     Stmt result = std::make_shared<Roles>(std::move(roles), std::move(arrivals));
     result = rings_.Around(std::move(result));
     for (auto it = shared_.rbegin(); it != shared_.rend(); ++it)
@@ -154,6 +177,26 @@ class BulkPipeline {
   }
 
   Expr Cluster() const { return cluster_ ? VarRef(cluster_) : nullptr; }
+
+  int ArrivalsOfRole() const { return std::max(warpgroups_, 1); }
+
+  // The arrival of a role that computes.
+  Stmt ArriveAt(const Expr& barrier, const Expr& cluster) const {
+    return MakeSeq({ThreadsRead(parts_.tiles, parts_.work) ? std::make_shared<Barrier>() : nullptr,
+                    std::make_shared<Arrive>(barrier, cluster, ArrivalsOfRole())});
+  }
+
+  // The bytes that all blocks together copy into this block's tiles in one step.
+  int64_t BytesOfStep() const {
+    int64_t bytes = 0;
+    for (const Stmt& copy : parts_.copies) {
+      const BulkBox box = *BulkBoxOf(copy);
+      int64_t elements = 1;
+      for (const int64_t extent : box.extent) elements *= extent;
+      bytes += elements * DTypeBytes(box.shared->dtype);
+    }
+    return bytes;
+  }
 
   Stmt WithoutSharedAllocs(const Stmt& body) {
     return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
@@ -281,7 +324,7 @@ class BulkPipeline {
         body.push_back(std::make_shared<Copy>(rings_.In(copy, slot_), CopyEngine::kBulk, Full(),
                                               IsShared(copy) ? Cluster() : nullptr));
       }
-      body.push_back(std::make_shared<Arrive>(Full(), Cluster()));
+      body.push_back(std::make_shared<Arrive>(Full(), nullptr, 1, BytesOfStep()));
       return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial, MakeSeq(body));
     }
     if (!ContainsTheLoop(stmt)) return nullptr;
@@ -333,7 +376,7 @@ class BulkPipeline {
     const Expr own_step = FloorDiv(VarRef(tile_step_), groups_);
     multiply.insert(multiply.begin(),
                     std::make_shared<Wait>(IntConst(first + group), group == 0 ? own_step - 1 : own_step));
-    multiply.push_back(std::make_shared<Arrive>(IntConst(first + (group + 1) % groups_)));
+    multiply.push_back(ArriveAt(IntConst(first + (group + 1) % groups_), nullptr));
     return multiply;
   }
 
@@ -342,7 +385,7 @@ class BulkPipeline {
       if (!IsTheLoop(stmt)) return nullptr;
       std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
       for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
-      parts.push_back(std::make_shared<Arrive>(Empty(), Cluster()));
+      parts.push_back(ArriveAt(Empty(), Cluster()));
       return MakeSeq(InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent,
                                                           LoopKind::kSerial, MakeSeq(parts))}));
     });
@@ -413,6 +456,7 @@ class BulkPipeline {
   std::optional<PartialSums> partial_;  // of tiles that several blocks share
   Var tile_step_;                       // numbers the persistent loop's iterations in a block; or null
   int groups_ = 1;
+  int warpgroups_ = 0;  // of a role that computes, if it multiplies by warpgroups
   Stmt work_;
   Expr number_, slot_, turn_;
   bool stores_in_bulk_ = false;

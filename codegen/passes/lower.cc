@@ -63,6 +63,9 @@ constexpr Pass kCudaPasses[] = {
     // After tensorization, which does not recognize tiles indexed by a ring's slot.
     {"pipeline_loops", Run<PipelineLoops>},
     {"fragment_loops", Run<FragmentLoopsOf>},
+    // After pipelining, which releases slots, and after fragments, because waits stand before the nests that
+    // touch accumulators.
+    {"overlap_products", Run<OverlapProducts>},
     {"fit_locals", Run<FitLocals>},
     {"hoist_conditions", Run<HoistConditions>},
 };

@@ -54,6 +54,10 @@ absl::StatusOr<Stmt> PipelineLoops(const Stmt& body);
 // Nests over tensor-core accumulators run over the threads and registers that hold their elements.
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 
+// Products by warpgroups (wgmma) become asynchronous, each a group of its own, and waits come before the
+// statements that need them. A loop that releases the operands of its products releases them a turn later.
+Stmt OverlapProducts(const Stmt& body, const Target& target);
+
 // A vector loop that reduces into one element gets an accumulator for each lane. The lanes are combined after
 // the loops around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);

@@ -142,6 +142,28 @@ TEST(BarrierPlanTest, WaitingForAGroupOrABlockIsABarrierItself) {
   EXPECT_EQ(k.Plan({fill, std::make_shared<CommitGroup>(), use}), "ss|s");
 }
 
+// A product reads its operands until its warpgroup has waited for it: a barrier before that is none for them.
+TEST(BarrierPlanTest, AProductReadsUntilItIsWaitedFor) {
+  const HandMade k;
+  const auto plan = [&](bool is_async, const std::vector<Stmt>& between) {
+    const TileView view{k.a, {IntConst(0)}, 1, 1};
+    auto product =
+        std::make_shared<Mma>("wgmma.f16", 1, 1, 1, TileView{k.own, {IntConst(0)}, 1, 1}, view, view);
+    product->is_async = is_async;
+    std::vector<Stmt> stmts = {product};
+    stmts.insert(stmts.end(), between.begin(), between.end());
+    stmts.push_back(k.Threads(k.a, k.in));
+    return k.Plan(stmts);
+  };
+  const Stmt barrier = std::make_shared<Barrier>(), wait = std::make_shared<WaitProducts>(0);
+  EXPECT_EQ(plan(false, {}), "s|s");
+  EXPECT_EQ(plan(false, {barrier}), "sss");
+  EXPECT_EQ(plan(true, {wait, barrier}), "ssss");
+  EXPECT_EQ(plan(true, {barrier, wait}), "sss|s");
+  EXPECT_EQ(plan(true, {wait, barrier, std::make_shared<WaitProducts>(0)}), "sssss");
+  EXPECT_EQ(plan(true, {barrier, std::make_shared<WaitProducts>(1), barrier, wait}), "sssss|s");
+}
+
 // A schedule's plan, each of its barriers left out in turn: as many, and all of them missed.
 void ExpectBarriers(const std::string& workload, const std::string& steps, int barriers) {
   const Workload canonical = CanonicalWorkload(workload);

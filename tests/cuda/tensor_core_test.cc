@@ -185,9 +185,9 @@ TEST(TensorCoreTest, ASlotThatABlockOfTheClusterStillReadsIsARace) {
     std::vector<Roles::Role> changed = roles->roles;
     changed[1].body = RewriteStmts(changed[1].body, [](const Stmt& s) -> Stmt {
       const Arrive* arrive = DynAs<Arrive>(s);
-      return arrive == nullptr ? nullptr
-                               : MakeSeq({std::make_shared<Arrive>(arrive->barrier),
-                                          std::make_shared<Arrive>(arrive->barrier)});
+      if (arrive == nullptr) return nullptr;
+      const Stmt own = std::make_shared<Arrive>(arrive->barrier, nullptr, arrive->arrivals);
+      return MakeSeq({own, own});
     });
     return std::make_shared<Roles>(std::move(changed), roles->barrier_counts);
   });

@@ -58,11 +58,15 @@ TEST(PrintStmtTest, PipelineOfEveryStatement) {
   };
   const TileView slot{tile, {Mod(VarRef(i), 2), IntConst(0)}, 8, 1}, from{kX, {VarRef(i) * 4}, 4, 1};
   const TileView sum{acc, {IntConst(0), IntConst(0)}, 1, 1};
-  const Stmt producer = Loop(
-      i, MakeSeq({std::make_shared<Wait>(Mod(VarRef(i), 2), FloorDiv(VarRef(i), 2) - 1),
-                  copy(CopyEngine::kBulk, Mod(VarRef(i), 2)), std::make_shared<Arrive>(Mod(VarRef(i), 2))}));
+  const Stmt producer =
+      Loop(i, MakeSeq({std::make_shared<Wait>(Mod(VarRef(i), 2), FloorDiv(VarRef(i), 2) - 1),
+                       copy(CopyEngine::kBulk, Mod(VarRef(i), 2)),
+                       std::make_shared<Arrive>(Mod(VarRef(i), 2), nullptr, 2, 16)}));
+  const auto running = std::make_shared<Mma>("wgmma.f16", 1, 1, 4, sum, from, slot);
+  running->is_async = true;
   const Stmt consumer = MakeSeq({copy(CopyEngine::kThreads, nullptr), std::make_shared<CommitGroup>(),
-                                 std::make_shared<WaitGroup>(1), std::make_shared<Fence>(),
+                                 std::make_shared<WaitGroup>(1), std::make_shared<Fence>(), running,
+                                 std::make_shared<CommitProducts>(), std::make_shared<WaitProducts>(1),
                                  std::make_shared<If>(MakeBinary(Op::kLt, VarRef(i), IntConst(3)),
                                                       std::make_shared<Mma>("fma", 1, 1, 4, sum, from, slot),
                                                       std::make_shared<Fence>())});

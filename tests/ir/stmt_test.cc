@@ -34,7 +34,10 @@ std::vector<Stmt> OneOfEach(const Var& i) {
       std::make_shared<Copy>(store, CopyEngine::kBulk, at),
       std::make_shared<Roles>(std::vector<Roles::Role>{{"one", store}, {"two", store}}, std::vector<int>{1}),
       std::make_shared<Arrive>(at),
+      std::make_shared<Arrive>(at, at, 2, 16),
       std::make_shared<Wait>(at, at),
+      std::make_shared<CommitProducts>(),
+      std::make_shared<WaitProducts>(1),
       std::make_shared<CommitGroup>(),
       std::make_shared<WaitGroup>(1),
       std::make_shared<Fence>(),
@@ -116,6 +119,13 @@ TEST(ExprsTest, SubstitutionReachesEveryExpression) {
     EXPECT_FALSE(left) << PrintStmt(replaced);
     EXPECT_EQ(had, replaced != stmt) << PrintStmt(stmt);
   }
+}
+
+TEST(ExprsTest, ChangedArrivalsKeepTheirNumbers) {
+  const Var i = MakeVar("i", 8);
+  const Stmt arrive = std::make_shared<Arrive>(VarRef(i), nullptr, 2, 16);
+  EXPECT_EQ(PrintStmt(SubstituteVars(arrive, {{i.get(), IntConst(3)}})),
+            "arrive barrier[3] by 2 warpgroups, expects 16 bytes\n");
 }
 
 TEST(ExprsTest, MapExprsStopsAtChildren) {

@@ -246,6 +246,12 @@ TEST(VerifyTest, TilesLieInTheirBuffers) {
   ExpectBroken(std::make_shared<Mma>("m", 2, 2, 2, ok, at_end, at_end),
                "the 2x2 view of x reaches past its end");
   ExpectBroken(std::make_shared<Mma>("m", 0, 2, 2, ok, at_end, at_end), "an empty tile");
+  auto running = std::make_shared<Mma>("wgmma.f16", 2, 2, 1, ok, at_end, at_end);
+  running->is_async = true;
+  ExpectSound(running);
+  running = std::make_shared<Mma>("mma.f16", 2, 2, 1, ok, at_end, at_end);
+  running->is_async = true;
+  ExpectBroken(running, "mma.f16 is not asynchronous; expected wgmma");
   // The second of two blocks of rows begins beyond the end.
   TileView blocks = at_end;
   blocks.block_rows = 1;
@@ -266,6 +272,35 @@ TEST(VerifyTest, CopiesStoreElements) {
   ExpectBroken(std::make_shared<Copy>(Nothing(), CopyEngine::kBulk), "a nest of loops around one store");
 }
 
+// A loop's variable takes all values of its range; one that is defined may not, so only execution decides
+// what is in range.
+TEST(VerifyTest, VariablesAreDefinedWithinTheirRanges) {
+  const Var from = MakeVar("from", 8), count = MakeVar("count", 8), narrow = MakeVar("narrow", 4);
+  const auto let = [](const Var& var, const Expr& value, const Stmt& body) {
+    return std::make_shared<Let>(var, value, body);
+  };
+  const Expr rest = IntConst(7) - VarRef(from), difference = VarRef(count) - VarRef(from);
+  ExpectSound(Loop(kI, let(from, kAt, let(count, rest, Nothing()))));
+  ExpectSound(Loop(kI, let(from, kAt, let(count, rest, let(narrow, difference, Nothing())))));
+  ExpectBroken(Loop(kI, let(narrow, kAt, Nothing())), "the value of narrow is outside its range of 4");
+  ExpectBroken(Loop(kI, let(from, kAt - 1, Nothing())), "the value of from is outside its range of 8");
+}
+
+TEST(VerifyTest, EachWarpgroupThatMultipliesArrives) {
+  const auto role = [](const char* instruction, int arrivals) {
+    const TileView view{kX, {IntConst(0)}, 1, 1}, sums{kY, {IntConst(0)}, 1, 1};
+    const Stmt product = std::make_shared<Mma>(instruction, 1, 1, 1, sums, view, view, WarpGrid{2, 1});
+    const Stmt arrive = std::make_shared<Arrive>(IntConst(0), nullptr, arrivals);
+    return std::make_shared<Roles>(std::vector<Roles::Role>{{"a", MakeSeq({product, arrive})}},
+                                   std::vector<int>{2});
+  };
+  ExpectSound(role("wgmma.f16", 2));
+  ExpectBroken(role("wgmma.f16", 1), "1 arrivals in a role that multiplies by 2 warpgroups; expected 2");
+  ExpectBroken(role("wgmma.f16", 4), "4 arrivals in a role that multiplies by 2 warpgroups; expected 2");
+  ExpectSound(role("mma.f16", 1));
+  ExpectBroken(role("mma.f16", 2), "2 arrivals in a role that multiplies by 0 warpgroups; expected 1");
+}
+
 TEST(VerifyTest, PipelinesAreWellFormed) {
   const auto roles = [](const Stmt& body, std::vector<int> counts) {
     return std::make_shared<Roles>(std::vector<Roles::Role>{{"a", body}}, std::move(counts));
@@ -282,6 +317,9 @@ TEST(VerifyTest, PipelinesAreWellFormed) {
                                        std::vector<int>{}),
                "two roles are named a");
   ExpectBroken(std::make_shared<WaitGroup>(-1), "a negative number of pending groups");
+  ExpectBroken(std::make_shared<WaitProducts>(-1), "a negative number of pending groups of products");
+  ExpectBroken(roles(std::make_shared<Arrive>(IntConst(0), nullptr, 1, -4), {1}),
+               "an arrival that expects -4 bytes");
   const Stmt body = Loop(kI, Put(kY, {kAt}, Load(kX, {kAt})));
   ExpectSound(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(0)), {1}));
   ExpectBroken(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(1)), {1}),

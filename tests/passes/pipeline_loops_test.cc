@@ -17,9 +17,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 bool IsOrder(const Stmt& stmt) {
-  static const std::set<StmtKind> kinds = {StmtKind::kArrive,    StmtKind::kWait,  StmtKind::kCommitGroup,
-                                           StmtKind::kWaitGroup, StmtKind::kFence, StmtKind::kSignal,
-                                           StmtKind::kAwait};
+  static const std::set<StmtKind> kinds = {
+      StmtKind::kArrive,    StmtKind::kWait,           StmtKind::kCommitGroup,
+      StmtKind::kWaitGroup, StmtKind::kFence,          StmtKind::kSignal,
+      StmtKind::kAwait,     StmtKind::kCommitProducts, StmtKind::kWaitProducts};
   return kinds.contains(stmt->kind);
 }
 
@@ -49,11 +50,17 @@ Ordered LeaveOutInTurn(const std::string& steps) {
 
 TEST(PipelineLoopsTest, EveryStatementThatOrdersIsNeeded) {
   for (const auto& [steps, statements] :
-       {std::pair(WarpSpecialized(), 8), {PingPong(), 18}, {InClusters(), 8}, {StreamK(), 10}}) {
+       {std::pair(WarpSpecialized(), 12), {PingPong(), 26}, {InClusters(), 12}}) {
     const Ordered ordered = LeaveOutInTurn(steps);
     EXPECT_EQ(ordered.statements, statements) << steps;
     EXPECT_THAT(ordered.not_missed, IsEmpty()) << steps;
   }
+  // No block has another tile after one of two steps, so nothing is copied to the slot of the first step.
+  const Ordered shared_out = LeaveOutInTurn(StreamK());
+  EXPECT_EQ(shared_out.statements, 14);
+  EXPECT_THAT(shared_out.not_missed,
+              ElementsAre("wait products until 1 pending\n",
+                          "arrive barrier[(t3.a0.0+a1.0.before + t3.r0.0.before) % 2 + 2]\n"));
   // Beside tensor cores nothing is copied beyond the last step that the end of the pipeline could wait for.
   const Ordered ordered = LeaveOutInTurn(Multistage());
   EXPECT_EQ(ordered.statements, 5);

@@ -37,7 +37,9 @@ TEST(TensorCorePasses, EachKeepsTheMeaning) {
     for (const auto& [name, run] : kTilePasses) {
       const auto after = run(function.body);
       ASSERT_TRUE(after.ok()) << name << ": " << after.status();
-      EXPECT_NE(*after, function.body) << name << " had nothing to do";
+      // Products of warps are not asynchronous.
+      const bool is_idle = steps == Multistage() && std::string(name) == "overlap_products";
+      EXPECT_EQ(*after == function.body, is_idle) << name;
       function.body = *after;
       const absl::Status verified = VerifyFunction(function);
       EXPECT_TRUE(verified.ok()) << name << ": " << verified.message();

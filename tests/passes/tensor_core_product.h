@@ -65,12 +65,14 @@ inline absl::Status Meaning(const Function& function) {
 
 inline Stmt Nothing() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
 
-// The passes that make tiles, pipelines and fragments of simplified loops.
+// The passes that make tiles, pipelines, fragments and asynchronous products of simplified loops.
 using TilePass = absl::StatusOr<Stmt> (*)(const Stmt& body);
 inline constexpr std::pair<const char*, TilePass> kTilePasses[] = {
     {"tensorize_tiles", TensorizeTiles},
     {"pipeline_loops", PipelineLoops},
     {"fragment_loops", [](const Stmt& body) { return FragmentLoopsOf(body, TestGpu()); }},
+    {"overlap_products",
+     [](const Stmt& body) -> absl::StatusOr<Stmt> { return OverlapProducts(body, TestGpu()); }},
 };
 
 // The function as the passes before `name` leave it.

@@ -41,10 +41,10 @@ std::string Softmax(int rows, int columns) {
                           rows, columns);
 }
 
-// Tiles of 64 x 32 x 64 of a half product for one warpgroup, through a ring of three. `deal` says how blocks
-// share the tiles.
-std::string Ring(const std::string& deal) {
-  return WarpSpecializedTrace({64, 32, 64}, /*warpgroups=*/1, /*slots=*/3, deal);
+// Tiles of 64 rows for each warpgroup, 32 columns and a depth of 64 of a half product, through a ring of
+// three. `deal` says how blocks share the tiles.
+std::string Ring(const std::string& deal, int warpgroups = 1) {
+  return WarpSpecializedTrace({64 * warpgroups, 32, 64}, warpgroups, /*slots=*/3, deal);
 }
 
 // Every thread copies; after a barrier each computes from the elements that the others copied.
@@ -190,8 +190,8 @@ const std::vector<Recipe>& Recipes() {
       {"GPU product, tiles in shared memory", kHopper, kShallow, "", kTiles, true},
       {"GPU product, threads copy ahead", kAmpere, HalfProduct(72, 40, 200), "",
        MultistageTrace({64, 32, 32}), true},
-      {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "", Ring("persist(t3.a0.0+a1.0, 3)\n"),
-       true},
+      {"GPU product, a ring", kHopper, HalfProduct(130, 56, 440), "",
+       Ring("persist(t3.a0.0+a1.0, 3)\n", /*warpgroups=*/2), true},
       {"GPU product, warps take turns", kHopper, HalfProduct(194, 40, 312), "",
        Ring("persist(t3.a0.0+a1.0, 2)\npingpong(t3.a0.0+a1.0, 2)\n"), true},
       {"GPU product, a cluster", kHopper, HalfProduct(130, 56, 440), "",

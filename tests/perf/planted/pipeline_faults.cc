@@ -63,11 +63,22 @@ std::vector<Fault> WaitsAtAnotherBarrier(const Kernel& kernel) {
   });
 }
 
+// Whether the role may come to the place again. An arrival elsewhere, after the last turn, is nobody's to
+// wait for.
+bool IsRepeated(const Place& place) {
+  return std::any_of(place.around.begin(), place.around.end(), [](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    return loop != nullptr && loop->loop_kind == LoopKind::kSerial;
+  });
+}
+
 // Two statements of a sequence change places: `first` and what comes after it.
-std::vector<Fault> Exchanged(const Kernel& kernel,
-                             const std::function<bool(const Stmt&, const Stmt&)>& wanted) {
+std::vector<Fault> Exchanged(
+    const Kernel& kernel, const std::function<bool(const Stmt&, const Stmt&)>& wanted,
+    bool (*at)(const Place& place) = [](const Place&) { return true; }) {
   std::vector<Fault> faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kSeq)) {
+    if (!at(place)) continue;
     std::vector<Stmt> stmts = As<Seq>(place.stmt).stmts;
     for (size_t i = 0; i + 1 < stmts.size(); ++i) {
       if (!wanted(stmts[i], stmts[i + 1]) || !IsReached(kernel, stmts[i + 1])) continue;
@@ -86,10 +97,22 @@ bool Works(const Stmt& stmt) {
          Contains(stmt, StmtKind::kStore);
 }
 
-std::vector<Fault> EarlyArrivals(const Kernel& kernel) {
-  return Exchanged(kernel, [](const Stmt& stmt, const Stmt& next) {
-    return next->kind == StmtKind::kArrive && Works(stmt);
+// A lone arrival, perhaps under a condition. One that expects bytes may come before the copies of them.
+bool IsRelease(const Stmt& stmt) {
+  bool arrives = false, expects = false;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    const Arrive* arrive = DynAs<Arrive>(s);
+    arrives |= arrive != nullptr;
+    expects |= arrive != nullptr && arrive->expected_bytes > 0;
+    return true;
   });
+  return arrives && !expects && !Works(stmt);
+}
+std::vector<Fault> EarlyArrivals(const Kernel& kernel) {
+  const auto wanted = [](const Stmt& stmt, const Stmt& next) {
+    return IsRelease(next) && (Works(stmt) || stmt->kind == StmtKind::kWaitProducts);
+  };
+  return Exchanged(kernel, wanted, IsRepeated);
 }
 std::vector<Fault> LateWaits(const Kernel& kernel) {
   return Exchanged(kernel, [](const Stmt& stmt, const Stmt& next) {
@@ -101,6 +124,7 @@ std::vector<Fault> ArrivalsWith(const Kernel& kernel,
                                 const std::function<Stmt(const Place&, const Arrive&)>& other) {
   std::vector<Fault> faults;
   for (const Place& place : PlacesOf(kernel, StmtKind::kArrive)) {
+    if (!IsRepeated(place)) continue;
     const Stmt by = other(place, As<Arrive>(place.stmt));
     if (by != place.stmt && IsReached(kernel, place.stmt)) faults.push_back(FaultAt(kernel, place.stmt, by));
   }
@@ -116,12 +140,26 @@ std::vector<Fault> ArrivalsTwice(const Kernel& kernel) {
 }
 std::vector<Fault> ArrivalsAtAnotherBarrier(const Kernel& kernel) {
   return ArrivalsWith(kernel, [](const Place& place, const Arrive& arrive) {
-    return std::make_shared<Arrive>(NextBarrier(place, arrive.barrier), arrive.cluster);
+    return std::make_shared<Arrive>(NextBarrier(place, arrive.barrier), arrive.cluster, arrive.arrivals,
+                                    arrive.expected_bytes);
   });
 }
 std::vector<Fault> ArrivalsAtOneBlockAlone(const Kernel& kernel) {
   return ArrivalsWith(kernel, [](const Place& place, const Arrive& arrive) {
-    return arrive.cluster ? std::make_shared<Arrive>(arrive.barrier) : place.stmt;
+    return arrive.cluster ? std::make_shared<Arrive>(arrive.barrier, nullptr, arrive.arrivals) : place.stmt;
+  });
+}
+std::vector<Fault> ArrivalsOfAWarpgroupLeftOut(const Kernel& kernel) {
+  return ArrivalsWith(kernel, [](const Place& place, const Arrive& arrive) {
+    return arrive.arrivals > 1 ? std::make_shared<Arrive>(arrive.barrier, arrive.cluster, arrive.arrivals - 1)
+                               : place.stmt;
+  });
+}
+std::vector<Fault> ArrivalsThatExpectTooFewBytes(const Kernel& kernel) {
+  return ArrivalsWith(kernel, [](const Place& place, const Arrive& arrive) {
+    return arrive.expected_bytes > 0 ? std::make_shared<Arrive>(arrive.barrier, arrive.cluster,
+                                                                arrive.arrivals, arrive.expected_bytes / 2)
+                                     : place.stmt;
   });
 }
 
@@ -160,6 +198,21 @@ std::vector<Fault> LeftOut(const Kernel& kernel, StmtKind kind) {
 }
 std::vector<Fault> FencesLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kFence); }
 std::vector<Fault> SignalsLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kSignal); }
+std::vector<Fault> ProductWaitsLeftOut(const Kernel& kernel) {
+  return LeftOut(kernel, StmtKind::kWaitProducts);
+}
+std::vector<Fault> ProductCommitsLeftOut(const Kernel& kernel) {
+  return LeftOut(kernel, StmtKind::kCommitProducts);
+}
+std::vector<Fault> ProductWaitsForOneTooFew(const Kernel& kernel) {
+  std::vector<Fault> faults;
+  for (const Place& place : PlacesOf(kernel, StmtKind::kWaitProducts)) {
+    const int pending = As<WaitProducts>(place.stmt).pending + 1;
+    if (IsReached(kernel, place.stmt))
+      faults.push_back(FaultAt(kernel, place.stmt, std::make_shared<WaitProducts>(pending)));
+  }
+  return faults;
+}
 std::vector<Fault> AwaitsLeftOut(const Kernel& kernel) { return LeftOut(kernel, StmtKind::kAwait); }
 
 // Groups of copies: those in a loop whose iterations go on copying.
@@ -290,6 +343,11 @@ const std::vector<FaultClass>& PipelineFaults() {
       {"an arrival comes before the work", EarlyArrivals},
       {"an arrival is at another barrier", ArrivalsAtAnotherBarrier},
       {"an arrival is at one block of a cluster alone", ArrivalsAtOneBlockAlone},
+      {"an arrival of a warpgroup is left out", ArrivalsOfAWarpgroupLeftOut},
+      {"an arrival expects too few bytes", ArrivalsThatExpectTooFewBytes},
+      {"a wait for products is left out", ProductWaitsLeftOut},
+      {"a wait for products leaves one too many", ProductWaitsForOneTooFew},
+      {"a group of products is not closed", ProductCommitsLeftOut},
       {"a barrier counts one too many", CountsTooHigh},
       {"a barrier counts one too few", CountsTooLow},
       {"a fence is left out", FencesLeftOut},
