@@ -21,8 +21,9 @@ Code KernelEmitter::Combined(const Combine& combine, const std::string& a, const
                         : arithmetic_.Binary(op, dtype, left, right);
 }
 
-// The thread loops that the element does not depend on, as one group of `extent` threads, `stride` apart.
-std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
+// The thread loops that the element does not depend on, as groups of `extent` threads, `stride` apart: one
+// for thread loops that are next to each other, the innermost first.
+std::vector<ThreadDigit> KernelEmitter::GroupsOf(const Combine& combine) {
   std::vector<ThreadDigit> digits;
   const auto& around = PlaceOf(combine.buffer).threads_around;
   for (const auto& [var, digit] : threads_) {
@@ -32,15 +33,19 @@ std::optional<ThreadDigit> KernelEmitter::GroupOf(const Combine& combine) {
                                      [&](const Expr& index) { return UsesVar(index, thread); });
     if (!chooses) digits.push_back(digit);
   }
-  if (digits.empty()) return ThreadDigit{1, 1, 1};
+  if (digits.empty()) return {ThreadDigit{1, 1, 1}};
   std::sort(digits.begin(), digits.end(),
             [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride < b.stride; });
-  ThreadDigit group = digits[0];
+  std::vector<ThreadDigit> groups = {digits[0]};
   for (size_t i = 1; i < digits.size(); ++i) {
-    if (digits[i].stride != group.stride * group.extent) return std::nullopt;
-    group.extent *= digits[i].extent;
+    ThreadDigit& last = groups.back();
+    if (digits[i].stride == last.stride * last.extent) {
+      last.extent *= digits[i].extent;
+    } else {
+      groups.push_back(digits[i]);
+    }
   }
-  return group;
+  return groups;
 }
 
 // The running thread's number within its group.
@@ -50,11 +55,11 @@ std::string KernelEmitter::MemberOf(const ThreadDigit& group) const {
 }
 
 void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
-  const std::optional<ThreadDigit> group = GroupOf(combine);
-  if (!group) {
-    return Fail(absl::StrCat(
-        "a thread loop that indexes ", combine.buffer->name,
-        " is between two that reduce it; expected the reducing thread loops next to each other"));
+  const std::vector<ThreadDigit> groups = GroupsOf(combine);
+  if (launch_.cluster_reduce > 1 && groups.size() > 1) {
+    return Fail(absl::StrCat("a thread loop that indexes ", combine.buffer->name,
+                             " is between two that reduce it; in a cluster_reduce, expected the reducing ",
+                             "thread loops next to each other"));
   }
   const DType dtype = combine.buffer->dtype;
   const bool in_registers = PlaceOf(combine.buffer).in_registers;
@@ -62,7 +67,9 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::string value = Name(combine.buffer->name + "_all");
   Line(arithmetic_.RegisterType(dtype), " ", value, " = ", Value(combine.value).text, ";");
   const std::string element = Element(combine.buffer, combine.indices);
-  std::string first = absl::StrCat(MemberOf(*group), " == 0");
+  std::string first;
+  for (const ThreadDigit& group : groups)
+    absl::StrAppend(&first, first.empty() ? "" : " && ", MemberOf(group), " == 0");
   if (!in_registers && replication_ > 1)
     absl::StrAppend(&first, " && ", thread_, " % ", replication_, " == 0");
   std::string inside = condition ? Value(condition).At(kBothOf + 1) : "";
@@ -70,7 +77,7 @@ void KernelEmitter::EmitCombine(const Combine& combine, const Expr& condition) {
   const std::string before = in_registers ? element : arithmetic_.FromMemory(dtype, Primary(element)).text;
   Line(value, " = ", Combined(combine, before, value).text, ";");
   Close();
-  CombineGroup(combine, value, *group);
+  for (const ThreadDigit& group : groups) CombineGroup(combine, value, group);
   if (!in_registers) inside = inside.empty() ? first : absl::StrCat(first, " && ", inside);
   if (!inside.empty()) Open("if (", inside, ")");
   Line(element, " = ", in_registers ? value : arithmetic_.ToMemory(dtype, Primary(value)).text, ";");
@@ -107,8 +114,10 @@ bool KernelEmitter::EmitCombinesTogether(const For& loop) {
       count > kWarp || !PlaceOf(combine->buffer).in_registers || launch_.cluster_reduce > 1 ||
       launch_.barriers_before.count(loop.body.get()) != 0)
     return false;
-  const std::optional<ThreadDigit> group = GroupOf(*combine);
-  if (!group || group->stride != 1 || group->extent <= kWarp || group->extent % kWarp != 0) return false;
+  const std::vector<ThreadDigit> groups = GroupsOf(*combine);
+  const ThreadDigit* const group = &groups.front();
+  if (groups.size() > 1 || group->stride != 1 || group->extent <= kWarp || group->extent % kWarp != 0)
+    return false;
   uses_scratch_ = true;
   const int64_t warps = group->extent / kWarp;
   const std::string type = arithmetic_.RegisterType(combine->buffer->dtype);

@@ -82,7 +82,9 @@ class KernelEmitter {
     bool in_registers = false;
     std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc
     const Distribution* distribution = nullptr;         // of registers over threads; null for none
-    bool is_sum = false;  // registers of a narrow float that hold sums with more precision than the type
+    // Registers of a narrow float that hold values with more precision than the type, which reads round:
+    // sums, and operands that are rounded in pairs.
+    bool is_wide = false;
     std::optional<FragmentLayout> fragment;  // the layout of a tensor-core accumulator
   };
   const Place& PlaceOf(const Buffer& buffer);
@@ -111,7 +113,7 @@ class KernelEmitter {
 
   // Reductions across threads (kernel_combine.cc).
   void EmitCombine(const Combine& combine, const Expr& condition);
-  std::optional<ThreadDigit> GroupOf(const Combine& combine);
+  std::vector<ThreadDigit> GroupsOf(const Combine& combine);
   bool EmitCombinesTogether(const For& loop);
   void CombineGroup(const Combine& combine, const std::string& value, const ThreadDigit& group);
   void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
@@ -130,8 +132,6 @@ class KernelEmitter {
   void CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks);
 
   // Tensor cores (kernel_tiles.cc).
-  void EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout);
-  Linear FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices);
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
@@ -141,6 +141,11 @@ class KernelEmitter {
   // Addresses in shared memory, as unsigned integers.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
+
+  // Left operands in registers (kernel_operands.cc).
+  bool IsInRegisters(const TileView& view) { return PlaceOf(view.buffer).in_registers; }
+  void PackOperand(const Mma& mma, const std::string& fragment, const std::string& step);
+  std::string UseRegisterWgmma(const Instruction& row, const FragmentLayout& layout);
 
   // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
   void EmitCopy(const Copy& copy);

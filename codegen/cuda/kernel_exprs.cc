@@ -50,7 +50,7 @@ Code KernelEmitter::LoadValue(const Expr& load) {
   const std::string element = lane != lanes_.end() ? lane->second : Element(load->buffer, load->args);
   const Place& place = PlaceOf(load->buffer);
   if (place.in_registers)
-    return place.is_sum ? arithmetic_.Round(load->dtype, Primary(element)) : Primary(element);
+    return place.is_wide ? arithmetic_.Round(load->dtype, Primary(element)) : Primary(element);
   return arithmetic_.FromMemory(load->dtype, Primary(element));
 }
 

@@ -16,7 +16,6 @@ const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
 }
 
 Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices) {
-  if (place.fragment) return FragmentRegister(*place.fragment, indices);
   const std::vector<Expr> own =
       place.distribution == nullptr ? indices : OwnIndices(*place.distribution, indices, threads_);
   Expr flat = IntConst(0);

@@ -22,6 +22,15 @@ const Mma* MmaInto(const Alloc& alloc) {
   return found;
 }
 
+bool IsOperandUnder(const Stmt& root, const Buffer& buffer) {
+  bool is_operand = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt)) is_operand |= mma->a.buffer == buffer;
+    return !is_operand;
+  });
+  return is_operand;
+}
+
 bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
   bool reduced = false;
   VisitStmts(root, [&](const Stmt& stmt) {
@@ -157,16 +166,17 @@ void KernelEmitter::EmitIf(const If& branch) {
 void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   const Buffer& buffer = alloc.buffer;
   if (buffer->scope == Scope::kShared) return Statement(alloc.body);
+  Place place;
   if (const Mma* mma = MmaInto(alloc)) {
     const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target_);
     if (!layout.ok()) return Fail(std::string(layout.status().message()));
-    return EmitAccumulator(alloc, *layout);
+    place.fragment = *layout;
   }
-  Place place;
   place.name = Name(buffer->name);
   place.in_registers = true;
   for (const auto& [var, digit] : threads_) place.threads_around.insert(var);
-  place.is_sum = IsNarrowFloat(buffer->dtype) && IsReducedUnder(alloc.body, buffer.get());
+  place.is_wide = IsNarrowFloat(buffer->dtype) &&
+                  (IsReducedUnder(alloc.body, buffer.get()) || IsOperandUnder(alloc.body, buffer));
   std::vector<int64_t> shape = buffer->shape;
   const auto distribution = launch_.registers.find(buffer.get());
   if (distribution != launch_.registers.end()) {
@@ -180,6 +190,9 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
     elements *= shape[d];
   }
   place.extents = std::move(shape);
+  if (place.fragment && elements != place.fragment->registers())
+    return Fail(absl::StrCat(buffer->name, " is an accumulator of ", DescribeLayout(*place.fragment),
+                             ", but its uses give each thread ", elements, " elements"));
   Line(arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[", elements, "];");
   places_[buffer.get()] = std::move(place);
   Statement(alloc.body);
@@ -192,10 +205,12 @@ bool KernelEmitter::OpenOneOfAlike() {
   return true;
 }
 
-// A value that is stored to memory is rounded by the store.
+// A value that is rounded where it is stored or used.
 Code KernelEmitter::Unrounded(const Expr& value) {
   const DType dtype = value->dtype;
   const bool rounds = IsNarrowFloat(dtype);
+  if (rounds && value->op == Op::kSelect)
+    return Arithmetic::Select(Value(value->args[0]), Unrounded(value->args[1]), Unrounded(value->args[2]));
   if (rounds && value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
   const bool arithmetic =
       value->op == Op::kAdd || value->op == Op::kSub || value->op == Op::kMul || value->op == Op::kDiv;
@@ -207,7 +222,8 @@ Code KernelEmitter::Unrounded(const Expr& value) {
 Code KernelEmitter::StoredValue(const Store& store) {
   const Place& place = PlaceOf(store.buffer);
   if (!place.in_registers) return Unrounded(store.value);
-  if (!place.is_sum || ReductionOf(store) == ReduceOp::kNone) return Value(store.value);
+  if (!place.is_wide) return Value(store.value);
+  if (ReductionOf(store) == ReduceOp::kNone) return Unrounded(store.value);
   return arithmetic_.WideBinary(store.value->op, store.buffer->dtype,
                                 Primary(Element(store.buffer, store.indices)), Value(store.value->args[1]));
 }

@@ -51,15 +51,18 @@ const char* PtxType(DType dtype) {
   }
 }
 
-std::string WgmmaName(const Instruction& row, const FragmentLayout& layout) {
+// `is_first`: of a product that does not add to what the accumulator held.
+std::string WgmmaName(const Instruction& row, const FragmentLayout& layout, bool is_first = false) {
   return absl::StrCat("wgmma_m64n", layout.columns, "k", row.k, "_", PtxType(row.operand),
-                      layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "");
+                      layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "",
+                      is_first ? "_from_zero" : "");
 }
 
 // wgmma of one shape and type, for tile `kTile` of the accumulator's rows [PTX ISA, "wgmma.mma_async"]. Only
-// elements of 16 bits may be transposed. With partial sums, the first product of each does not add.
-std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) {
-  const bool transposes = DTypeBytes(row.operand) == 2, partial = row.partial_depth > 0,
+// elements of 16 bits may be transposed. The first instruction of a first product, or of a partial sum, does
+// not add.
+std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout, bool is_first) {
+  const bool transposes = DTypeBytes(row.operand) == 2, chooses = row.partial_depth > 0 || is_first,
              of_floats = IsFloat(row.accumulator);
   const std::string type = PtxType(row.operand), sum = of_floats ? "float" : "int";
   std::vector<std::string> registers, operands;
@@ -73,13 +76,13 @@ std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) 
       }
     }
   }
-  const std::string add = partial ? absl::StrCat("%", number + 2) : "1";
+  const std::string add = chooses ? absl::StrCat("%", number + (transposes ? 4 : 2)) : "1";
   const std::string transpositions = transposes ? absl::StrCat(", %", number + 2, ", %", number + 3) : "";
-  return absl::StrCat("\n// d ", partial ? "(where it adds) " : "", "+= a (64 x ", row.k, ") * b (", row.k,
+  return absl::StrCat("\n// d ", chooses ? "(where it adds) " : "", "+= a (64 x ", row.k, ") * b (", row.k,
                       " x ", layout.columns, "), both in shared memory.\n", "template <int kTile",
-                      transposes ? ", int kTransposeA, int kTransposeB" : "", partial ? ", int kAdds" : "",
-                      ">\n__device__ __forceinline__ void ", WgmmaName(row, layout), "(", sum, " (&d)[",
-                      layout.registers(), "], unsigned long long a, unsigned long long b) {\n",
+                      transposes ? ", int kTransposeA, int kTransposeB" : "", chooses ? ", int kAdds" : "",
+                      ">\n__device__ __forceinline__ void ", WgmmaName(row, layout, is_first), "(", sum,
+                      " (&d)[", layout.registers(), "], unsigned long long a, unsigned long long b) {\n",
                       "  constexpr int kAt = kTile * ", layout.Register(1, 0, 0, 0), ";\n",
                       "  asm volatile(\n      \"{\\n.reg .pred add;\\nsetp.ne.b32 add, ", add, ", 0;\\n\"\n",
                       "      \"wgmma.mma_async.sync.aligned.m64n", layout.columns, "k", row.k, ".",
@@ -87,7 +90,7 @@ std::string WgmmaFunction(const Instruction& row, const FragmentLayout& layout) 
                       "}, %", number, ", %", number + 1, ", add", of_floats ? ", 1, 1" : "", transpositions,
                       ";\\n}\"\n      : ", absl::StrJoin(operands, ", "), "\n      : \"l\"(a), \"l\"(b)",
                       transposes ? ", \"n\"(kTransposeA), \"n\"(kTransposeB)" : "",
-                      partial ? ", \"n\"(kAdds)" : "", ");\n}\n");
+                      chooses ? ", \"n\"(kAdds)" : "", ");\n}\n");
 }
 
 // A partial sum has 64 rows, and half of the columns if there are more than 128, so that it needs few
@@ -144,36 +147,6 @@ std::string WarpMmaProblem(const Mma& mma, const Instruction& row, const Fragmen
 
 }  // namespace
 
-// Declares each thread's registers, in the order of passes/fragments.h.
-void KernelEmitter::EmitAccumulator(const Alloc& alloc, const FragmentLayout& layout) {
-  Place place;
-  place.name = Name(alloc.buffer->name);
-  place.in_registers = true;
-  place.fragment = layout;
-  place.strides = {0, 0};
-  Line(arithmetic_.RegisterType(alloc.buffer->dtype), " ", place.name, "[", layout.registers(), "];");
-  places_[alloc.buffer.get()] = std::move(place);
-  Statement(alloc.body);
-  places_.erase(alloc.buffer.get());
-}
-
-// The register of the running thread's element: terms that depend on the thread are dropped.
-Linear KernelEmitter::FragmentRegister(const FragmentLayout& layout, const std::vector<Expr>& indices) {
-  Linear flat;
-  const auto add = [&](const Expr& index, const auto& step_of) {
-    const Linear linear = ToLinear(Simplify(index));
-    for (const auto& [atom, coefficient] : linear.terms) {
-      if (atom->op == Op::kVar && thread_vars_.contains(atom->var.get())) continue;
-      flat.terms.emplace_back(atom, step_of(coefficient));
-    }
-  };
-  const int64_t half = layout.Register(0, 0, 1, 0), tile = layout.Register(1, 0, 0, 0);
-  add(indices[0],
-      [&](int64_t rows) { return rows % layout.row_step() == 0 ? rows / layout.row_step() * tile : half; });
-  add(indices[1], [&](int64_t columns) { return columns % 8 == 0 ? columns / 8 * 2 : columns; });
-  return flat;
-}
-
 const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
   return *PlaceOf(mma.acc.buffer).fragment;
 }
@@ -181,6 +154,8 @@ const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
 void KernelEmitter::EmitMma(const Mma& mma) {
   const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
   if (!row.ok()) return Fail(std::string(row.status().message()));
+  if (mma.first && !row->begins_sums())
+    return Fail(absl::StrCat(row->name, " only adds to sums; expected them to be set to zero before"));
   if (row->kind == InstructionClass::kWarpgroup) return EmitWgmma(mma, *row);
   EmitWarpMma(mma, *row);
 }
@@ -215,12 +190,13 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
     return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
   if (DTypeBytes(row.operand) != 2 && !(a_depth && b_depth))
     return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
-  const OperandTile a = tile_of(mma.a, a_depth), b = tile_of(mma.b, b_depth);
+  const bool from_registers = IsInRegisters(mma.a);
+  const OperandTile a = from_registers ? OperandTile{} : tile_of(mma.a, a_depth), b = tile_of(mma.b, b_depth);
   if (!status_.ok()) return;
   const FragmentLayout unit = row.partial_depth > 0 ? PartLayout(layout) : layout;
-  const std::string name = WgmmaName(row, unit);
+  const std::string name = from_registers ? UseRegisterWgmma(row, layout) : WgmmaName(row, unit, mma.first);
   for (const char* part : {"wgmma_fence", "wgmma_tile"}) prelude_.Use(part);
-  prelude_.Add(name, WgmmaFunction(row, unit));
+  if (!from_registers) prelude_.Add(name, WgmmaFunction(row, unit, mma.first));
 
   OpenBlock();
   // A warpgroup's rows of a, and the descriptor's distances between panels and between groups of 8 rows.
@@ -231,9 +207,18 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
          SharedAddress(view.buffer, view.indices), more, ", ",
          tile.depth_contiguous ? 16 : tile.panel_bytes(), ", ", 8 * tile.swizzle, ");");
   };
-  const std::string group =
-      layout.warps.rows == 1 ? "" : absl::StrCat(" + ", Thread(), " / 128 * ", a.Offset(0, rows_of_group));
-  descriptor("a", mma.a, a, group);
+  if (from_registers) {
+    Line("unsigned a[", mma.k / row.k, "][", layout.row_tiles(), "][4];");
+    for (int64_t step = 0; step < mma.k / row.k; ++step) {
+      PackOperand(mma, absl::StrCat("a[", step, "]"), absl::StrCat(step));
+      for (int64_t t = 0; t < layout.row_tiles(); ++t)
+        Line(prelude_.Use("wgmma_operand"), "(a[", step, "][", t, "]);");
+    }
+  } else {
+    const std::string group =
+        layout.warps.rows == 1 ? "" : absl::StrCat(" + ", Thread(), " / 128 * ", a.Offset(0, rows_of_group));
+    descriptor("a", mma.a, a, group);
+  }
   descriptor("b", mma.b, b, "");
   const std::string acc = PlaceOf(mma.acc.buffer).name;
   if (row.partial_depth > 0) {
@@ -245,11 +230,18 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   Line("wgmma_fence();");
   for (int64_t k = 0; k < mma.k; k += row.k) {
     for (int64_t t = 0; t < layout.row_tiles(); ++t) {
-      const int64_t a_at = a.Offset(k, t * 64), b_at = b.Offset(k, 0);
+      const int64_t b_at = b.Offset(k, 0);
+      const std::string adds = mma.first && k == 0 ? "0" : "1";
+      if (from_registers) {
+        Line(name, "<", t, ", ", b.depth_contiguous ? 0 : 1, ", ", adds, ">(", acc, ", a[", k / row.k, "][",
+             t, "], b + ", b_at / 16, ");");
+        continue;
+      }
+      const int64_t a_at = a.Offset(k, t * 64);
       const std::string transposed =
           absl::StrCat(", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1);
-      Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "", ">(", acc, ", a + ", a_at / 16,
-           ", b + ", b_at / 16, ");");
+      Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "", mma.first ? ", " + adds : "", ">(",
+           acc, ", a + ", a_at / 16, ", b + ", b_at / 16, ");");
     }
   }
   Close();
@@ -283,10 +275,14 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Line("#pragma unroll");
   Open("for (int k = 0; k < ", mma.k, "; k += ", row.k, ")");
   Line("unsigned a[", layout.row_tiles(), "][4], b[", columns / 16, "][4];");
-  LoadFragments(row, "a", layout.row_tiles(), a_depth,
-                a_depth ? ElementOf(mma.a, "warp_row + t * 16 + low", "k + high")
-                        : ElementOf(mma.a, "warp_row + t * 16 + side", "k + upper"),
-                ElementOf(mma.a, "warp_row + t * 16 + i % 2 * 8 + lane / 4", "k + i / 2 * 4 + lane % 4"));
+  if (IsInRegisters(mma.a)) {
+    PackOperand(mma, "a", absl::StrCat("k / ", row.k));
+  } else {
+    LoadFragments(row, "a", layout.row_tiles(), a_depth,
+                  a_depth ? ElementOf(mma.a, "warp_row + t * 16 + low", "k + high")
+                          : ElementOf(mma.a, "warp_row + t * 16 + side", "k + upper"),
+                  ElementOf(mma.a, "warp_row + t * 16 + i % 2 * 8 + lane / 4", "k + i / 2 * 4 + lane % 4"));
+  }
   LoadFragments(row, "b", columns / 16, b_depth,
                 b_depth ? ElementOf(mma.b, "k + side", "warp_column + t * 16 + upper")
                         : ElementOf(mma.b, "k + low", "warp_column + t * 16 + high"),

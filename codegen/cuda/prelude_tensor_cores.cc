@@ -64,6 +64,22 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], unsigned fr
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
 }
 )"},
+      {"pack_f16", "", R"(
+// Two neighbouring elements of an operand, rounded, in one register.
+__device__ __forceinline__ unsigned pack_f16(float even, float odd) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
+  return pair;
+}
+)"},
+      {"pack_bf16", "", R"(
+// Two neighbouring elements of an operand, rounded, in one register.
+__device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
+  return pair;
+}
+)"},
       {"mma_f16", "", R"(
 // d += a (16 x 16) * b (16 x 8).
 __device__ __forceinline__ void mma_f16(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
@@ -290,6 +306,12 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+)"},
+      {"wgmma_operand", "", R"(
+// The operand is in these registers here: before the wgmma_fence that follows, not after it.
+__device__ __forceinline__ void wgmma_operand(unsigned (&a)[4]) {
+  asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3])::"memory");
 }
 )"},
       {"wgmma_tile", "", R"(

@@ -351,6 +351,7 @@ class Compiler : Assembler {
                                   .k = mma.k,
                                   .group = mma.group,
                                   .tf32 = mma.rounds_to_tf32(),
+                                  .first = mma.first,
                                   .is_async = mma.is_async});
     program_.concurrent = program_.concurrent || mma.is_async;
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});

@@ -257,9 +257,10 @@ Machine::State Machine::AddProducts(Agent& agent, const Tile& tile, int64_t base
   Memory& memory = memories_[tile.views[0].memory];
   const int64_t flat = InView(memory, tile.views[0], base, i, j);
   if (flat < 0) return FailView(agent, memory, i, j);
-  Scalar sum;
-  const char* fault = completion != nullptr ? memory.AsyncReadSum(flat, agent, *completion, &sum)
-                                            : memory.Read(flat, agent, Threads::kAll, &sum);
+  Scalar sum = {};
+  const char* fault = tile.first                ? nullptr
+                      : completion != nullptr ? memory.AsyncReadSum(flat, agent, *completion, &sum)
+                                              : memory.Read(flat, agent, Threads::kAll, &sum);
   if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
   const DType dtype = memory.buffer().dtype;
   for (int64_t k = 0; k < tile.k; ++k)

@@ -91,6 +91,7 @@ struct Tile {
   int64_t m, n, k;
   int64_t group = 1;  // elements of the depth that lie together in a and b: see Mma
   bool tf32 = false;  // a and b are rounded
+  bool first = false;
   bool is_async = false;
 };
 

@@ -120,7 +120,7 @@ class Printer {
         return Line(depth, mma.is_async ? "mma async " : "mma ", mma.instruction, WarpsText(mma.warps), " ",
                     mma.m, "x", mma.n, "x", mma.k,
                     mma.group > 1 ? absl::StrCat(" in groups of ", mma.group) : "", ": ", ViewText(mma.acc),
-                    " += ", ViewText(mma.a), " * ", ViewText(mma.b),
+                    mma.first ? " = " : " += ", ViewText(mma.a), " * ", ViewText(mma.b),
                     mma.a_ahead != 0 || mma.b_ahead != 0
                         ? absl::StrCat(" fetching ", mma.a_ahead, " and ", mma.b_ahead, " elements ahead")
                         : "",

@@ -182,9 +182,9 @@ struct TileView {
   }
 };
 
-// acc(i, j) += sum over p < k of a(i, p) * b(p, j), for i < m and j < n: one or several hardware instructions
-// of the table row `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32()
-// does.
+// acc(i, j) += sum over p < k of a(i, p) * b(p, j), for i < m and j < n; acc(i, j) = that sum, for a product
+// that is `first`, whatever acc held before: one or several hardware instructions of the table row
+// `instruction`. Products and sums are in acc's type; mma.tf32 rounds a and b as tf32() does.
 //
 // With a `group` of g, g consecutive elements of the depth lie next to each other in a and in b (a lane of a
 // dot-product instruction multiplies them at once). Then the strides of a's columns and of b's rows are
@@ -216,7 +216,8 @@ struct Mma : StmtNode {
   std::string instruction;
   int64_t m, n, k;
   TileView acc, a, b;
-  WarpGrid warps;  // on tensor cores: the division of the tile
+  WarpGrid warps;      // on tensor cores: the division of the tile
+  bool first = false;  // of a sum of products; on tensor cores alone
   int64_t group;
   bool is_async = false;
   // On a CPU: the distance in elements from an operand's read to its prefetch; 0: no prefetch.

@@ -1,5 +1,5 @@
-// Replaces loops over a tensor-core accumulator by loops over the threads and registers of the instruction's
-// layout: each thread initializes, computes and stores the elements that it holds.
+// Replaces loops over tiles in the registers of tensor-core threads by loops over the threads and registers
+// of the instruction's layout: each thread initializes, computes and stores the elements that it holds.
 //
 //   for i in 128: for j in 256: y[i, j] = f(acc[i, j])
 //     ->
@@ -7,11 +7,15 @@
 //     unroll t, unroll n in 32, unroll h in 2, vector e in 2:
 //       y[i, j] = f(acc[i, j])   with i = g*64 + w*16 + h*8 + r,  j = n*8 + c*2 + e
 //
-// The m16n8 tiles of mma.sync and the m64nN tiles of wgmma (four warps, one below the other) have the same
-// layout inside 16 rows and 8 columns [PTX ISA, "Matrix fragments" and "Register fragments" of wgmma].
-#include <algorithm>
+// A reduction over the columns, m[i] max= acc[i, j], is carried by the threads c that share the row: each
+// reduces its own columns, and they combine their results as those of all reductions over thread loops. A
+// nest over vectors of rows alone runs in the same threads: all threads c compute the same values.
+// Sums that are set to zero just before a product are begun by the product, where the instruction can.
+//
+// Sums that are set to zero just before a product are begun by the product, where the instruction can.
 #include <optional>
-#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -19,190 +23,257 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/fragments.h"
+#include "codegen/passes/fragment_guards.h"
+#include "codegen/passes/fragment_layouts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
+#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
 
-absl::Status Refuse(const Buffer& acc, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat("the accumulator ", acc->name, ": ", why));
-}
-
-bool TouchesStmt(const Stmt& stmt, const Buffer& buffer) {
-  if (const Store* store = DynAs<Store>(stmt); store != nullptr && store->buffer == buffer) return true;
-  bool loads = false;
-  ForEachExpr(stmt, [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& e) { loads |= e.op == Op::kLoad && e.buffer == buffer; });
-  });
-  return loads;
-}
-
-bool Touches(const Stmt& root, const Buffer& buffer) {
-  bool touches = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    touches |= stmt->kind != StmtKind::kMma && TouchesStmt(stmt, buffer);
-    return !touches;
-  });
-  return touches;
+// Gives the values of loops, which number rows or columns together, as functions of `number`.
+void Decode(const std::vector<const For*>& loops, Expr number, VarMap* values) {
+  for (size_t d = loops.size(); d-- > 0;) {
+    const int64_t extent = loops[d]->var->extent;
+    (*values)[loops[d]->var.get()] = d == 0 ? number : Simplify(Mod(number, extent));
+    number = Simplify(FloorDiv(number, extent));
+  }
 }
 
 class FragmentNests {
  public:
-  FragmentNests(const Buffer& acc, const Mma& mma, const FragmentLayout& layout)
-      : acc_(acc),
-        tile_(MakeBuffer(acc->name, acc->dtype, {mma.m, mma.n}, Scope::kAccumulator)),
-        layout_(layout) {}
+  FragmentNests(const Stmt& body, const FragmentLayouts& layouts, const Target& target)
+      : layouts_(layouts), target_(target), beyond_edges_(StoresBeyondEdges(body, layouts)) {}
 
-  const Buffer& tile() const { return tile_; }
   const absl::Status& status() const { return status_; }
 
   Stmt Lower(const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->acc.buffer == acc_) {
-      return std::make_shared<Mma>(mma->instruction, mma->m, mma->n, mma->k,
-                                   TileView{tile_, {IntConst(0), IntConst(0)}, mma->n, 1}, mma->a, mma->b,
-                                   mma->warps);
+    if (!status_.ok()) return stmt;
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+      const LaidBuffer* laid = layouts_.Find(alloc->buffer);
+      if (laid != nullptr) return std::make_shared<Alloc>(laid->tile, Lower(alloc->body));
     }
-    if (!Touches(stmt, acc_)) return LowerChildren(stmt);
-    if (stmt->kind == StmtKind::kFor && IsNest(stmt)) return Distribute(stmt);
-    if (stmt->kind == StmtKind::kStore) {
-      status_.Update(Refuse(acc_, "it is used outside of a nest of loops over the whole tile"));
-      return stmt;
-    }
-    return LowerChildren(stmt);
-  }
-
- private:
-  Stmt LowerChildren(const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt)) return LowerProduct(*mma);
+    if (const Seq* seq = DynAs<Seq>(stmt)) return LowerSeq(*seq);
+    if (layouts_.IsRoot(stmt)) return LowerNests(stmt);
+    CheckNoUse(stmt);
     return MapChildren(stmt, [&](const Stmt& child) { return Lower(child); });
   }
 
-  // A nest consists of loops, conditions and one store; every dimension of the accumulator is indexed by a
-  // loop of the nest.
-  bool IsNest(const Stmt& root) const {
-    Stmt inner = root;
-    std::vector<const VarNode*> vars;
-    while (inner->kind == StmtKind::kFor || inner->kind == StmtKind::kIf) {
-      if (const For* loop = DynAs<For>(inner)) {
-        if (loop->loop_kind != LoopKind::kSerial || !ConstExtent(*loop)) return false;
-        vars.push_back(loop->var.get());
-      } else if (As<If>(inner).otherwise) {
-        return false;
-      }
-      inner = Children(inner)[0];
+ private:
+  // Products begin their sums instead of adding to zeros, where the instruction can.
+  Stmt LowerSeq(const Seq& seq) {
+    std::unordered_set<const StmtNode*> zeros;
+    std::vector<Stmt> parts;
+    for (size_t i = 0; i < seq.stmts.size(); ++i) {
+      const Mma* mma = DynAs<Mma>(seq.stmts[i]);
+      const StmtNode* zero = mma == nullptr ? nullptr : ZerosBefore(*mma, seq, i);
+      if (zero != nullptr && zeros.insert(zero).second) first_.insert(mma);
     }
-    const Store* store = DynAs<Store>(inner);
-    if (store == nullptr) return false;
-    const std::optional<std::vector<Expr>> index = IndexOf(*store);
-    if (!index) return false;
-    size_t used = 0;
-    for (size_t d = 0; d < index->size(); ++d) {
-      const Expr& e = (*index)[d];
-      if (IsConstInt(e, int64_t{0}) && acc_->shape[d] == 1) continue;
-      if (e->op != Op::kVar || used >= vars.size() ||
-          std::find(vars.begin(), vars.end(), e->var.get()) == vars.end())
-        return false;
-      ++used;
+    for (const Stmt& part : seq.stmts) {
+      if (zeros.count(part.get()) == 0) parts.push_back(Lower(part));
     }
-    return used == vars.size();
+    return MakeSeq(std::move(parts));
   }
 
-  // The index of the accumulator's element, stored or loaded; nullopt when several differ.
-  std::optional<std::vector<Expr>> IndexOf(const Store& store) const {
-    std::optional<std::vector<Expr>> index;
-    bool same = true;
-    const auto see = [&](const std::vector<Expr>& seen) {
-      if (!index) index = seen;
-      for (size_t d = 0; d < seen.size(); ++d) same &= StructurallyEqual((*index)[d], seen[d]);
+  // The nest that sets the product's sums to zero, if nothing uses them before the product.
+  const StmtNode* ZerosBefore(const Mma& mma, const Seq& seq, size_t at) const {
+    const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
+    if (!row.ok() || !row->begins_sums()) return nullptr;
+    while (at-- > 0) {
+      const Stmt& stmt = seq.stmts[at];
+      bool uses = false;
+      VisitStmts(stmt, [&](const Stmt& s) {
+        ForEachBuffer(s, [&](const Buffer& buffer) { uses |= buffer == mma.acc.buffer; });
+        return !uses;
+      });
+      if (uses) return SetsToZero(stmt, mma.acc.buffer) ? stmt.get() : nullptr;
+    }
+    return nullptr;
+  }
+
+  bool SetsToZero(const Stmt& stmt, const Buffer& sums) const {
+    const std::vector<Nest> nests = layouts_.IsRoot(stmt) ? NestsOf(stmt) : std::vector<Nest>{};
+    if (nests.size() != 1 || nests[0].store->buffer != sums || !nests[0].conditions.empty()) return false;
+    const Expr& value = nests[0].store->value;
+    return value->op == Op::kConst && value->value.f == 0 && value->value.i == 0;
+  }
+
+  Stmt LowerProduct(const Mma& mma) const {
+    auto product = std::make_shared<Mma>(mma);
+    product->first = first_.count(&mma) != 0;
+    for (TileView* view : {&product->acc, &product->a}) {
+      const LaidBuffer* laid = layouts_.Find(view->buffer);
+      if (laid != nullptr) *view = TileView{laid->tile, {IntConst(0), IntConst(0)}, laid->layout.columns, 1};
+    }
+    return product;
+  }
+
+  void CheckNoUse(const Stmt& stmt) {
+    const auto check = [&](const Buffer& buffer) {
+      if (layouts_.Find(buffer) != nullptr) status_.Update(RefuseFragment(buffer, kOutsideOfNest));
     };
-    if (store.buffer == acc_) see(store.indices);
-    Visit(store.value, [&](const ExprNode& e) {
-      if (e.op == Op::kLoad && e.buffer == acc_) see(e.args);
-    });
-    return same ? index : std::nullopt;
-  }
-
-  Stmt Distribute(const Stmt& nest) {
-    std::vector<const For*> loops;
-    Stmt inner = nest;
-    std::vector<Expr> conditions;
-    while (inner->kind != StmtKind::kStore) {
-      if (const For* loop = DynAs<For>(inner)) loops.push_back(loop);
-      if (const If* guard = DynAs<If>(inner)) SplitConjunction(guard->condition, &conditions);
-      inner = Children(inner)[0];
-    }
-    const Store& store = As<Store>(inner);
-    const FragmentLoops fragment = MakeFragmentLoops(layout_, loops[0]->var->name);
-    const VarMap values = ValuesOf(*IndexOf(store), fragment);
-    const auto map = [&](const Expr& e) { return Simplify(Substitute(OnTile(e, fragment), values)); };
-    std::vector<Expr> indices;
-    if (store.buffer == acc_) {
-      indices = {fragment.row, fragment.column};
-    } else {
-      for (const Expr& index : store.indices) indices.push_back(map(index));
-    }
-    Stmt body = std::make_shared<Store>(store.buffer == acc_ ? tile_ : store.buffer, std::move(indices),
-                                        map(store.value));
-    for (Expr& condition : conditions) condition = map(condition);
-    if (!conditions.empty()) body = std::make_shared<If>(JoinConjunction(conditions), std::move(body));
-    return fragment.Around(std::move(body));
-  }
-
-  Expr OnTile(const Expr& expr, const FragmentLoops& fragment) const {
-    return Rewrite(expr, [&](const Expr& e) -> Expr {
-      if (e->op != Op::kLoad || e->buffer != acc_) return nullptr;
-      return Load(tile_, {fragment.row, fragment.column});
+    if (const Store* store = DynAs<Store>(stmt)) check(store->buffer);
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) {
+        if (e.op == Op::kLoad) check(e.buffer);
+      });
     });
   }
 
-  // The values of the nest's loops as functions of row and column: the accumulator's leading dimensions
-  // number the rows, the others the columns.
-  VarMap ValuesOf(const std::vector<Expr>& index, const FragmentLoops& fragment) const {
-    size_t split = 0;
-    for (int64_t rows = 1; split < index.size() && rows < tile_->shape[0]; ++split)
-      rows *= acc_->shape[split];
+  Stmt LowerNests(const Stmt& root) {
+    const std::vector<Nest> nests = NestsOf(root);
+    std::vector<Stmt> parts;
+    bool touched = false;
+    for (const Nest& nest : nests) {
+      const absl::StatusOr<std::optional<NestFrame>> frame = layouts_.FrameOf(nest);
+      status_.Update(frame.status());
+      if (!status_.ok()) return root;
+      touched |= frame->has_value();
+      parts.push_back(*frame ? Distribute(nest, **frame, nests.size() > 1) : AsItIs(nest));
+    }
+    if (!touched) return root;
+    status_.Update(CheckSeparable(nests));
+    return MakeSeq(std::move(parts));
+  }
+
+  static Stmt Guarded(const std::vector<Expr>& conditions, Stmt body) {
+    if (conditions.empty()) return body;
+    return std::make_shared<If>(JoinConjunction(conditions), std::move(body));
+  }
+
+  static Stmt InLoops(const std::vector<const For*>& loops, Stmt body) {
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+      body = std::make_shared<For>((*loop)->var, (*loop)->extent, (*loop)->loop_kind, std::move(body),
+                                   (*loop)->marks);
+    return body;
+  }
+
+  static Stmt AsItIs(const Nest& nest) {
+    return InLoops(nest.loops, Guarded(nest.conditions, std::make_shared<Store>(*nest.store)));
+  }
+
+  Stmt Distribute(const Nest& nest, const NestFrame& frame, bool is_one_of_several) {
+    const LaidBuffer* target = layouts_.Find(nest.store->buffer);
+    const bool reduces = ReductionOf(*nest.store) != ReduceOp::kNone,
+               in_rows = target != nullptr && target->layout.columns == 0;
+    if (in_rows && frame.layout.columns > 0 && !reduces) {
+      status_.Update(RefuseFragment(nest.store->buffer,
+                                    "it has one element for each row; expected a reduction of the columns"));
+    }
+    if (in_rows && frame.layout.columns == 0 && IsUpdate(*nest.store))
+      return InTwoSteps(nest, frame, *target);
+    Stmt body = ByThreads(nest, frame, Place(nest, frame, is_one_of_several));
+    if (!reduces) return body;
+    const absl::StatusOr<Stmt> split = SplitThreadReductions(body);
+    status_.Update(split.status());
+    return split.ok() ? *split : body;
+  }
+
+  FragmentLoops Place(const Nest& nest, const NestFrame& frame, bool is_one_of_several) const {
+    const For* named = is_one_of_several ? nest.loops.back() : nest.loops.front();
+    // A pair of columns that is reduced into one element is no vector.
+    bool across = !frame.rest.empty();
+    for (const For* loop : frame.columns) across |= !Stores(*nest.store, loop->var.get());
+    return MakeFragmentLoops(frame.layout, named->var->name, across ? LoopKind::kUnroll : LoopKind::kVector);
+  }
+
+  static bool Stores(const Store& store, const VarNode* var) {
+    bool stores = false;
+    for (const Expr& index : store.indices) stores |= UsesVar(index, var);
+    return stores;
+  }
+
+  // All threads with a row compute its element, and none may do so from what another has stored.
+  Stmt InTwoSteps(const Nest& nest, const NestFrame& frame, const LaidBuffer& target) {
+    const Buffer& to = target.tile;
+    const Buffer next = MakeBuffer(absl::StrCat(to->name, ".next"), to->dtype, to->shape, Scope::kLocal);
+    const std::string& name = nest.loops.front()->var->name;
+    const FragmentLoops compute = MakeFragmentLoops(frame.layout, absl::StrCat(name, ".next")),
+                        keep = MakeFragmentLoops(frame.layout, name);
+    const Stmt first = ByThreads(nest, frame, compute, next);
+    Nest copy = nest;
+    const Store moved(nest.store->buffer, nest.store->indices, nest.store->value);
+    copy.store = &moved;
+    const Stmt second = ByThreads(copy, frame, keep, nullptr, Load(next, {keep.row}));
+    return std::make_shared<Alloc>(next, MakeSeq({first, second}));
+  }
+
+  // The nest over threads and registers; with a buffer in place of the one it stores to, or a value.
+  Stmt ByThreads(const Nest& nest, const NestFrame& frame, const FragmentLoops& fragment,
+                 const Buffer& instead = nullptr, const Expr& value = nullptr) const {
     VarMap values;
-    const auto decode = [&](size_t begin, size_t end, Expr rest) {
-      for (size_t d = end; d-- > begin;) {
-        const int64_t extent = acc_->shape[d];
-        if (index[d]->op == Op::kVar)
-          values[index[d]->var.get()] = d == begin ? rest : Simplify(Mod(rest, extent));
-        rest = Simplify(FloorDiv(rest, extent));
-      }
-    };
-    decode(0, split, fragment.row);
-    decode(split, index.size(), fragment.column);
-    return values;
+    Decode(frame.rows, fragment.row, &values);
+    Decode(frame.columns, fragment.column, &values);
+    const auto map = [&](const Expr& e) { return Simplify(Substitute(OnTiles(e, fragment), values)); };
+    const LaidBuffer* target = layouts_.Find(nest.store->buffer);
+    std::vector<Expr> indices, conditions;
+    if (target != nullptr) {
+      indices = PlaceIn(*target, fragment);
+    } else {
+      for (const Expr& index : nest.store->indices) indices.push_back(map(index));
+    }
+    for (const Expr& condition : GuardsOf(nest, frame)) conditions.push_back(map(condition));
+    // One of the threads that have the same row stores to memory.
+    if (target == nullptr && fragment.copy)
+      conditions.push_back(MakeBinary(Op::kEq, fragment.copy, IntConst(0)));
+    Expr stored = value ? value : map(nest.store->value);
+    if (layouts_.IsOperand(nest.store->buffer) && !conditions.empty()) {
+      // A product reads elements beyond an edge, too: as zeros, like those of staged tiles.
+      const DType dtype = stored->dtype;
+      const Expr zero = IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype);
+      stored = Simplify(MakeSelect(JoinConjunction(conditions), stored, zero));
+      conditions.clear();
+    }
+    Stmt body = std::make_shared<Store>(instead  ? instead
+                                        : target ? target->tile
+                                                 : nest.store->buffer,
+                                        std::move(indices), std::move(stored));
+    return fragment.Around(InLoops(frame.rest, Guarded(conditions, std::move(body))));
   }
 
-  const Buffer acc_, tile_;
-  const FragmentLayout layout_;
+  // The conditions that are needed. An operand needs those on its columns: what lies beyond them would be
+  // multiplied by the zeros of the other operand, and may be infinite.
+  std::vector<Expr> GuardsOf(const Nest& nest, const NestFrame& frame) const {
+    if (beyond_edges_.count(nest.store) == 0) return nest.conditions;
+    std::vector<Expr> needed;
+    if (!layouts_.IsOperand(nest.store->buffer)) return needed;
+    for (const Expr& condition : nest.conditions) {
+      bool on_columns = false;
+      for (const For* loop : frame.columns) on_columns |= UsesVar(condition, loop->var.get());
+      if (on_columns) needed.push_back(condition);
+    }
+    return needed;
+  }
+
+  static std::vector<Expr> PlaceIn(const LaidBuffer& laid, const FragmentLoops& fragment) {
+    if (laid.layout.columns == 0) return {fragment.row};
+    return {fragment.row, fragment.column};
+  }
+
+  Expr OnTiles(const Expr& expr, const FragmentLoops& fragment) const {
+    return Rewrite(expr, [&](const Expr& e) -> Expr {
+      const LaidBuffer* laid = e->op == Op::kLoad ? layouts_.Find(e->buffer) : nullptr;
+      return laid == nullptr ? nullptr : Load(laid->tile, PlaceIn(*laid, fragment));
+    });
+  }
+
+  const FragmentLayouts& layouts_;
+  const Target& target_;
+  const std::unordered_set<const Store*> beyond_edges_;
+  std::unordered_set<const Mma*> first_;
   absl::Status status_;
 };
 
 }  // namespace
 
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target) {
-  absl::Status status;
-  Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc == nullptr || alloc->buffer->scope != Scope::kAccumulator || !status.ok()) return nullptr;
-    const Mma* mma = nullptr;
-    VisitStmts(alloc->body, [&](const Stmt& s) {
-      if (const Mma* m = DynAs<Mma>(s); m != nullptr && m->acc.buffer == alloc->buffer) mma = m;
-      return mma == nullptr;
-    });
-    if (mma == nullptr) return nullptr;
-    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target);
-    status.Update(layout.status());
-    if (!layout.ok()) return nullptr;
-    FragmentNests nests(alloc->buffer, *mma, *layout);
-    Stmt inner = nests.Lower(alloc->body);
-    status.Update(nests.status());
-    return std::make_shared<Alloc>(nests.tile(), std::move(inner));
-  });
-  if (!status.ok()) return status;
+  MYCC_ASSIGN_OR_RETURN(const FragmentLayouts layouts, FragmentLayouts::Of(body, target));
+  if (layouts.empty()) return body;
+  FragmentNests nests(body, layouts, target);
+  Stmt result = nests.Lower(body);
+  if (!nests.status().ok()) return nests.status();
   return result;
 }
 

@@ -51,7 +51,8 @@ absl::StatusOr<Stmt> TensorizeTiles(const Stmt& body);
 // Copies of pipelined loops run ahead of the computing, through a ring of tiles.
 absl::StatusOr<Stmt> PipelineLoops(const Stmt& body);
 
-// Nests over tensor-core accumulators run over the threads and registers that hold their elements.
+// Nests over tiles and vectors of rows in the registers of tensor-core threads run over the threads and
+// registers that hold their elements.
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 
 // Products by warpgroups (wgmma) become asynchronous, each a group of its own, and waits come before the

@@ -25,6 +25,25 @@ Stmt InViews(const Stmt& stmt, const Buffer& tile, const Buffer& ring, const Exp
                                in_ring(mma->b), mma->warps);
 }
 
+// Whether a copy may be executed before statements that precede it: they neither compute what it reads nor
+// use what it fills.
+bool MayGoFirst(const Store& copy, const std::vector<Stmt>& before) {
+  std::vector<Buffer> read;
+  Visit(copy.value, [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) read.push_back(e.buffer);
+  });
+  bool may = true;
+  for (const Stmt& stmt : before) {
+    VisitStmts(stmt, [&](const Stmt& s) {
+      const Store* store = DynAs<Store>(s);
+      may &= store == nullptr || std::count(read.begin(), read.end(), store->buffer) == 0;
+      ForEachBuffer(s, [&](const Buffer& buffer) { may &= buffer != copy.buffer; });
+      return may;
+    });
+  }
+  return may;
+}
+
 }  // namespace
 
 const Store* StoreOf(Stmt nest) {
@@ -38,9 +57,9 @@ const Store* StoreOf(Stmt nest) {
 absl::StatusOr<LoopParts> PartsOf(const For& loop) {
   LoopParts parts;
   Stmt inner = loop.body;
+  std::vector<Buffer> of_work;  // in registers
   while (const Alloc* alloc = DynAs<Alloc>(inner)) {
-    if (alloc->buffer->scope != Scope::kShared) break;
-    parts.tiles.push_back(alloc->buffer);
+    (alloc->buffer->scope == Scope::kShared ? parts.tiles : of_work).push_back(alloc->buffer);
     inner = alloc->body;
   }
   const std::vector<Stmt> stmts =
@@ -49,16 +68,21 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
     const Store* store = StoreOf(stmt);
     const bool copies =
         store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;
-    if (copies && !parts.work.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat("loop ", loop.var->name,
-                                                        " cannot be pipelined: ", store->buffer->name,
-                                                        " is filled after computing began"));
+    if (copies && !MayGoFirst(*store, parts.work)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("loop ", loop.var->name, " cannot be pipelined: ", store->buffer->name,
+                       " is filled after it was used, or with what is computed before"));
     }
     (copies ? parts.copies : parts.work).push_back(stmt);
   }
   if (parts.copies.empty())
     return absl::FailedPreconditionError(
         absl::StrCat("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory"));
+  if (of_work.empty() || parts.work.empty()) return parts;
+  Stmt work = MakeSeq(std::move(parts.work));
+  for (auto it = of_work.rbegin(); it != of_work.rend(); ++it)
+    work = std::make_shared<Alloc>(*it, std::move(work));
+  parts.work = {std::move(work)};
   return parts;
 }
 

@@ -31,6 +31,12 @@ ReduceOp ReductionOf(const Store& store) {
   }
 }
 
+bool IsUpdate(const Store& store) {
+  bool reads = false;
+  Visit(store.value, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == store.buffer; });
+  return reads;
+}
+
 std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body) {
   std::unordered_set<const VarNode*> vars;
   VisitStmts(body, [&](const Stmt& stmt) {

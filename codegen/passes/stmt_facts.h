@@ -14,6 +14,8 @@ int64_t CountLeaves(const Stmt& stmt);
 
 // The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
+// Whether the stored value depends on the buffer that it is stored to.
+bool IsUpdate(const Store& store);
 
 // The variables of the loops in asynchronous copies. Conditions over them are edges that the copy handles
 // itself; passes leave them in place.

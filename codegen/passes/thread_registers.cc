@@ -120,8 +120,6 @@ class Collector {
         if (e.op == Op::kLoad) Add(*e.buffer, e.args, /*is_write=*/false);
       });
     });
-    // The instruction determines the layout of a tensor-core accumulator.
-    if (const Mma* mma = DynAs<Mma>(stmt)) accesses_.erase(mma->acc.buffer.get());
     if (const Store* store = DynAs<Store>(stmt)) Add(*store->buffer, store->indices, true);
     if (const Combine* combine = DynAs<Combine>(stmt)) Add(*combine->buffer, combine->indices, true);
     if (!IsThreadLoop(stmt)) {

@@ -35,6 +35,8 @@ struct Instruction {
   // The instruction multiplies u8 by i8; operands of the same type need extra instructions (flipped_sign.h).
   bool u8_by_i8 = false;
 
+  // Whether a product may begin its sums instead of adding to them.
+  bool begins_sums() const { return kind == InstructionClass::kWarpgroup && partial_depth == 0; }
   bool is_cpu() const { return kind == InstructionClass::kVector || kind == InstructionClass::kTile; }
 };
 

@@ -292,6 +292,12 @@ TEST(InterpreterTest, MmaComputesInTheAccumulatorsType) {
   }
   EXPECT_THAT(std::string(RunFunction(MakeFunction({a, b}, {acc}, mma), {x, w}).status().message()),
               HasSubstr("acc[0,0] is read before"));
+  // The first product of a sum reads nothing of it.
+  auto first = std::make_shared<Mma>(As<Mma>(mma));
+  first->first = true;
+  const auto begun = RunFunction(MakeFunction({a, b}, {acc}, first), {x, w});
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  for (int64_t e = 0; e < 6; ++e) EXPECT_EQ((*begun)[0].Get(e).i, (*outputs)[0].Get(e).i);
 }
 
 TEST(InterpreterTest, CopiesStoreElementsOrZero) {

@@ -100,8 +100,16 @@ TEST(PipelineLoopsTest, WhatCannotRunAheadIsRefused) {
   EXPECT_EQ(refusal({fill, use}, PipelineKind::kThreads, {}), "");
   EXPECT_EQ(refusal({use}, PipelineKind::kThreads, {}),
             "loop step cannot be pipelined: it copies nothing into shared memory");
-  EXPECT_EQ(refusal({use, fill}, PipelineKind::kThreads, {}),
-            "loop step cannot be pipelined: tile is filled after computing began");
+  EXPECT_EQ(
+      refusal({use, fill}, PipelineKind::kThreads, {}),
+      "loop step cannot be pipelined: tile is filled after it was used, or with what is computed before");
+  const Buffer own = MakeBuffer("own", DType::kF32, {4}, Scope::kLocal);
+  const Stmt compute = Loop(lane, Put(own, {VarRef(lane)}, F32(0)));
+  const Stmt fill_with_own = Loop(lane, Put(tile, {VarRef(lane)}, Load(own, {VarRef(lane)})));
+  EXPECT_THAT(refusal({InScope(own, MakeSeq({compute, fill_with_own, use}))}, PipelineKind::kThreads, {}),
+              HasSubstr("tile is filled after it was used, or with what is computed before"));
+  // Computing that has nothing to do with the tile may stand before.
+  EXPECT_EQ(refusal({InScope(own, MakeSeq({compute, fill, use}))}, PipelineKind::kThreads, {}), "");
   EXPECT_EQ(refusal({fill, use}, PipelineKind::kThreads, {.multicast_cluster = true}),
             "cluster block: only bulk copies of a pipeline reach other blocks");
   EXPECT_THAT(refusal({fill, use}, PipelineKind::kBulk, {}),

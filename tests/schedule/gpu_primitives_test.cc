@@ -189,6 +189,19 @@ TEST(GpuPrimitivesTest, WhatCannotRunOverWholeTiles) {
               HasSubstr("elements of t2 are left unwritten"));
 }
 
+constexpr char kHalves[] = R"(workload w(a: f16[32,16], b: f16[24,16]) -> (c: f32[32,24]) {
+  c[i,j] = sum[k:16](f32(a[i,k]) * f32(b[j,k]))
+})";
+#define MYCC_TILE_STEPS "split(t2.a0, [32])\nbind(t2.a0.0, block)\ncache_write(t2, t2.a0.0)\n"
+
+// The operand with the rows may be in registers.
+TEST(GpuPrimitivesTest, AnOperandInRegisters) {
+  Check("gpu_register_operand", kHalves,
+        MYCC_TILE_STEPS
+        "cache_read(t0, t2, t2.a0.0, local)\nstage_shared(t2, t1, t2.a0.0, shared)\n"
+        "tensorize_tile(t2.a0.1, mma.f16, 1, 1)\n");
+}
+
 struct Refusal {
   const char* workload;
   const char* steps;
@@ -234,6 +247,12 @@ constexpr Refusal kRefusals[] = {
      "expected the outermost block loop"},
     {kGemm, "min_blocks_per_sm(t2.a0, 2)", "only thread blocks share an SM"},
     {kGemm, "bind(t2.a0, block)\nmin_blocks_per_sm(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
+    {kHalves,
+     MYCC_TILE_STEPS "stage_shared(t2, t0, t2.a0.0, shared)\ncache_read(t1, t2, t2.a0.0, local)\n"
+                     "tensorize_tile(t2.a0.1, mma.f16, 1, 1)",
+     "from shared memory, or that with the rows, of 16 bits, from registers; t1.r is in scope local"},
+    {kHalves, MYCC_TILE_STEPS "stage_shared(t2, t1, t2.a0.0, shared)\ntensorize_tile(t2.a0.1, mma.f16, 1, 1)",
+     "t0 is in scope global: stage it first"},
     {kGemm, "persist(t2.a0, 2)", "the loop is serial"},
     {kGemm, "bind(t2.a0, block)\npingpong(t2.a0, 2)", "persist it first"},
     {kGemm, "stream_k(t2.a0, 2, 1, 2)", "the loop is serial"},

@@ -92,6 +92,16 @@ TEST(PrimitivesTest, CacheWrite) {
         "t2.a1.1])\ncache_write(t2, t2.a1.0)\n");
 }
 
+// The accumulator exists around the product alone, because the maximum under the same loop reads its result.
+TEST(PrimitivesTest, CacheWriteBesideAReader) {
+  Check("cache_write_beside", R"(workload w(a: f32[9,6], b: f32[7,6]) -> (y: f32[9,7]) {
+  s[i,j]: f32[9,7] = sum[k:6](a[i,k] * b[j,k])
+  m[i]: f32[9] = max[j:7](s[i,j])
+  y[i,j] = s[i,j] - m[i]
+})",
+        "split(t4.a0, [4])\ncompute_at(t3, t4.a0.0)\ncompute_at(t2, t4.a0.0)\ncache_write(t2, t4.a0.0)\n");
+}
+
 TEST(PrimitivesTest, CacheWriteUnderSplitReduction) {
   Check("cache_write_split_k", kGemm,
         "split(t2.a0, [4])\nsplit(t2.r0, [4])\nreorder([t2.r0.0, t2.a0.0, t2.a1, t2.r0.1, "

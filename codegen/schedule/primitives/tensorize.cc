@@ -30,6 +30,43 @@ const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
   return load->op == Op::kLoad ? load.get() : nullptr;
 }
 
+// The stride of an operand along a loop or an iteration variable of the block, in elements; nullopt when it
+// is not constant.
+std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
+  const VarMap bindings = BindingsOf(block);
+  std::unordered_set<const VarNode*> moved = {var};  // with the variable
+  for (const IterVar& iter : block.iters) {
+    if (UsesVar(iter.binding, var)) moved.insert(iter.var.get());
+  }
+  int64_t stride = 0;
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    if (!UsesAnyOf(load.args[d], moved)) continue;
+    const auto linear = SplitLinear(Simplify(Substitute(load.args[d], bindings)), var);
+    if (!linear) return std::nullopt;
+    stride += linear->coefficient * load.buffer->stride(static_cast<int>(d));
+  }
+  return stride;
+}
+
+// The scopes that tensor cores take operands from: shared memory, and registers for a tile of 16 bits that
+// has the accumulator's rows. Lowering divides it among the threads as the instruction wants it.
+absl::Status CheckScopes(const Block& block, const Instruction& row,
+                         const std::vector<const ExprNode*>& factors) {
+  const Expr& column = block.indices.back();
+  for (const ExprNode* factor : factors) {
+    const Scope scope = factor->buffer->scope;
+    if (scope == Scope::kShared) continue;
+    const bool has_rows = column->op == Op::kVar && StrideAlong(block, *factor, column->var.get()) == 0;
+    const bool in_registers = scope == Scope::kLocal || scope == Scope::kAccumulator;
+    if (in_registers && has_rows && DTypeBytes(factor->dtype) == 2) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        row.name,
+        " takes its operands from shared memory, or that with the rows, of 16 bits, from registers; ",
+        factor->buffer->name, " is in scope ", ScopeName(scope), ": stage it first"));
+  }
+  return absl::OkStatus();
+}
+
 // acc += load * load, with the accumulator in registers.
 absl::Status CheckContraction(const Block& block, const Instruction& row) {
   const Expr& value = block.value;
@@ -50,32 +87,7 @@ absl::Status CheckContraction(const Block& block, const Instruction& row) {
                      "; ", block.name, " multiplies ", DTypeName(a->dtype), " by ", DTypeName(b->dtype),
                      " into ", DTypeName(block.out->dtype)));
   }
-  if (row.is_cpu()) return absl::OkStatus();
-  for (const ExprNode* factor : {a, b}) {
-    if (factor->buffer->scope == Scope::kShared) continue;
-    return absl::FailedPreconditionError(absl::StrCat(row.name, " takes its operands from shared memory; ",
-                                                      factor->buffer->name, " is in scope ",
-                                                      ScopeName(factor->buffer->scope), ": stage it first"));
-  }
-  return absl::OkStatus();
-}
-
-// The stride of an operand along a loop or an iteration variable of the block, in elements; nullopt when it
-// is not constant.
-std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
-  const VarMap bindings = BindingsOf(block);
-  std::unordered_set<const VarNode*> moved = {var};  // with the variable
-  for (const IterVar& iter : block.iters) {
-    if (UsesVar(iter.binding, var)) moved.insert(iter.var.get());
-  }
-  int64_t stride = 0;
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    if (!UsesAnyOf(load.args[d], moved)) continue;
-    const auto linear = SplitLinear(Simplify(Substitute(load.args[d], bindings)), var);
-    if (!linear) return std::nullopt;
-    stride += linear->coefficient * load.buffer->stride(static_cast<int>(d));
-  }
-  return stride;
+  return row.is_cpu() ? absl::OkStatus() : CheckScopes(block, row, {a, b});
 }
 
 // The accumulator's last dimension becomes the vector lanes: in one operand their groups must be contiguous;

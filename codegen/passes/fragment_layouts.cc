@@ -1,0 +1,237 @@
+#include "codegen/passes/fragment_layouts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/stmt_facts.h"
+
+namespace mycc {
+namespace {
+
+bool HasRegisterScope(const Buffer& buffer) {
+  return buffer->scope == Scope::kLocal || buffer->scope == Scope::kAccumulator;
+}
+
+const For* LoopOf(const Nest& nest, const Expr& index) {
+  if (index->op != Op::kVar) return nullptr;
+  const auto found = std::find_if(nest.loops.begin(), nest.loops.end(),
+                                  [&](const For* loop) { return loop->var == index->var; });
+  return found == nest.loops.end() ? nullptr : *found;
+}
+
+// The loops that index dimensions `begin` to `end`, without those of a single element; nullopt unless each
+// dimension has a loop over all of it.
+std::optional<std::vector<const For*>> LoopsAlong(const Nest& nest, const Buffer& buffer,
+                                                  const std::vector<Expr>& indices, size_t begin,
+                                                  size_t end) {
+  std::vector<const For*> loops;
+  for (size_t d = begin; d < end; ++d) {
+    if (buffer->shape[d] == 1 && IsConstInt(indices[d], int64_t{0})) continue;
+    const For* loop = LoopOf(nest, indices[d]);
+    if (loop == nullptr || ConstExtent(*loop) != buffer->shape[d]) return std::nullopt;
+    loops.push_back(loop);
+  }
+  return loops;
+}
+
+// The number of leading dimensions that hold `rows` rows.
+size_t RowDims(const Buffer& buffer, int64_t rows) {
+  size_t dims = 0;
+  for (int64_t seen = 1; dims < buffer->shape.size() && seen < rows; ++dims) seen *= buffer->shape[dims];
+  return dims;
+}
+
+int64_t ElementsOf(const Buffer& buffer, size_t begin, size_t end) {
+  int64_t elements = 1;
+  for (size_t d = begin; d < end; ++d) elements *= buffer->shape[d];
+  return elements;
+}
+
+// Adds what one access says to the frame. False when its loops are not those of the accesses before.
+bool Agrees(const std::vector<const For*>& rows, const std::vector<const For*>& columns,
+            const FragmentLayout& layout, NestFrame* frame) {
+  if (rows != frame->rows || !layout.SameRows(frame->layout)) return false;
+  if (layout.columns == 0) return true;
+  if (frame->layout.columns == 0) {
+    frame->columns = columns;
+    frame->layout = layout;
+  }
+  return columns == frame->columns && layout == frame->layout;
+}
+
+// The loops that are neither rows nor columns. In a nest without columns they are the columns, if they divide
+// among the lanes.
+void AddRest(const Nest& nest, NestFrame* frame) {
+  const auto has = [](const std::vector<const For*>& loops, const For* loop) {
+    return std::find(loops.begin(), loops.end(), loop) != loops.end();
+  };
+  int64_t extent = 1;
+  for (const For* loop : nest.loops) {
+    if (has(frame->rows, loop) || has(frame->columns, loop)) continue;
+    frame->rest.push_back(loop);
+    extent *= *ConstExtent(*loop);
+  }
+  const bool divides = !frame->rest.empty() && extent % (8 * frame->layout.warps.columns) == 0;
+  if (frame->layout.columns > 0 || !divides) return;
+  frame->layout = frame->layout.WithColumns(extent);
+  frame->columns = std::exchange(frame->rest, {});
+}
+
+}  // namespace
+
+absl::Status RefuseFragment(const Buffer& buffer, const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(buffer->scope == Scope::kAccumulator ? "the accumulator " : "the tile in registers ",
+                   buffer->name, ": ", why));
+}
+
+absl::StatusOr<FragmentLayouts> FragmentLayouts::Of(const Stmt& body, const Target& target) {
+  FragmentLayouts layouts;
+  layouts.CollectBuffers(body);
+  MYCC_RETURN_IF_ERROR(layouts.AddProducts(body, target));
+  if (layouts.empty()) return layouts;
+  std::vector<Nest> nests;
+  layouts.CollectRoots(body, &nests);
+  for (bool more = true; more;) {
+    more = false;
+    for (const Nest& nest : nests) MYCC_RETURN_IF_ERROR(layouts.Spread(nest, &more));
+  }
+  return layouts;
+}
+
+const LaidBuffer* FragmentLayouts::Find(const Buffer& buffer) const {
+  const auto found = laid_.find(buffer.get());
+  return found == laid_.end() ? nullptr : &found->second;
+}
+
+// Threads have buffers of their own inside thread loops.
+void FragmentLayouts::CollectBuffers(const Stmt& stmt) {
+  if (IsThreadLoop(stmt)) return;
+  if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && HasRegisterScope(alloc->buffer))
+    in_registers_.insert(alloc->buffer.get());
+  for (const Stmt& child : Children(stmt)) CollectBuffers(child);
+}
+
+absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target) {
+  absl::Status status;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const Mma* mma = DynAs<Mma>(stmt);
+    if (mma == nullptr || mma->acc.buffer->scope != Scope::kAccumulator) return status.ok();
+    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target);
+    status.Update(layout.status());
+    if (!layout.ok()) return false;
+    operands_.insert({mma->a.buffer.get(), mma->b.buffer.get()});
+    status.Update(Lay(mma->acc.buffer, RowDims(mma->acc.buffer, mma->m), *layout));
+    if (HasRegisterScope(mma->a.buffer)) status.Update(AddOperand(mma->a, layout->WithColumns(mma->k)));
+    if (HasRegisterScope(mma->b.buffer))
+      status.Update(RefuseFragment(mma->b.buffer, "the right operand of a product is in shared memory"));
+    return status.ok();
+  });
+  return status;
+}
+
+// A product takes its left operand from the registers of an accumulator as deep as the product.
+absl::Status FragmentLayouts::AddOperand(const TileView& a, const FragmentLayout& layout) {
+  if (layout.warps.columns != 1) {
+    return RefuseFragment(a.buffer, absl::StrCat("the ", layout.warps.columns,
+                                                 " warps along the columns of the product would need each ",
+                                                 "other's parts of its operand; expected 1"));
+  }
+  const bool whole = std::all_of(a.indices.begin(), a.indices.end(),
+                                 [](const Expr& index) { return IsConstInt(index, int64_t{0}); });
+  if (!whole || a.col_stride != 1 || a.row_stride != layout.columns || DTypeBytes(a.buffer->dtype) != 2) {
+    return RefuseFragment(
+        a.buffer, absl::StrCat("as a product's left operand, expected a whole tile of ", layout.rows, "x",
+                               layout.columns, " elements of 16 bits, row by row"));
+  }
+  return Lay(a.buffer, RowDims(a.buffer, layout.rows), layout);
+}
+
+absl::Status FragmentLayouts::Lay(const Buffer& buffer, size_t row_dims, const FragmentLayout& layout) {
+  const auto found = laid_.find(buffer.get());
+  if (found != laid_.end()) {
+    if (found->second.layout == layout && found->second.row_dims == row_dims) return absl::OkStatus();
+    return RefuseFragment(buffer, absl::StrCat("one use divides it as ", DescribeLayout(found->second.layout),
+                                               ", another as ", DescribeLayout(layout)));
+  }
+  const size_t rank = buffer->shape.size();
+  if (ElementsOf(buffer, 0, row_dims) != layout.rows ||
+      ElementsOf(buffer, row_dims, rank) != std::max<int64_t>(layout.columns, 1)) {
+    return RefuseFragment(buffer,
+                          absl::StrCat("its elements are not those of a tile of ", DescribeLayout(layout)));
+  }
+  std::vector<int64_t> shape = {layout.rows};
+  if (layout.columns > 0) shape.push_back(layout.columns);
+  laid_[buffer.get()] = {layout, row_dims, MakeBuffer(buffer->name, buffer->dtype, shape, buffer->scope)};
+  return absl::OkStatus();
+}
+
+// Nests begin at the outermost loop that indexes a buffer in registers.
+void FragmentLayouts::CollectRoots(const Stmt& stmt, std::vector<Nest>* nests) {
+  if (const For* loop = DynAs<For>(stmt)) {
+    std::vector<Nest> found = NestsOf(stmt);
+    bool indexes = false;
+    for (const Nest& nest : found) {
+      nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
+        if (in_registers_.count(buffer.get()) == 0) return;
+        for (const Expr& index : indices) indexes |= index->op == Op::kVar && index->var == loop->var;
+      });
+    }
+    if (indexes) {
+      roots_.insert(stmt.get());
+      std::move(found.begin(), found.end(), std::back_inserter(*nests));
+      return;
+    }
+  }
+  for (const Stmt& child : Children(stmt)) CollectRoots(child, nests);
+}
+
+absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const Nest& nest) const {
+  std::optional<NestFrame> frame;
+  Buffer first;
+  absl::Status status;
+  nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
+    const LaidBuffer* laid = Find(buffer);
+    if (laid == nullptr || !status.ok()) return;
+    const auto rows = LoopsAlong(nest, buffer, indices, 0, laid->row_dims),
+               columns = LoopsAlong(nest, buffer, indices, laid->row_dims, indices.size());
+    if (!rows || !columns) {
+      status = RefuseFragment(buffer, kOutsideOfNest);
+    } else if (!frame) {
+      frame = NestFrame{laid->layout, *rows, *columns, {}};
+      first = buffer;
+    } else if (!Agrees(*rows, *columns, laid->layout, &*frame)) {
+      status = RefuseFragment(
+          buffer, absl::StrCat("a nest uses ", DescribeLayout(laid->layout), " with ",
+                               DescribeLayout(frame->layout), " of ", first->name,
+                               "; expected the same loops along the rows of both, in the same threads"));
+    }
+  });
+  if (!status.ok()) return status;
+  if (frame) AddRest(nest, &*frame);
+  return frame;
+}
+
+absl::Status FragmentLayouts::Spread(const Nest& nest, bool* more) {
+  MYCC_ASSIGN_OR_RETURN(const std::optional<NestFrame> frame, FrameOf(nest));
+  if (!frame) return absl::OkStatus();
+  absl::Status status;
+  nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
+    if (in_registers_.count(buffer.get()) == 0 || Find(buffer) != nullptr) return;
+    const size_t row_dims = RowDims(buffer, frame->layout.rows);
+    const auto rows = LoopsAlong(nest, buffer, indices, 0, row_dims),
+               columns = LoopsAlong(nest, buffer, indices, row_dims, indices.size());
+    if (!rows || !columns || *rows != frame->rows) return;
+    if (!columns->empty() && *columns != frame->columns) return;
+    status.Update(
+        Lay(buffer, row_dims, frame->layout.WithColumns(columns->empty() ? 0 : frame->layout.columns)));
+    *more = true;
+  });
+  return status;
+}
+
+}  // namespace mycc
