@@ -37,6 +37,7 @@ bool IsWideUnsigned(DType dtype) { return dtype == DType::kU32 || dtype == DType
 const char* LibraryName(Op op) {
   switch (op) {
     case Op::kExp: return "exp";
+    case Op::kExp2: return "exp2";
     case Op::kLog: return "log";
     case Op::kSqrt: return "sqrt";
     case Op::kRsqrt: return "rsqrt";
@@ -147,6 +148,7 @@ Code Arithmetic::FloatUnary(Op op, DType dtype, const Code& a) const {
     const Code rounded = Call(prelude_.Use("round_tf32"), dtype == DType::kF64 ? Call("float", a) : a);
     return dtype == DType::kF64 ? Call("double", rounded) : rounded;
   }
+  if (op == Op::kExp2 && dtype != DType::kF64) return Round(dtype, Call(prelude_.Use("exp2_approx"), a));
   const std::string name = LibraryName(op);
   const Code result = Call(dtype == DType::kF64 ? name : name + "f", a);
   const bool exact = op == Op::kAbs || op == Op::kFloor || op == Op::kCeil || op == Op::kRound;

@@ -44,6 +44,14 @@ __device__ __forceinline__ float divide(float a, float b) {
   return result;
 }
 )"},
+    {"exp2_approx", "", R"(
+// Within 2 ulp; results below 2^-126 are 0.
+__device__ __forceinline__ float exp2_approx(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+)"},
     {"i8", "", "using i8 = signed char;\n"},
     {"u8", "", "using u8 = unsigned char;\n"},
     {"i16", "", "using i16 = short;\n"},

@@ -19,7 +19,8 @@ Accuracy OfF32(Op op) {
   switch (op) {
     case Op::kDiv: return {1.5, 2.5};
     case Op::kRsqrt: return {1.5, 2.5};
-    case Op::kExp: return {1.5, 2.5};
+    case Op::kExp:
+    case Op::kExp2: return {1.5, 2.5};
     case Op::kLog: return {1, 1.5};
     case Op::kTanh: return {3, 2.5};
     case Op::kErf: return {3, 2.5};
@@ -35,6 +36,7 @@ Accuracy OfF64(Op op) {
   switch (op) {
     case Op::kRsqrt: return {1.5, 1.5};
     case Op::kExp:
+    case Op::kExp2:
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:

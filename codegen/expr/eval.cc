@@ -21,6 +21,7 @@ double FloatOp(Op op, double a, double b) {
     case Op::kNeg: return -a;
     case Op::kAbs: return std::fabs(a);
     case Op::kExp: return std::exp(a);
+    case Op::kExp2: return std::exp2(a);
     case Op::kLog: return std::log(a);
     case Op::kSqrt: return std::sqrt(a);
     case Op::kRsqrt: return 1.0 / std::sqrt(a);

@@ -18,7 +18,7 @@ struct OpInfo {
 };
 
 constexpr OpInfo kOps[] = {
-    {"const", 0}, {"var", 0},  {"load", -1},    {"neg", 1},  {"not", 1},  {"abs", 1}, {"exp", 1},
+    {"const", 0}, {"var", 0},  {"load", -1},    {"neg", 1},  {"not", 1},  {"abs", 1}, {"exp", 1}, {"exp2", 1},
     {"log", 1},   {"sqrt", 1}, {"rsqrt", 1},    {"tanh", 1}, {"erf", 1},  {"sin", 1}, {"cos", 1},
     {"floor", 1}, {"ceil", 1}, {"round", 1},    {"tf32", 1}, {"cast", 1}, {"add", 2}, {"sub", 2},
     {"mul", 2},   {"div", 2},  {"floordiv", 2}, {"mod", 2},  {"min", 2},  {"max", 2}, {"pow", 2},
@@ -84,6 +84,7 @@ bool IsBinary(Op op) { return Info(op).arity == 2; }
 bool IsTranscendental(Op op) {
   switch (op) {
     case Op::kExp:
+    case Op::kExp2:
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:

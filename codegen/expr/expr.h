@@ -28,6 +28,7 @@ enum class Op : uint8_t {
   kNot,
   kAbs,
   kExp,
+  kExp2,  // 2^x; not in the language, primitives make it
   kLog,
   kSqrt,
   kRsqrt,

@@ -22,6 +22,10 @@ constexpr double kMagic = 12582912.0;
 constexpr int kExponentBias = 127;
 // e^r on +-ln 2 / 2, from r^2 on.
 constexpr double kExpTail[] = {0.4999999343, 0.1666652039, 0.04166839089, 0.008368745581, 0.001381453517};
+// The same for 2^f on +-1/2.
+constexpr double kExp2Tail[] = {
+    kExpTail[0] * kLn2 * kLn2, kExpTail[1] * kLn2* kLn2* kLn2, kExpTail[2] * kLn2* kLn2* kLn2* kLn2,
+    kExpTail[3] * kLn2* kLn2* kLn2* kLn2* kLn2, kExpTail[4] * kLn2* kLn2* kLn2* kLn2* kLn2* kLn2};
 
 // Functions on f32; the argument is a scalar or a vector.
 class FloatMath {
@@ -41,13 +45,18 @@ class FloatMath {
     const Integer n = Nearest(clamped, F(kLog2E), 2 * kExponentBias);
     Value* r = Fma(n.value, F(-kLn2High), clamped);
     r = Fma(n.value, F(-kLn2Low), r);
-    Value* power = Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]});
-    if (Value* scaled = Scale(power, n.value)) return scaled;
-    // The power of two is applied as two factors, so that results close to infinity and subnormal ones are
-    // rounded once.
-    Value* half = b_.CreateLShr(n.bits, 1);
-    Value* scaled = b_.CreateFMul(power, AsFloat(b_.CreateShl(half, 23)));
-    return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
+    return Scaled(Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]}), n);
+  }
+
+  // The fraction needs no reduction: 2^x = 2^n * e^((x - n) * ln 2).
+  Value* Exp2(Value* x) const {
+    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(129)), F(129), x);
+    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, F(-151)), F(-151), clamped);
+    const Integer n = Nearest(clamped, F(1), 2 * kExponentBias);
+    Value* fraction = b_.CreateFSub(clamped, n.value);
+    return Scaled(
+        Polynomial(fraction, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]}),
+        n);
   }
 
   Value* Log(Value* x) const {
@@ -129,7 +138,7 @@ class FloatMath {
   Value* Pow(Value* x, Value* y) const {
     Value* wide_y = b_.CreateFPExt(y, Wide(b_.getDoubleTy()));
     Value* magnitude = Abs(x);
-    Value* power = b_.CreateFPTrunc(Exp2(b_.CreateFMul(wide_y, Log2(magnitude))), type_);
+    Value* power = b_.CreateFPTrunc(Exp2InDouble(b_.CreateFMul(wide_y, Log2(magnitude))), type_);
     // C's special cases.
     Value* whole = b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y);
     Value* half = b_.CreateFMul(y, F(0.5));
@@ -204,6 +213,14 @@ class FloatMath {
   }
 
   // x * 2^n by one instruction; null when the target has none.
+  // x * 2^n, of an integer whose bits hold n and twice the bias. Without an instruction for it, the power of
+  // two is applied as two factors, so that results close to infinity and subnormal ones are rounded once.
+  Value* Scaled(Value* x, const Integer& n) const {
+    if (Value* scaled = Scale(x, n.value)) return scaled;
+    Value* half = b_.CreateLShr(n.bits, 1);
+    Value* scaled = b_.CreateFMul(x, AsFloat(b_.CreateShl(half, 23)));
+    return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
+  }
   Value* Scale(Value* x, Value* n) const {
     if (!features_.avx512f || !features_.avx512vl) return nullptr;
     const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask, bool rounds) {
@@ -243,7 +260,7 @@ class FloatMath {
   }
 
   // 2^z in double, infinite or zero as a float beyond +-200.
-  Value* Exp2(Value* z) const {
+  Value* Exp2InDouble(Value* z) const {
     const auto d = [&](double value) { return llvm::ConstantFP::get(z->getType(), value); };
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(z, d(200)), d(200), z);
     clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, d(-200)), d(-200), clamped);
@@ -314,6 +331,7 @@ Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, const char* 
 const char* LibmName(Op op) {
   switch (op) {
     case Op::kExp: return "exp";
+    case Op::kExp2: return "exp2";
     case Op::kLog: return "log";
     case Op::kTanh: return "tanh";
     case Op::kErf: return "erf";
@@ -334,6 +352,7 @@ Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, 
   const FloatMath math(builder, features, x->getType());
   switch (op) {
     case Op::kExp: return math.Exp(x);
+    case Op::kExp2: return math.Exp2(x);
     case Op::kLog: return math.Log(x);
     case Op::kTanh: return math.Tanh(x);
     case Op::kErf: return math.Erf(x);

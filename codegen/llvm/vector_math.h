@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-// `op` is kExp, kLog, kTanh, kErf, kSin, kCos or, with y, kPow.
+// `op` is kExp, kExp2, kLog, kTanh, kErf, kSin, kCos or, with y, kPow.
 llvm::Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, llvm::Value* x, llvm::Value* y);
 
 }  // namespace mycc

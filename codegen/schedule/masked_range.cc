@@ -37,7 +37,8 @@ class Masks {
         return {};
       case Op::kLoad: return OfTile(value, empty);
       case Op::kCast: return Of(value->args[0], empty);
-      case Op::kExp: return empty == 0 ? Of(value->args[0], -kInfinity) : std::vector<Expr>();
+      case Op::kExp:
+      case Op::kExp2: return empty == 0 ? Of(value->args[0], -kInfinity) : std::vector<Expr>();
       case Op::kMul: return OfProduct(value, empty);
       case Op::kDiv: return empty == 0 ? Of(value->args[0], empty) : std::vector<Expr>();
       case Op::kAdd:

@@ -12,6 +12,7 @@ bool IsArithmetic(Op op) {
     case Op::kNeg:
     case Op::kAbs:
     case Op::kExp:
+    case Op::kExp2:
     case Op::kLog:
     case Op::kSqrt:
     case Op::kRsqrt:

@@ -244,6 +244,23 @@ struct PermittedReference::Impl {
     return product;
   }
 
+  static bool IsDifference(const Expr& expr) {
+    if (expr->op == Op::kMul) return IsDifference(expr->args[0]) || IsDifference(expr->args[1]);
+    return expr->op == Op::kSub;
+  }
+
+  // exp(d) may be computed as 2^(d * log2(e)), whose exponent is rounded: an error of |d| units in the last
+  // place, and 0 below the normal numbers.
+  static ValueSet PowerOfDifference(const ValueSet& difference, ValueSet power) {
+    if (!difference.has_numbers()) return power;
+    const double largest = std::max(std::abs(difference.low), std::abs(difference.high));
+    const double error = std::isinf(largest) ? 0 : (1 + largest) * 0x1p-23;
+    if (power.low < SmallestNormal(DType::kF32)) power.low = std::min(power.low, 0.0);
+    power.low = RoundFloat(DType::kF32, power.low * (1 - error));
+    power.high = RoundFloat(DType::kF32, power.high * (1 + error));
+    return power;
+  }
+
   // Whether the operation of a masked score, or of the weight 0 that it becomes, is one, too.
   static void KeepMask(const Expr& expr, const ValueSet* args, ValueSet* result) {
     switch (expr->op) {
@@ -283,6 +300,8 @@ struct PermittedReference::Impl {
     for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], point);
     ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
     KeepMask(expr, args, &result);
+    if (expr->op == Op::kExp && expr->dtype == DType::kF32 && IsDifference(expr->args[0]))
+      return PowerOfDifference(args[0], result);
     if (expr->op != Op::kDiv || expr->args[1]->op != Op::kSqrt || expr->dtype != DType::kF32) return result;
     // a / sqrt(b) may be computed as a * rsqrt(b).
     const ValueSet square = Evaluate(expr->args[1]->args[0], point);

@@ -124,6 +124,7 @@ std::string WithoutPtx(const std::string& source) {
        {R"(asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));)",
         "result = HostFromF16(value.bits);"},
        {R"(asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = a / b;"},
+       {R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));)", "result = exp2f(x);"},
        {R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMax(a, b);"},
        {R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMin(a, b);"},
        {R"(asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");)",

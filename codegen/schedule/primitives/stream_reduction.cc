@@ -7,10 +7,10 @@
 //     for i: for j: e[i, j] = exp(s[..] - t1[i])       for i: R.old[i] = R.run[i]
 //     for i: for j: B: acc[i] += e[i, j]         ->     for i: for j: R: R.run[i] max= s[i, l*J + j]
 //   for i: B.w: t2[i] = acc[i]                         for i: R.ref[i] = R.run[i], or 0 while that is -inf
-//                                                      for i: R.factor[i] = exp(R.old[i] - R.ref[i])
-//                                                      for i: B.c: acc[i] = acc[i] * R.factor[i]
-//                                                      for i: for j: e[i, j] = exp(s[..] - R.ref[i])
-//                                                      for i: for j: B: acc[i] += e[i, j]
+//                                                      for i: R.factor[i] = exp2((R.old[i] - R.ref[i]) * log2
+//                                                      e) for i: B.c: acc[i] = acc[i] * R.factor[i] for i:
+//                                                      for j: e[i, j] = exp2((s[..] - R.ref[i]) * log2 e) for
+//                                                      i: for j: B: acc[i] += e[i, j]
 //                                                    for i: B.w: t2[i] = acc[i]
 //
 // A factor that is free of the axis, such as the division by a softmax's sum, leaves the sum: B.w applies it.
@@ -55,6 +55,13 @@ Expr Multiplied(const Expr& value, const Expr& factor) {
   const bool divides =
       factor->op == Op::kDiv && factor->args[0]->op == Op::kConst && factor->args[0]->value.f == 1;
   return divides ? MakeBinary(Op::kDiv, value, factor->args[1]) : MakeBinary(Op::kMul, value, factor);
+}
+
+// exp(x) as a power of two, which hardware has an instruction for. The rounding of its exponent shows where
+// the power is small beside the largest one, 1.
+Expr PowerOf(const Expr& exponent) {
+  constexpr double kLog2E = 1.4426950408889634;
+  return MakeUnary(Op::kExp2, exponent * FloatConst(kLog2E, exponent->dtype));
 }
 
 class Streaming {
@@ -139,10 +146,27 @@ class Streaming {
       seen = Vector(".ref");
       step = CorrectedStep(seen);
     }
-    Stmt body = MakeSeq({MakeSeq(std::move(step)), Reading(seen, WithoutFactors(loop.body))});
+    Stmt body = WithPowers(Reading(seen, WithoutFactors(loop.body)), seen);
+    body = MakeSeq({MakeSeq(std::move(step)), std::move(body)});
     for (auto it = vectors_.rbegin(); it != vectors_.rend(); ++it)
       body = std::make_shared<Alloc>(*it, std::move(body));
     return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
+  }
+
+  // Exponentials of differences from the running result become powers of two.
+  static Stmt WithPowers(const Stmt& body, const Buffer& result) {
+    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+      const Block* old = DynAs<Block>(stmt);
+      if (old == nullptr || !Reads(*old, result)) return nullptr;
+      auto block = std::make_shared<Block>(*old);
+      block->value = Rewrite(old->value, [&](const Expr& e) -> Expr {
+        bool reads = false;
+        if (e->op == Op::kExp)
+          Visit(e, [&](const ExprNode& load) { reads |= load.op == Op::kLoad && load.buffer == result; });
+        return reads ? PowerOf(e->args[0]) : nullptr;
+      });
+      return block;
+    });
   }
 
   // The reduction of this iteration's part of the axis into the running result.
@@ -178,7 +202,7 @@ class Streaming {
         OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
           const Expr before = Load(old, row), now = Load(reference, row);
           const Expr change = sums_.exponent < 0 ? before - now : now - before;
-          return MakeUnary(Op::kExp, scale == 1 ? change : change * FloatConst(scale, run_->dtype));
+          return PowerOf(scale == 1 ? change : change * FloatConst(scale, run_->dtype));
         })};
     for (const StreamedSum& sum : sums_.sums) {
       if (sum.dependence.exponent == 0) continue;
@@ -212,8 +236,7 @@ class Streaming {
     block->out = sum.block->out;
     for (const Var& var : sum.tile) block->indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
     std::vector<Expr> row;
-    for (const Expr& index : Localize(RowsOf(sum), box_))
-      row.push_back(Substitute(Simplify(index), renamed));
+    for (const Expr& index : Localize(RowsOf(sum), box_)) row.push_back(Substitute(Simplify(index), renamed));
     block->value = Load(before, block->indices) * Load(factor, row);
     parts.push_back(MakeNest(loops, std::move(block)));
     return parts;

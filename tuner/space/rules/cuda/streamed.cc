@@ -71,9 +71,13 @@ int64_t Registers(const Plan& plan, const Values& v) {
   return rows * plan.value_tile / lanes + rows * v.at("bn") / lanes * 3 / 2;
 }
 
+int64_t Threads(const Plan& plan, const Values& v) {
+  return v.at("groups") * (plan.in_warpgroups() ? 4 * kWarp : kWarp);
+}
+
 bool Legal(const Plan& plan, const Values& v) {
   const int64_t step = plan.in_warpgroups() ? 64 : 16, rows = RowsOfGroup(v);
-  const int64_t warps = v.at("groups") * (plan.in_warpgroups() ? 4 : 1);
+  const int64_t warps = Threads(plan, v) / kWarp;
   if (v.at("bm") % (step * v.at("groups")) != 0 || rows % step != 0 || warps > 16) return false;
   const int64_t most = plan.in_warpgroups() && v.at("groups") < 3 ? 210 : 150;
   return Registers(plan, v) <= most && SharedBytes(plan, v) <= plan.target.smem_bytes;
@@ -122,8 +126,20 @@ class GpuStreamEmitter {
     b_->CacheWrite(s, loops_.step);
     b_->Inline(absl::StrCat(s, ".w"));
     Stage(s, chain_.queries, blocks, plan_.depth_tile);
+    CopyByThreads(absl::StrCat(chain_.queries->buffer->name, ".s"), {rows, depth}, s);
     Stage(s, chain_.keys, loops_.step, plan_.depth_tile);
     b_->TensorizeTile(rows, plan_.instruction.name, v_.at("groups"), 1);
+  }
+
+  // The tile of rows is copied once, by all threads that compute, a vector each.
+  void CopyByThreads(const std::string& tile, const std::vector<std::string>& loops,
+                     const std::string& block) {
+    std::vector<std::string> own;
+    for (const std::string& loop : loops) own.push_back(absl::StrCat(tile, loop.substr(block.size())));
+    const std::string all = b_->Fuse(own);
+    b_->Split(all, {Threads(plan_, v_), kAccessBytes / plan_.element()});
+    b_->Bind(SubLoop(all, 1), "thread");
+    b_->Bind(SubLoop(all, 2), "vector");
   }
 
   // A tile in shared memory of what the block reads under the loop.
