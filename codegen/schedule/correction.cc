@@ -1,5 +1,6 @@
 #include "codegen/schedule/correction.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -177,6 +178,59 @@ class Analysis {
 
 absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads) {
   return Analysis(result, loads).Of(value);
+}
+
+SplitExponent SplitOf(const Expr& exponent, const Buffer& result) {
+  if (exponent->op == Op::kLoad && exponent->buffer == result) return {1, nullptr};
+  const auto number = [](const Expr& e) { return e->op == Op::kConst ? e->value.f : 0; };
+  const auto scaled = [&](const Expr& inner, double factor) {
+    SplitExponent split = SplitOf(inner, result);
+    split.slope *= factor;
+    if (split.rest != nullptr) split.rest = split.rest * FloatConst(factor, inner->dtype);
+    return split;
+  };
+  switch (exponent->op) {
+    case Op::kAdd:
+    case Op::kSub: {
+      const SplitExponent a = SplitOf(exponent->args[0], result), b = SplitOf(exponent->args[1], result);
+      const bool subtracts = exponent->op == Op::kSub;
+      SplitExponent sum{a.slope + (subtracts ? -b.slope : b.slope), a.rest};
+      if (b.rest != nullptr && a.rest != nullptr) {
+        sum.rest = MakeBinary(exponent->op, a.rest, b.rest);
+      } else if (b.rest != nullptr) {
+        sum.rest = subtracts ? MakeUnary(Op::kNeg, b.rest) : b.rest;
+      }
+      return sum;
+    }
+    case Op::kNeg: return scaled(exponent->args[0], -1);
+    case Op::kMul:
+      if (number(exponent->args[1]) != 0) return scaled(exponent->args[0], number(exponent->args[1]));
+      if (number(exponent->args[0]) != 0) return scaled(exponent->args[1], number(exponent->args[0]));
+      return {0, exponent};
+    default: return {0, exponent};
+  }
+}
+
+PositiveFactor PositiveFactorOf(const Expr& value) {
+  const auto is_positive = [](const Expr& e) {
+    return e->op == Op::kConst && IsFloat(e->dtype) && e->value.f > 0 && std::isfinite(e->value.f);
+  };
+  const auto is_infinite = [](const Expr& e) { return e->op == Op::kConst && std::isinf(e->value.f); };
+  const std::vector<Expr>& args = value->args;
+  if (value->op == Op::kMul && (is_positive(args[0]) || is_positive(args[1]))) {
+    const int side = is_positive(args[1]) ? 0 : 1;
+    const PositiveFactor inner = PositiveFactorOf(args[side]);
+    return {inner.factor * args[1 - side]->value.f, inner.rest};
+  }
+  if (value->op == Op::kDiv && is_positive(args[1])) {
+    const PositiveFactor inner = PositiveFactorOf(args[0]);
+    return {inner.factor / args[1]->value.f, inner.rest};
+  }
+  if (value->op == Op::kSelect && IsFloat(value->dtype) && is_infinite(args[2])) {
+    const PositiveFactor inner = PositiveFactorOf(args[1]);
+    return {inner.factor, MakeSelect(args[0], inner.rest, args[2])};
+  }
+  return {1, value};
 }
 
 }  // namespace mycc

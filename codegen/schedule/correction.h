@@ -41,4 +41,20 @@ struct LoadFacts {
 // How `value` depends on `result`. FailedPrecondition says which operation has no known correction.
 absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads);
 
+// exponent == slope * R + rest, where R is the load of `result`; REQUIRES: it is linear in R, as DependenceOn
+// has found.
+struct SplitExponent {
+  double slope = 0;
+  Expr rest;  // null: 0
+};
+SplitExponent SplitOf(const Expr& exponent, const Buffer& result);
+
+// value == factor * rest with a positive number, which is taken out of products, quotients by numbers, and
+// selects whose other arm is infinite: max(c * x) = c * max(x).
+struct PositiveFactor {
+  double factor = 1;
+  Expr rest;
+};
+PositiveFactor PositiveFactorOf(const Expr& value);
+
 }  // namespace mycc

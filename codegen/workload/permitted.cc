@@ -241,7 +241,18 @@ struct PermittedReference::Impl {
     flushed(expr->args[0], a, b);
     flushed(expr->args[1], b, a);
     product.is_padding = is_padding;
+    product.is_weight = a.is_weight || b.is_weight;
     return product;
+  }
+
+  // A weight that is rounded while it is relative to an earlier maximum, or before it is divided, and scaled
+  // then: a roundoff away.
+  static ValueSet RoundedElsewhere(DType dtype, const ValueSet& weight) {
+    const double roundoff = std::ldexp(1.0, -MantissaBits(dtype) - 1);
+    ValueSet result = weight;
+    result.low = RoundFloat(DType::kF32, result.low - roundoff * std::abs(result.low));
+    result.high = RoundFloat(DType::kF32, result.high + roundoff * std::abs(result.high));
+    return result;
   }
 
   static bool IsDifference(const Expr& expr) {
@@ -249,11 +260,24 @@ struct PermittedReference::Impl {
     return expr->op == Op::kSub;
   }
 
-  // exp(d) may be computed as 2^(d * log2(e)), whose exponent is rounded: an error of |d| units in the last
-  // place, and 0 below the normal numbers.
-  static ValueSet PowerOfDifference(const ValueSet& difference, ValueSet power) {
-    if (!difference.has_numbers()) return power;
-    const double largest = std::max(std::abs(difference.low), std::abs(difference.high));
+  // The largest magnitude of a number that a difference is made of; infinity where one is infinite.
+  double LargestTerm(const Expr& expr, const Point& point) {
+    if (expr->op == Op::kSub || expr->op == Op::kAdd)
+      return std::max(LargestTerm(expr->args[0], point), LargestTerm(expr->args[1], point));
+    if (expr->op == Op::kMul && IsDifference(expr)) {
+      const bool is_left = IsDifference(expr->args[0]);
+      const ValueSet factor = Evaluate(expr->args[is_left ? 1 : 0], point);
+      return LargestTerm(expr->args[is_left ? 0 : 1], point) *
+             std::max(std::abs(factor.low), std::abs(factor.high));
+    }
+    const ValueSet term = Evaluate(expr, point);
+    return term.has_numbers() ? std::max(std::abs(term.low), std::abs(term.high)) : 0;
+  }
+
+  // exp(x - y) may be computed as 2^(x * log2(e) - y * log2(e)), whose terms are rounded: an error of |x| +
+  // |y| units in the last place, and 0 below the normal numbers.
+  static ValueSet PowerOfDifference(double term, ValueSet power) {
+    const double largest = 2 * term;
     const double error = std::isinf(largest) ? 0 : (1 + largest) * 0x1p-23;
     if (power.low < SmallestNormal(DType::kF32)) power.low = std::min(power.low, 0.0);
     power.low = RoundFloat(DType::kF32, power.low * (1 - error));
@@ -264,15 +288,20 @@ struct PermittedReference::Impl {
   // Whether the operation of a masked score, or of the weight 0 that it becomes, is one, too.
   static void KeepMask(const Expr& expr, const ValueSet* args, ValueSet* result) {
     switch (expr->op) {
-      case Op::kExp: result->is_padding = args[0].is_masked; return;
+      case Op::kExp:
+        result->is_padding = args[0].is_masked;
+        result->is_weight = IsDifference(expr->args[0]);
+        return;
       case Op::kSub: result->is_masked = args[0].is_masked; return;
       case Op::kAdd: result->is_masked = args[0].is_masked || args[1].is_masked; return;
       case Op::kCast:
       case Op::kDiv:
         result->is_padding = args[0].is_padding && IsFloat(expr->dtype);
         result->is_masked = args[0].is_masked && IsFloat(expr->dtype);
+        result->is_weight = args[0].is_weight && IsFloat(expr->dtype);
         return;
       case Op::kMul:
+        result->is_weight = args[0].is_weight || args[1].is_weight;
         result->is_padding = args[0].is_padding || args[1].is_padding;
         result->is_masked = (args[0].is_masked && args[1].low > 0) || (args[1].is_masked && args[0].low > 0);
         return;
@@ -299,9 +328,11 @@ struct PermittedReference::Impl {
     ValueSet args[2];
     for (size_t i = 0; i < expr->args.size(); ++i) args[i] = Evaluate(expr->args[i], point);
     ValueSet result = PermittedOf(expr->op, expr->dtype, expr->args[0]->dtype, args);
+    if (expr->op == Op::kCast && args[0].is_weight && IsNarrowFloat(expr->dtype))
+      result = Hull(result, RoundedElsewhere(expr->dtype, args[0]));
     KeepMask(expr, args, &result);
     if (expr->op == Op::kExp && expr->dtype == DType::kF32 && IsDifference(expr->args[0]))
-      return PowerOfDifference(args[0], result);
+      return PowerOfDifference(LargestTerm(expr->args[0], point), result);
     if (expr->op != Op::kDiv || expr->args[1]->op != Op::kSqrt || expr->dtype != DType::kF32) return result;
     // a / sqrt(b) may be computed as a * rsqrt(b).
     const ValueSet square = Evaluate(expr->args[1]->args[0], point);

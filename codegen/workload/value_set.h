@@ -24,6 +24,8 @@ struct ValueSet {
   bool is_padding = false;
   // The constant -inf in an arm of a select: a mask, whose exponential is 0.
   bool is_masked = false;
+  // An exponential of a difference, alone or over a sum: a weight, which may be rounded at another scale.
+  bool is_weight = false;
 
   static ValueSet Only(DType dtype, Scalar value);
   static ValueSet Floats(double low, double high, bool nan = false);

@@ -146,5 +146,21 @@ TEST(PermittedTest, MaskedTermsMayBeLeftOut) {
   EXPECT_NE(Forbidden(sum(all, product), sum(all, left_out)), "");
 }
 
+// A weight may be rounded relative to another maximum, and scaled afterwards; other factors may not.
+TEST(PermittedTest, WeightsMayBeRoundedAtAnotherScale) {
+  const auto sum = [](const std::string& weight, const std::string& scale) {
+    return R"(workload w(x: f32[40,40], v: f32[40,20]) -> (o: f32[40,20]) {
+  e[i,j]: f32[40,40] = )" +
+           weight + R"(
+  t[i,d]: f32[40,20] = sum[j:40](f32(bf16(e[i,j] * )" +
+           scale + R"()) * v[j,d])
+  o[i,d] = t[i,d] / )" +
+           scale + " }";
+  };
+  const std::string weight = "exp(min(x[i,j], 1.0) - 1.0)", other = "min(abs(x[i,j]), 1.0)";
+  EXPECT_EQ(Forbidden(sum(weight, "1.0"), sum(weight, "0.7")), "");
+  EXPECT_NE(Forbidden(sum(other, "1.0"), sum(other, "0.7")), "");
+}
+
 }  // namespace
 }  // namespace mycc

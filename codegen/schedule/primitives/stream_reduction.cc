@@ -6,11 +6,12 @@
 //   for l:                                           for l:
 //     for i: for j: e[i, j] = exp(s[..] - t1[i])       for i: R.old[i] = R.run[i]
 //     for i: for j: B: acc[i] += e[i, j]         ->     for i: for j: R: R.run[i] max= s[i, l*J + j]
-//   for i: B.w: t2[i] = acc[i]                         for i: R.ref[i] = R.run[i], or 0 while that is -inf
+//   for i: B.w: t2[i] = acc[i]                         for i: R.ref[i] = R.run[i] * log2 e, or 0 while that
+//   is -inf
 //                                                      for i: R.factor[i] = exp2((R.old[i] - R.ref[i]) * log2
-//                                                      e) for i: B.c: acc[i] = acc[i] * R.factor[i] for i:
-//                                                      for j: e[i, j] = exp2((s[..] - R.ref[i]) * log2 e) for
-//                                                      i: for j: B: acc[i] += e[i, j]
+//                                                      e) for i: B.c: acc[i] = acc[i] * R.factor[i], unless
+//                                                      that is 1 for i: for j: e[i, j] = exp2(s[..] * log2 e
+//                                                      - R.ref[i]) for i: for j: B: acc[i] += e[i, j]
 //                                                    for i: B.w: t2[i] = acc[i]
 //
 // A factor that is free of the axis, such as the division by a softmax's sum, leaves the sum: B.w applies it.
@@ -57,17 +58,16 @@ Expr Multiplied(const Expr& value, const Expr& factor) {
   return divides ? MakeBinary(Op::kDiv, value, factor->args[1]) : MakeBinary(Op::kMul, value, factor);
 }
 
-// exp(x) as a power of two, which hardware has an instruction for. The rounding of its exponent shows where
-// the power is small beside the largest one, 1.
-Expr PowerOf(const Expr& exponent) {
-  constexpr double kLog2E = 1.4426950408889634;
-  return MakeUnary(Op::kExp2, exponent * FloatConst(kLog2E, exponent->dtype));
-}
+constexpr double kLog2E = 1.4426950408889634;
 
 class Streaming {
  public:
   Streaming(const Function& function, const Block& reduction, const Path& loop, StreamedSums sums)
-      : function_(function), reduction_(reduction), path_(loop), sums_(std::move(sums)) {}
+      : function_(function),
+        reduction_(reduction),
+        path_(loop),
+        sums_(std::move(sums)),
+        value_(ValueOf(reduction)) {}
 
   // The whole body.
   absl::StatusOr<Stmt> Apply() {
@@ -96,7 +96,7 @@ class Streaming {
         if (is_kept_) parts.push_back(WriteBack());
         is_after = true;
       } else {
-        parts.push_back(Reading(run_, is_after ? WithFactors(part) : part));
+        parts.push_back(ReadingRun(is_after ? WithFactors(part) : part));
       }
     }
     const Stmt body = ReplaceAt(site, std::make_shared<Alloc>(run_, MakeSeq(std::move(parts))));
@@ -132,41 +132,75 @@ class Streaming {
                       ExtentsOf(box_), Scope::kLocal);
   }
 
-  // The statement, reading one of the reduction's vectors in place of its result.
-  Stmt Reading(const Buffer& rows, const Stmt& stmt) const {
-    return ReplaceBuffer(stmt, result(), rows,
-                         [&](const std::vector<Expr>& index) { return Localize(index, box_); });
+  // A maximum of products with a positive number runs over what is multiplied.
+  static PositiveFactor ValueOf(const Block& reduction) {
+    const bool scales = reduction.reduce == ReduceOp::kMax || reduction.reduce == ReduceOp::kMin;
+    return scales ? PositiveFactorOf(reduction.value) : PositiveFactor{1, reduction.value};
+  }
+
+  static Expr Times(const Expr& value, double factor) {
+    return factor == 1 ? value : value * FloatConst(factor, value->dtype);
+  }
+
+  // The result so far.
+  Expr RunAt(const std::vector<Expr>& row) const { return Times(Load(run_, row), value_.factor); }
+
+  // The statement, reading the running result.
+  Stmt ReadingRun(const Stmt& stmt) const {
+    return RewriteStmts(stmt, [&](const Stmt& inner) -> Stmt {
+      const Block* old = DynAs<Block>(inner);
+      if (old == nullptr || !Reads(*old, result())) return nullptr;
+      auto block = std::make_shared<Block>(*old);
+      block->value = Rewrite(old->value, [&](const Expr& load) -> Expr {
+        const bool reads = load->op == Op::kLoad && load->buffer == result();
+        return reads ? RunAt(Localize(load->args, box_)) : nullptr;
+      });
+      return block;
+    });
   }
 
   Stmt StreamingLoop() {
     const For& loop = path_.loop();
     std::vector<Stmt> step = {Update()};
-    Buffer seen = run_;
+    Stmt body = WithoutFactors(loop.body);
     if (sums_.exponent != 0) {
-      seen = Vector(".ref");
-      step = CorrectedStep(seen);
+      const Buffer reference = Vector(".ref");
+      step = CorrectedStep(reference);
+      body = WithPowers(body, reference);
     }
-    Stmt body = WithPowers(Reading(seen, WithoutFactors(loop.body)), seen);
     body = MakeSeq({MakeSeq(std::move(step)), std::move(body)});
     for (auto it = vectors_.rbegin(); it != vectors_.rend(); ++it)
       body = std::make_shared<Alloc>(*it, std::move(body));
     return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
   }
 
-  // Exponentials of differences from the running result become powers of two.
-  static Stmt WithPowers(const Stmt& body, const Buffer& result) {
+  // Exponentials of differences from the running result become powers of two, which hardware has an
+  // instruction for. Their exponent is a product and a sum, one fused operation.
+  Stmt WithPowers(const Stmt& body, const Buffer& reference) const {
     return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
       const Block* old = DynAs<Block>(stmt);
-      if (old == nullptr || !Reads(*old, result)) return nullptr;
+      if (old == nullptr || !Reads(*old, result())) return nullptr;
       auto block = std::make_shared<Block>(*old);
       block->value = Rewrite(old->value, [&](const Expr& e) -> Expr {
-        bool reads = false;
-        if (e->op == Op::kExp)
-          Visit(e, [&](const ExprNode& load) { reads |= load.op == Op::kLoad && load.buffer == result; });
-        return reads ? PowerOf(e->args[0]) : nullptr;
+        return e->op == Op::kExp ? PowerOf(e->args[0], reference) : nullptr;
       });
       return block;
     });
+  }
+
+  // Null when the exponent is free of the result.
+  Expr PowerOf(const Expr& exponent, const Buffer& reference) const {
+    Expr load;
+    Visit(exponent, [&](const ExprNode& e) {
+      if (e.op == Op::kLoad && e.buffer == result()) load = Load(reference, Localize(e.args, box_));
+    });
+    if (load == nullptr) return nullptr;
+    const SplitExponent split = SplitOf(exponent, result());
+    if (split.rest == nullptr)
+      return MakeUnary(Op::kExp2, split.slope < 0 ? MakeUnary(Op::kNeg, load) : load);
+    const PositiveFactor rest = PositiveFactorOf(split.rest);
+    const Expr scaled = Times(rest.rest, rest.factor * kLog2E);
+    return MakeUnary(Op::kExp2, split.slope < 0 ? scaled - load : scaled + load);
   }
 
   // The reduction of this iteration's part of the axis into the running result.
@@ -182,6 +216,7 @@ class Streaming {
     }
     block->init = false;
     block->out = run_;
+    block->value = value_.rest;
     block->indices = Localize(reduction_.indices, box_);
     return MakeNest(loops, std::move(block));
   }
@@ -191,18 +226,18 @@ class Streaming {
   std::vector<Stmt> CorrectedStep(const Buffer& reference) {
     const Buffer old = Vector(".old"), factor = Vector(".factor");
     vectors_ = {old, reference, factor};
-    const double scale = std::fabs(sums_.exponent);
+    // Exponents are those of powers of two.
+    const double scale = std::fabs(sums_.exponent) * value_.factor * kLog2E;
     std::vector<Stmt> step = {
         OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }), Update(),
         OverRows(reference->name, reference,
                  [&](const std::vector<Expr>& row) {
                    return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
-                                     FloatConst(0, run_->dtype), Load(run_, row));
+                                     FloatConst(0, run_->dtype), Times(Load(run_, row), scale));
                  }),
         OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
-          const Expr before = Load(old, row), now = Load(reference, row);
-          const Expr change = sums_.exponent < 0 ? before - now : now - before;
-          return PowerOf(scale == 1 ? change : change * FloatConst(scale, run_->dtype));
+          const Expr before = Times(Load(old, row), scale), now = Load(reference, row);
+          return MakeUnary(Op::kExp2, sums_.exponent < 0 ? before - now : now - before);
         })};
     for (const StreamedSum& sum : sums_.sums) {
       if (sum.dependence.exponent == 0) continue;
@@ -237,9 +272,28 @@ class Streaming {
     for (const Var& var : sum.tile) block->indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
     std::vector<Expr> row;
     for (const Expr& index : Localize(RowsOf(sum), box_)) row.push_back(Substitute(Simplify(index), renamed));
-    block->value = Load(before, block->indices) * Load(factor, row);
-    parts.push_back(MakeNest(loops, std::move(block)));
+    const Expr change = Load(factor, row);
+    block->value = Load(before, block->indices) * change;
+    parts.push_back(WhereChanged(loops, row, change, std::move(block)));
     return parts;
+  }
+
+  // Most parts leave a row's maximum as it was: its sums are passed over then.
+  static Stmt WhereChanged(const std::vector<LoopSpec>& loops, const std::vector<Expr>& row,
+                           const Expr& change, std::shared_ptr<const Block> block) {
+    size_t rows = 0;  // the loops that choose a row come first
+    const auto is_of_row = [&](const LoopSpec& loop) {
+      return std::any_of(row.begin(), row.end(),
+                         [&](const Expr& index) { return UsesVar(index, loop.var.get()); });
+    };
+    while (rows < loops.size() && is_of_row(loops[rows])) ++rows;
+    if (rows == loops.size() ||
+        std::any_of(loops.begin() + static_cast<ptrdiff_t>(rows), loops.end(), is_of_row))
+      return MakeNest(loops, std::move(block));
+    const std::vector<LoopSpec> outer(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)),
+        inner(loops.begin() + static_cast<ptrdiff_t>(rows), loops.end());
+    const Expr changed = MakeBinary(Op::kNe, change, FloatConst(1, change->dtype));
+    return MakeNest(outer, std::make_shared<If>(changed, MakeNest(inner, std::move(block))));
   }
 
   Stmt WithoutFactors(const Stmt& body) const {
@@ -293,7 +347,7 @@ class Streaming {
     block->iters = copy.iters;
     block->out = result();
     block->indices = copy.indices;
-    block->value = Load(run_, Localize(copy.indices, box_));
+    block->value = RunAt(Localize(copy.indices, box_));
     return MakeNest(copy.loops, std::move(block));
   }
 
@@ -301,6 +355,7 @@ class Streaming {
   const Block& reduction_;
   const Path& path_;  // to the loop
   const StreamedSums sums_;
+  const PositiveFactor value_;  // of the reduction
   bool is_kept_ = false;        // the result has readers elsewhere
   std::vector<DimRegion> box_;  // of the result, around the loop
   Buffer run_;
