@@ -7,6 +7,7 @@
 // Conditions stay inside parallel, grid and thread loops: nested ones must stay adjacent, and all threads
 // must reach a barrier.
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +37,23 @@ Hoisted SplitByLoop(const Expr& condition, const VarNode* var) {
   return result;
 }
 
+// Whether the loop stores to a tensor that the expression loads.
+bool ChangesIn(const Expr& expr, const Stmt& body) {
+  std::unordered_set<const BufferNode*> loaded;
+  Visit(expr, [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) loaded.insert(e.buffer.get());
+  });
+  bool changes = false;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const Store* store = DynAs<Store>(stmt);
+    changes |=
+        !loaded.empty() && (store == nullptr ? stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy
+                                             : loaded.contains(store->buffer.get()));
+    return !changes;
+  });
+  return changes;
+}
+
 Stmt WithBody(const For& loop, Stmt body) {
   return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
 }
@@ -44,6 +62,10 @@ Stmt HoistIf(const For& loop, const If& branch) {
   // A Combine is a barrier: all threads must reach it, so no condition may be around it.
   if (Contains(loop.body, StmtKind::kCombine)) return nullptr;
   Hoisted split = SplitByLoop(branch.condition, loop.var.get());
+  // A whole condition on data may move where the loop leaves the data alone.
+  if (split.invariant.empty() && !UsesVar(branch.condition, loop.var.get()) &&
+      !ChangesIn(branch.condition, loop.body))
+    std::swap(split.invariant, split.variant);
   if (split.invariant.empty()) return nullptr;
   const Expr condition = JoinConjunction(split.invariant);
   if (split.variant.empty()) {

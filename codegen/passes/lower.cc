@@ -63,6 +63,8 @@ constexpr Pass kCudaPasses[] = {
     // After tensorization, which does not recognize tiles indexed by a ring's slot.
     {"pipeline_loops", Run<PipelineLoops>},
     {"fragment_loops", Run<FragmentLoopsOf>},
+    // After fragments, because its statements are whole nests; before waits are placed.
+    {"rotate_products", Run<RotateProducts>},
     // After pipelining, which releases slots, and after fragments, because waits stand before the nests that
     // touch accumulators.
     {"overlap_products", Run<OverlapProducts>},

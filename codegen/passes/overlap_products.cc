@@ -183,7 +183,7 @@ class ProductOverlap {
     WaitForAll(parts);
     if (const For* loop = DynAs<For>(stmt); loop != nullptr && in_roles_) {
       const LoopEnd end = EndOf(loop->body);
-      if (MayReleaseLater(*loop, end)) return Overlapped(*loop, end, parts);
+      if (MayReleaseLater(*loop, end) && RunsOn(end)) return Overlapped(*loop, end, parts);
     }
     const bool around = std::exchange(in_roles_, in_roles_ || stmt->kind == StmtKind::kRoles);
     parts->push_back(MapChildren(stmt, [&](const Stmt& child) { return Drained(child); }));
@@ -223,6 +223,15 @@ class ProductOverlap {
   bool MayReleaseLater(const For& loop, const LoopEnd& end) const {
     return loop.loop_kind == LoopKind::kSerial && !end.arrivals.empty() && !IsConstInt(loop.extent, 1) &&
            HasProductInEachTurn(end.rest);
+  }
+
+  // Whether a product of the turn may still run where the turn's operands are released.
+  bool RunsOn(const LoopEnd& end) {
+    const std::vector<Stmt> outer = std::exchange(released_, {});
+    std::vector<Stmt> body;
+    Append(end.rest, &body);
+    released_ = outer;
+    return !std::exchange(running_, {}).empty();
   }
 
   // The arrivals of turn `number`.

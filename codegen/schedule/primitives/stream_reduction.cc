@@ -2,17 +2,22 @@
 // axis. Loop l runs over parts of the axis. R becomes a running reduction, and what was summed with an
 // earlier result is corrected (correction.h).
 //
-//   for i: for j: R: t1[i] max= s[i, j]              for i: R.i: t1.run[i] = -inf
-//   for l:                                           for l:
-//     for i: for j: e[i, j] = exp(s[..] - t1[i])       for i: R.old[i] = R.run[i]
-//     for i: for j: B: acc[i] += e[i, j]         ->     for i: for j: R: R.run[i] max= s[i, l*J + j]
-//   for i: B.w: t2[i] = acc[i]                         for i: R.ref[i] = R.run[i] * log2 e, or 0 while that
-//   is -inf
-//                                                      for i: R.factor[i] = exp2((R.old[i] - R.ref[i]) * log2
-//                                                      e) for i: B.c: acc[i] = acc[i] * R.factor[i], unless
-//                                                      that is 1 for i: for j: e[i, j] = exp2(s[..] * log2 e
-//                                                      - R.ref[i]) for i: for j: B: acc[i] += e[i, j]
-//                                                    for i: B.w: t2[i] = acc[i]
+//   for i: for j: R: t1[i] max= s[i, j]
+//   for l:
+//     for i: for j: e[i, j] = exp(s[i, l*J + j] - t1[i])
+//     for i: for j: B: acc[i] += e[i, j]
+//   for i: B.w: t2[i] = acc[i]
+//     ->
+//   for i: R.i: R.run[i] = -inf
+//   for l:
+//     for i: R.old[i] = R.run[i]
+//     for i: for j: R: R.run[i] max= s[i, l*J + j]
+//     for i: R.ref[i] = R.run[i] * log2(e), or 0 while that is -inf
+//     for i: R.factor[i] = exp2(R.old[i] * log2(e) - R.ref[i])
+//     for i: for j: e[i, j] = exp2(s[i, l*J + j] * log2(e) - R.ref[i])
+//     for i: if R.factor[i] != 1: B.c: acc[i] = acc[i] * R.factor[i]
+//     for i: for j: B: acc[i] += e[i, j]
+//   for i: B.w: t2[i] = acc[i]
 //
 // A factor that is free of the axis, such as the division by a softmax's sum, leaves the sum: B.w applies it.
 //
@@ -166,7 +171,7 @@ class Streaming {
     if (sums_.exponent != 0) {
       const Buffer reference = Vector(".ref");
       step = CorrectedStep(reference);
-      body = WithPowers(body, reference);
+      body = WithCorrections(WithPowers(body, reference));
     }
     body = MakeSeq({MakeSeq(std::move(step)), std::move(body)});
     for (auto it = vectors_.rbegin(); it != vectors_.rend(); ++it)
@@ -221,7 +226,7 @@ class Streaming {
     return MakeNest(loops, std::move(block));
   }
 
-  // The update, and the correction of the sums so far. While all elements were -inf there is nothing to
+  // The update, and what corrects the sums so far. While all elements were -inf there is nothing to
   // correct; a reference of 0 keeps exp(-inf - reference) a number.
   std::vector<Stmt> CorrectedStep(const Buffer& reference) {
     const Buffer old = Vector(".old"), factor = Vector(".factor");
@@ -239,11 +244,29 @@ class Streaming {
           const Expr before = Times(Load(old, row), scale), now = Load(reference, row);
           return MakeUnary(Op::kExp2, sums_.exponent < 0 ? before - now : now - before);
         })};
-    for (const StreamedSum& sum : sums_.sums) {
-      if (sum.dependence.exponent == 0) continue;
-      for (Stmt& part : Correction(sum, factor)) step.push_back(std::move(part));
-    }
+    factor_ = factor;
     return step;
+  }
+
+  // Each sum that depends on the running result is corrected right before it goes on.
+  Stmt WithCorrections(Stmt body) {
+    for (const StreamedSum& sum : sums_.sums) {
+      if (sum.dependence.exponent != 0)
+        body = BeforeBlock(body, sum.block->name, MakeSeq(Correction(sum, factor_)));
+    }
+    return body;
+  }
+
+  // The iteration's statements, with one more before the nest of a block.
+  static Stmt BeforeBlock(const Stmt& body, const std::string& block, const Stmt& stmt) {
+    if (const Alloc* alloc = DynAs<Alloc>(body))
+      return std::make_shared<Alloc>(alloc->buffer, BeforeBlock(alloc->body, block, stmt));
+    const Seq* seq = DynAs<Seq>(body);
+    if (seq == nullptr) return MakeSeq({stmt, body});
+    std::vector<Stmt> parts;
+    for (const Stmt& part : seq->stmts)
+      parts.push_back(ContainsBlock(part, block) ? BeforeBlock(part, block, stmt) : part);
+    return MakeSeq(std::move(parts));
   }
 
   // acc = acc * factor. Several threads may hold a row of a vector: each stores what it computes from a copy
@@ -358,7 +381,7 @@ class Streaming {
   const PositiveFactor value_;  // of the reduction
   bool is_kept_ = false;        // the result has readers elsewhere
   std::vector<DimRegion> box_;  // of the result, around the loop
-  Buffer run_;
+  Buffer run_, factor_;
   std::vector<Buffer> vectors_;  // of one iteration
 };
 

@@ -1,0 +1,149 @@
+// Rotates a consumer's loop with two products, so that the second one runs beside the arithmetic between the
+// two: the next turn's first product is issued before this turn's second, as in FlashAttention-3.
+//
+//   for j in n:                       if n > 0: first[0]; arithmetic[0]
+//     first[j]                        for j in n - 1:
+//     arithmetic[j]            ->       first[j + 1]
+//     second[j]                         second[j]
+//     arrive empty[j]                   arithmetic[j + 1]      (overlap_products: second[j] still runs)
+//                                       arrive empty[j]
+//                                     second[n - 1]; arrive empty[n - 1]
+//
+// The statements keep their order, but for first[j + 1], which passes second[j]: neither may access what the
+// other writes. The consumer has two slots of the ring at a time, which every ring has.
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/copy_stmt.h"
+#include "codegen/passes/passes.h"
+#include "codegen/schedule/instructions.h"
+
+namespace mycc {
+namespace {
+
+bool IsOfWarpgroups(const Stmt& stmt, const Target& target) {
+  const Mma* mma = DynAs<Mma>(stmt);
+  if (mma == nullptr) return false;
+  const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target);
+  return row.ok() && row->kind == InstructionClass::kWarpgroup && row->partial_depth == 0;
+}
+
+using BufferSet = std::unordered_set<const BufferNode*>;
+
+struct Accessed {
+  BufferSet all, written;
+};
+Accessed AccessedBy(const std::vector<Stmt>& stmts) {
+  Accessed accessed;
+  for (const Stmt& root : stmts) {
+    VisitStmts(root, [&](const Stmt& stmt) {
+      ForEachBuffer(stmt, [&](const Buffer& buffer) { accessed.all.insert(buffer.get()); });
+      if (const Store* store = DynAs<Store>(stmt)) accessed.written.insert(store->buffer.get());
+      if (const Combine* combine = DynAs<Combine>(stmt)) accessed.written.insert(combine->buffer.get());
+      if (const Mma* mma = DynAs<Mma>(stmt)) accessed.written.insert(mma->acc.buffer.get());
+      return true;
+    });
+  }
+  return accessed;
+}
+
+bool Intersect(const BufferSet& a, const BufferSet& b) {
+  return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
+}
+
+// The parts of a turn.
+struct Turn {
+  std::vector<Buffer> buffers;  // allocated in it, in registers
+  std::vector<Stmt> first, arithmetic, second, arrivals;
+};
+
+// The statements of a body in order, without the Allocs and Lets around them; false when something else than
+// registers is allocated.
+bool Flatten(const Stmt& stmt, std::vector<Buffer>* buffers, std::vector<Stmt>* stmts) {
+  if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+    const Scope scope = alloc->buffer->scope;
+    buffers->push_back(alloc->buffer);
+    return (scope == Scope::kLocal || scope == Scope::kAccumulator) && Flatten(alloc->body, buffers, stmts);
+  }
+  if (const Let* let = DynAs<Let>(stmt))
+    return Flatten(SubstituteSimplified(let->body, VarMap{{let->var.get(), let->value}}), buffers, stmts);
+  if (const Seq* seq = DynAs<Seq>(stmt)) {
+    return std::all_of(seq->stmts.begin(), seq->stmts.end(),
+                       [&](const Stmt& part) { return Flatten(part, buffers, stmts); });
+  }
+  stmts->push_back(stmt);
+  return true;
+}
+
+std::optional<Turn> TurnOf(const For& loop, const Target& target) {
+  Turn turn;
+  std::vector<Stmt> stmts;
+  if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &turn.buffers, &stmts)) return std::nullopt;
+  while (!stmts.empty() && stmts.back()->kind == StmtKind::kArrive) {
+    turn.arrivals.insert(turn.arrivals.begin(), stmts.back());
+    stmts.pop_back();
+  }
+  const auto is_product = [&](const Stmt& stmt) { return IsOfWarpgroups(stmt, target); };
+  const auto first = std::find_if(stmts.begin(), stmts.end(), is_product);
+  if (std::count_if(stmts.begin(), stmts.end(), is_product) != 2 || !is_product(stmts.back()))
+    return std::nullopt;
+  turn.first = {stmts.begin(), first + 1};
+  turn.arithmetic = {first + 1, stmts.end() - 1};
+  turn.second = {stmts.back()};
+  if (turn.arrivals.empty() || turn.arithmetic.empty()) return std::nullopt;
+  const Accessed before = AccessedBy(turn.first), after = AccessedBy(turn.second);
+  if (Intersect(before.written, after.all) || Intersect(after.written, before.all)) return std::nullopt;
+  return turn;
+}
+
+// The parts in turn `number`.
+Stmt At(const For& loop, const std::vector<std::vector<Stmt>>& parts, const Expr& number,
+        const std::string& suffix) {
+  std::vector<Stmt> all;
+  for (const std::vector<Stmt>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  const Stmt at = SubstituteSimplified(MakeSeq(std::move(all)), VarMap{{loop.var.get(), number}});
+  return suffix.empty() ? at : CopyWithSuffix(at, suffix);
+}
+
+Stmt Rotated(const For& loop, const Turn& turn) {
+  const Expr count = loop.extent, rest = Simplify(count - 1);
+  const Var var = MakeVar(loop.var->name, loop.var->extent - 1);
+  const Expr now = VarRef(var), next = now + 1;
+  const Stmt body = MakeSeq({At(loop, {turn.first}, next, ""), At(loop, {turn.second}, now, ""),
+                             At(loop, {turn.arithmetic}, next, ""), At(loop, {turn.arrivals}, now, "")});
+  Stmt all = MakeSeq({At(loop, {turn.first, turn.arithmetic}, IntConst(0), ".begin"),
+                      std::make_shared<For>(var, rest, loop.loop_kind, body, loop.marks),
+                      At(loop, {turn.second, turn.arrivals}, rest, ".end")});
+  for (auto buffer = turn.buffers.rbegin(); buffer != turn.buffers.rend(); ++buffer)
+    all = std::make_shared<Alloc>(*buffer, std::move(all));
+  if (IsConstInt(count)) return all;
+  return std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), count), std::move(all));
+}
+
+// Loops of roles: others have no asynchronous copies that release their operands.
+Stmt RotateIn(const Stmt& role, const Target& target) {
+  return RewriteStmts(role, [&](const Stmt& stmt) -> Stmt {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->var->extent < 2 || IsConstInt(loop->extent, 1)) return nullptr;
+    const std::optional<Turn> turn = TurnOf(*loop, target);
+    return turn ? Rotated(*loop, *turn) : nullptr;
+  });
+}
+
+}  // namespace
+
+Stmt RotateProducts(const Stmt& body, const Target& target) {
+  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    if (stmt->kind != StmtKind::kRoles) return nullptr;
+    return MapChildren(stmt, [&](const Stmt& role) { return RotateIn(role, target); });
+  });
+}
+
+}  // namespace mycc
