@@ -63,11 +63,18 @@ absl::StatusOr<LaidOutModel> LayOutAs(ImageLayout images, const std::string& lay
                                       const Target& target, GraphOptions options) {
   options.images = images;
   MYCC_ASSIGN_OR_RETURN(Graph graph, LayOutGraph(std::move(prepared), target, options));
-  ModelProgram program = MakeProgram(graph);
+  ModelProgram program = MakeProgramFor(target, graph);
   return LaidOutModel{layout, std::move(graph), std::move(program)};
 }
 
 }  // namespace
+
+ModelProgram MakeProgramFor(const Target& target, const Graph& graph,
+                            const std::vector<std::string>& chosen) {
+  return MakeProgram(graph, chosen, [&](const Workload& workload) {
+    return HasStreamedSketch(Canonicalize(workload), target);
+  });
+}
 
 bool IsLayoutAlternative(const std::string& name) { return absl::StartsWith(name, kPrefix); }
 std::string LayoutOf(const std::string& name) { return std::string(absl::StripPrefix(name, kPrefix)); }

@@ -26,6 +26,10 @@ struct LaidOutModel {
 absl::StatusOr<std::vector<LaidOutModel>> LayOut(Graph imported, const Target& target,
                                                  const GraphOptions& options);
 
+// MakeProgram, in which what the target's rules compute in one pass is one kernel.
+ModelProgram MakeProgramFor(const Target& target, const Graph& graph,
+                            const std::vector<std::string>& chosen = {});
+
 // The names of alternatives that are layouts: "layout:planes", of the layout "planes".
 bool IsLayoutAlternative(const std::string& name);
 std::string LayoutOf(const std::string& name);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/workload/canonical.h"
+#include "command/layouts.h"
 #include "command/times.h"
 
 namespace mycc {
@@ -148,7 +149,7 @@ absl::StatusOr<ModelProgram> ReadModelWith(const ModelSource& source, const Targ
     names.push_back(grouping.name);
     if (IsLayoutAlternative(grouping.name)) chosen = &models.back();
   }
-  ModelProgram program = MakeProgram(chosen->graph, names);
+  ModelProgram program = MakeProgramFor(target, chosen->graph, names);
   RenameParts(program, preferred.program, groupings);
   return program;
 }

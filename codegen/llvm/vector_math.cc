@@ -40,23 +40,27 @@ class FloatMath {
   Value* Exp(Value* x) const {
     // Beyond these the result is infinite or zero; NaN passes both selects.
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89)), F(89), x);
-    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, F(-104)), F(-104), clamped);
+    Value* vanishes = b_.CreateFCmpOLT(clamped, F(-104));
+    clamped = b_.CreateSelect(vanishes, F(-104), clamped);
     // The integer's low bits hold n and twice the bias, for the two factors of a power of two.
     const Integer n = Nearest(clamped, F(kLog2E), 2 * kExponentBias);
     Value* r = Fma(n.value, F(-kLn2High), clamped);
     r = Fma(n.value, F(-kLn2Low), r);
-    return Scaled(Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]}), n);
+    Value* power = Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]});
+    // A zero stays one: numbers that underflow take a hundred times as long. Masked scores are -inf.
+    return Scaled(b_.CreateSelect(vanishes, F(0), power), n);
   }
 
   // The fraction needs no reduction: 2^x = 2^n * e^((x - n) * ln 2).
   Value* Exp2(Value* x) const {
+    Value* vanishes = b_.CreateFCmpOLT(x, F(-150));
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(129)), F(129), x);
-    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, F(-151)), F(-151), clamped);
+    clamped = b_.CreateSelect(vanishes, F(-150), clamped);
     const Integer n = Nearest(clamped, F(1), 2 * kExponentBias);
     Value* fraction = b_.CreateFSub(clamped, n.value);
-    return Scaled(
-        Polynomial(fraction, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]}),
-        n);
+    Value* power =
+        Polynomial(fraction, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]});
+    return Scaled(b_.CreateSelect(vanishes, F(0), power), n);
   }
 
   Value* Log(Value* x) const {

@@ -43,64 +43,58 @@ absl::Status CheckHeads(const NodeImport& n, const HeadVectors& q, const HeadVec
                                "one size, and a multiple of the keys' heads"));
 }
 
-// Query heads that share a head of keys are rows of one product. They join the positions when they lie side
-// by side; else they have an axis of their own.
 Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k, double scale) {
   const int64_t batch = q.batch(), heads = k.heads(), group = q.heads() / heads, queries = q.positions();
   const int64_t keys = k.positions(), size = q.size();
   const DType dtype = WideTypeOf(q.tensor->dtype);
-  const std::vector<int64_t> shape = {batch, q.heads(), queries, keys};
   const auto wide = [&](const Expr& x) { return MakeCast(dtype, x); };
-  const auto scaled = [&](const Buffer& products) {
-    return g.Map(products->shape,
-                 [&](const Axes& at) { return Load(products, at) * FloatConst(scale, dtype); });
-  };
-  if (group > 1 && q.is_position_first) {
-    const Buffer grouped = g.AddReshape(q.tensor, {batch, queries, heads, group, size});
-    const Buffer products = g.Reduce(
-        ReduceOp::kSum, {batch, heads, group, queries, keys}, {size}, [&](const Axes& a, const Axes& r) {
-          return wide(Load(grouped, {a[0], a[3], a[1], a[2], r[0]})) * wide(k.At(a[0], a[1], a[4], r[0]));
+  Buffer products;
+  if (group == 1) {
+    products =
+        g.Reduce(ReduceOp::kSum, {batch, heads, queries, keys}, {size}, [&](const Axes& a, const Axes& r) {
+          return wide(q.At(a[0], a[1], a[2], r[0])) * wide(k.At(a[0], a[1], a[3], r[0]));
         });
-    return g.AddReshape(scaled(products), shape);
+  } else {
+    const bool is_first = q.is_position_first;
+    const std::vector<int64_t> shape = is_first ? std::vector<int64_t>{batch, queries, heads, group, size}
+                                                : std::vector<int64_t>{batch, heads, group, queries, size};
+    const Buffer grouped = g.AddReshape(q.tensor, shape);
+    products = g.Reduce(ReduceOp::kSum, {batch, heads, group, queries, keys}, {size},
+                        [&](const Axes& a, const Axes& r) {
+                          const Expr query = is_first ? Load(grouped, {a[0], a[3], a[1], a[2], r[0]})
+                                                      : Load(grouped, {a[0], a[1], a[2], a[3], r[0]});
+                          return wide(query) * wide(k.At(a[0], a[1], a[4], r[0]));
+                        });
   }
-  const HeadVectors rows =
-      group == 1 ? q : HeadVectors{g.AddReshape(q.tensor, {batch, heads, group * queries, size}), false};
-  const Buffer products = g.Reduce(
-      ReduceOp::kSum, {batch, heads, group * queries, keys}, {size}, [&](const Axes& a, const Axes& r) {
-        return wide(rows.At(a[0], a[1], a[2], r[0])) * wide(k.At(a[0], a[1], a[3], r[0]));
-      });
-  return g.AddReshape(scaled(products), shape);
+  return g.Map(products->shape,
+               [&](const Axes& at) { return Load(products, at) * FloatConst(scale, dtype); });
 }
 
 Buffer WeightedValues(GraphBuilder& g, const Buffer& weights, const HeadVectors& v, bool is_position_first,
                       DType dtype) {
   const std::vector<int64_t>& shape = weights->shape;
-  const int64_t batch = shape[0], heads = v.heads(), queries = shape[2], keys = shape[3], size = v.size();
-  const int64_t group = shape[1] / heads;
+  const bool is_grouped = shape.size() == 5;
+  const int64_t batch = shape[0], heads = v.heads(), group = is_grouped ? shape[2] : 1, size = v.size();
+  const int64_t queries = shape[shape.size() - 2], keys = shape.back();
   const DType sum_type =
       weights->dtype == DType::kF64 || v.tensor->dtype == DType::kF64 ? DType::kF64 : DType::kF32;
   const auto wide = [&](const Expr& x) { return MakeCast(sum_type, x); };
-  if (!is_position_first) {
-    const Buffer rows = g.AddReshape(weights, {batch, heads, group * queries, keys});
-    const Buffer sums = g.Reduce(
-        ReduceOp::kSum, {batch, heads, group * queries, size}, {keys}, [&](const Axes& a, const Axes& r) {
-          return wide(Load(rows, {a[0], a[1], a[2], r[0]})) * wide(v.At(a[0], a[1], r[0], a[3]));
-        });
-    return g.AddReshape(g.Cast(sums, dtype), {batch, shape[1], queries, size});
-  }
-  if (group == 1) {
-    const Buffer sums =
-        g.Reduce(ReduceOp::kSum, {batch, queries, heads, size}, {keys}, [&](const Axes& a, const Axes& r) {
-          return wide(Load(weights, {a[0], a[2], a[1], r[0]})) * wide(v.At(a[0], a[2], r[0], a[3]));
-        });
-    return g.AddReshape(g.Cast(sums, dtype), {batch, queries, heads * size});
-  }
-  const Buffer rows = g.AddReshape(weights, {batch, heads, group, queries, keys});
-  const Buffer sums = g.Reduce(
-      ReduceOp::kSum, {batch, queries, heads, group, size}, {keys}, [&](const Axes& a, const Axes& r) {
-        return wide(Load(rows, {a[0], a[2], a[3], a[1], r[0]})) * wide(v.At(a[0], a[2], r[0], a[4]));
-      });
-  return g.AddReshape(g.Cast(sums, dtype), {batch, queries, shape[1] * size});
+  // The result's axes: those of the weights, in the order that is asked for, and the element.
+  std::vector<size_t> order = is_grouped ? std::vector<size_t>{0, 1, 2, 3} : std::vector<size_t>{0, 1, 2};
+  if (is_position_first) std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  std::vector<int64_t> result;
+  for (const size_t axis : order) result.push_back(shape[axis]);
+  result.push_back(size);
+  const Buffer sums = g.Reduce(ReduceOp::kSum, result, {keys}, [&](const Axes& a, const Axes& r) {
+    Axes at(shape.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = a[i];
+    at.back() = r[0];
+    return wide(Load(weights, at)) * wide(v.At(at[0], at[1], r[0], a.back()));
+  });
+  const int64_t all = heads * group;
+  return g.AddReshape(g.Cast(sums, dtype), is_position_first
+                                               ? std::vector<int64_t>{batch, queries, all * size}
+                                               : std::vector<int64_t>{batch, all, queries, size});
 }
 
 }  // namespace mycc::onnx

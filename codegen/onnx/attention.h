@@ -32,10 +32,12 @@ Buffer HeadFirst(GraphBuilder& g, const HeadVectors& vectors);
 absl::Status CheckHeads(const NodeImport& n, const HeadVectors& q, const HeadVectors& k,
                         const HeadVectors& v);
 
-// Scaled products of queries and keys, in f32 or f64: [batch, head, query, key].
+// Scaled products of queries and keys, in f32 or f64: [batch, head, query, key], or, where several heads of
+// queries share a head of keys, [batch, head of keys, head of its queries, query, key]. Without reshapes in
+// between, they, a softmax and WeightedValues are one chain of stages (codegen/workload/stream_chain.h).
 Buffer ProductsOfHeads(GraphBuilder& g, const HeadVectors& q, const HeadVectors& k, double scale);
-// Sums of values weighted by `weights`, in the type `dtype`: [batch, head, query, element], or where the
-// position is first [batch, query, all heads' elements].
+// Sums of values with `weights`, which are as the products, in the type `dtype`: [batch, head, query,
+// element], or where the position is first [batch, query, all heads' elements].
 Buffer WeightedValues(GraphBuilder& g, const Buffer& weights, const HeadVectors& v, bool is_position_first,
                       DType dtype);
 

@@ -47,21 +47,40 @@ absl::StatusOr<HeadVectors> WithPast(NodeImport& n, size_t i, const HeadVectors&
   return HeadVectors{all, false};
 }
 
+// The shape of a mask of [.., head, query, key] with its heads as the scores have them (attention.h).
+std::vector<int64_t> WithHeadsOf(std::vector<int64_t> shape, const std::vector<int64_t>& scores) {
+  if (scores.size() != 5 || shape.size() < 3) return shape;
+  const size_t head = shape.size() - 3;
+  const bool is_one = shape[head] == 1;
+  shape[head] = is_one ? 1 : scores[1];
+  shape.insert(shape.begin() + static_cast<int64_t>(head) + 1, is_one ? 1 : scores[2]);
+  return shape;
+}
+
+// The shape of scores as [batch, head, query, key].
+std::vector<int64_t> ByHeads(const std::vector<int64_t>& shape) {
+  return {shape[0],
+          CountOver(shape, shape.size() == 5 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}),
+          shape[shape.size() - 2], shape.back()};
+}
+
 // The mask at the axes of the scores, or null without one. Keys beyond a shorter mask are masked.
-absl::StatusOr<ElementFunction> MaskOf(NodeImport& n, const std::vector<int64_t>& shape) {
+absl::StatusOr<ElementFunction> MaskOf(NodeImport& n, const std::vector<int64_t>& scores) {
+  const std::vector<int64_t> shape = ByHeads(scores);
   if (!n.Has(kMask)) return ElementFunction();
   MYCC_RETURN_IF_ERROR(ExpectTypes(n, kMask, kTakesPlain));
   MYCC_RETURN_IF_ERROR(n.ExpectRank(kMask, 1, 4));
-  const Buffer mask = n.In(kMask);
-  const int64_t keys = shape.back(), known = mask->shape.back();
+  const Buffer given = n.In(kMask);
+  const int64_t keys = shape.back(), known = given->shape.back();
   const bool is_shorter = known < keys && (known != 1 || n.opset() >= 24);
-  std::vector<int64_t> all = mask->shape;
+  std::vector<int64_t> all = given->shape;
   if (is_shorter) all.back() = keys;
   const auto fits = BroadcastShape({all, shape});
   if (!fits.ok() || *fits != shape) {
-    return n.Refuse(absl::StrCat("the mask is ", TypeText(mask), "; expected a shape that is broadcast to ",
+    return n.Refuse(absl::StrCat("the mask is ", TypeText(given), "; expected a shape that is broadcast to ",
                                  ShapeText(shape)));
   }
+  const Buffer mask = n.g().AddReshape(given, WithHeadsOf(given->shape, scores));
   return ElementFunction([mask, is_shorter, known](const Axes& at, const Expr& score) -> Expr {
     const Expr masked = InfinityOf(score->dtype, -1);
     if (mask->num_elements() == 0) return masked;
@@ -92,10 +111,11 @@ absl::StatusOr<Buffer> MaskedScores(NodeImport& n, const Buffer& scores, int64_t
     Expr score = Load(scores, at);
     const Expr masked = InfinityOf(score->dtype, -1);
     if (mask != nullptr) score = mask(at, score);
-    if (is_causal) score = MakeSelect(AtMost(at[3], at[2] + past), score, masked);
+    const Expr &query = at[at.size() - 2], &key = at.back();
+    if (is_causal) score = MakeSelect(AtMost(key, query + past), score, masked);
     if (lengths != nullptr) {
       const Expr length = MakeCast(DType::kI64, Load(lengths, {at[0]}));
-      score = MakeSelect(LessThan(at[3], length), score, masked);
+      score = MakeSelect(LessThan(key, length), score, masked);
     }
     return score;
   });
@@ -152,7 +172,9 @@ absl::Status Attention(NodeImport& n) {
   const Buffer scaled = ProductsOfHeads(g, q, k, ScaleOf(n, q));
   const Buffer capped = Capped(n, scaled);
   MYCC_ASSIGN_OR_RETURN(const Buffer masked, MaskedScores(n, capped, k.positions() - new_k.positions()));
-  const Buffer probabilities = SoftmaxOver(g, g.Cast(masked, softmax_type), {3});
+  const std::vector<int64_t>& shape = masked->shape;
+  const Buffer probabilities = SoftmaxOver(g, g.Cast(masked, softmax_type),
+                                           AxesFrom(static_cast<int64_t>(shape.size()) - 1, shape.size()));
   n.Set(kResult, WeightedValues(g, g.Cast(probabilities, dtype), v, q.is_position_first, dtype));
   if (n.Wants(kPresentKey)) n.Set(kPresentKey, HeadFirst(g, k));
   if (n.Wants(kPresentValue)) n.Set(kPresentValue, HeadFirst(g, v));
@@ -160,7 +182,7 @@ absl::Status Attention(NodeImport& n) {
   if (mode < kScaled || mode > kProbabilities)
     return n.Refuse(absl::StrCat("qk_matmul_output_mode is ", mode, "; expected 0 to 3"));
   const Buffer stages[] = {scaled, capped, masked, probabilities};
-  if (n.Wants(kProducts)) n.Set(kProducts, g.Cast(stages[mode], dtype));
+  if (n.Wants(kProducts)) n.Set(kProducts, g.AddReshape(g.Cast(stages[mode], dtype), ByHeads(shape)));
   return absl::OkStatus();
 }
 
@@ -191,10 +213,18 @@ absl::Status FlexAttention(NodeImport& n) {
   if (precision != kFloat && precision != kDouble)
     return n.NotSupported(absl::StrCat("softmax_precision ", precision));
   const DType softmax_type = precision == kDouble ? DType::kF64 : DType::kF32;
-  Buffer scores = g.Cast(ProductsOfHeads(g, q, k, ScaleOf(n, q)), softmax_type);
-  MYCC_ASSIGN_OR_RETURN(scores, Modified(n, "score_mod", scores));
-  Buffer probabilities = SoftmaxOver(g, scores, {3});
-  MYCC_ASSIGN_OR_RETURN(probabilities, Modified(n, "prob_mod", probabilities));
+  const Buffer products = g.Cast(ProductsOfHeads(g, q, k, ScaleOf(n, q)), softmax_type);
+  const std::vector<int64_t>& shape = products->shape;
+  // The graphs see [batch, head, query, key].
+  const auto modified = [&](const char* attribute, const Buffer& x) -> absl::StatusOr<Buffer> {
+    if (n.Attribute(attribute) == nullptr) return x;
+    MYCC_ASSIGN_OR_RETURN(const Buffer result, Modified(n, attribute, g.AddReshape(x, ByHeads(shape))));
+    return g.AddReshape(result, shape);
+  };
+  MYCC_ASSIGN_OR_RETURN(const Buffer scores, modified("score_mod", products));
+  const Buffer softmax =
+      SoftmaxOver(g, scores, AxesFrom(static_cast<int64_t>(shape.size()) - 1, shape.size()));
+  MYCC_ASSIGN_OR_RETURN(const Buffer probabilities, modified("prob_mod", softmax));
   n.Set(0, WeightedValues(g, g.Cast(probabilities, dtype), v, false, dtype));
   return absl::OkStatus();
 }

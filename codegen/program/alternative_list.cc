@@ -10,7 +10,7 @@ namespace mycc {
 namespace {
 
 // How many tasks the alternatives may add: a share of the kernels, and those of one alternative at least.
-constexpr size_t kKernelsATask = 3, kLeastTasks = 2;
+constexpr size_t kKernelsATask = 3, kLeastTasks = 3;
 
 // A guess of the time of all launches, in bytes of traffic.
 double RoughWork(const Workload& workload) {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "codegen/program/normal_form.h"
+
 namespace mycc {
 
-GraphUses::GraphUses(const Graph& graph) : graph_(graph) {
-  const std::unordered_map<const BufferNode*, size_t> maker = Definitions(graph);
+GraphUses::GraphUses(const Graph& graph) : graph_(graph), maker_(Definitions(graph)) {
   const size_t count = graph.nodes.size();
   sources_.resize(count);
   readers_.resize(count);
@@ -13,17 +14,18 @@ GraphUses::GraphUses(const Graph& graph) : graph_(graph) {
   is_output_.resize(count);
   for (size_t i = 0; i < count; ++i) {
     for (const Buffer& read : ReadsOf(graph.nodes[i])) {
-      const auto found = maker.find(read.get());
-      depends_on_input_[i] = depends_on_input_[i] || found == maker.end() || depends_on_input_[found->second];
-      if (found == maker.end()) continue;
+      const auto found = maker_.find(read.get());
+      depends_on_input_[i] =
+          depends_on_input_[i] || found == maker_.end() || depends_on_input_[found->second];
+      if (found == maker_.end()) continue;
       sources_[i].push_back(found->second);
       readers_[found->second].push_back(i);
     }
     if (StageAt(i) == nullptr && !std::holds_alternative<Constant>(graph.nodes[i].made_by)) ForceSources(i);
   }
   for (const NamedTensor& output : graph.outputs) {
-    const auto found = maker.find(output.tensor.get());
-    if (found == maker.end()) continue;
+    const auto found = maker_.find(output.tensor.get());
+    if (found == maker_.end()) continue;
     is_output_[found->second] = true;
     // So is a model's output that is made of constants alone.
     ForceStages(found->second);
@@ -57,6 +59,11 @@ void GraphUses::AddConstantStages(std::vector<size_t>* nodes) const {
   std::sort(nodes->begin(), nodes->end());
 }
 
+Buffer GraphUses::RootOf(Buffer tensor) const {
+  while (const Reshape* reshape = ReshapeOf(tensor)) tensor = reshape->source;
+  return tensor;
+}
+
 KernelGroup GraphUses::MakeGroup(std::vector<size_t> nodes) const {
   AddConstantStages(&nodes);
   KernelGroup group;
@@ -75,6 +82,15 @@ KernelGroup GraphUses::MakeGroup(std::vector<size_t> nodes) const {
   }
   group.nodes = std::move(nodes);
   return group;
+}
+
+Workload GraphUses::WorkloadOf(const KernelGroup& group) const {
+  Workload workload;
+  for (const Buffer& input : group.inputs)
+    workload.inputs.push_back({input, ConstantOf(RootOf(input)) != nullptr});
+  workload.outputs = group.outputs;
+  for (size_t i : group.nodes) workload.stages.push_back(*StageAt(i));
+  return group.is_chain ? NormalFormWithoutImages(std::move(workload)) : NormalForm(std::move(workload));
 }
 
 }  // namespace mycc

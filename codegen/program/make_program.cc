@@ -11,7 +11,6 @@
 #include "codegen/graph/stage_reads.h"
 #include "codegen/program/alternative_list.h"
 #include "codegen/program/memory_plan.h"
-#include "codegen/program/normal_form.h"
 #include "codegen/program/partition.h"
 #include "codegen/program/program.h"
 #include "codegen/program/regroupings.h"
@@ -39,8 +38,8 @@ std::string KernelName(const std::vector<std::string>& origins, const std::strin
 
 class ProgramMaker {
  public:
-  ProgramMaker(const Graph& graph, const std::vector<std::string>& chosen)
-      : graph_(graph), maker_(Definitions(graph)), uses_(graph), chosen_(chosen.begin(), chosen.end()) {
+  ProgramMaker(const Graph& graph, const StreamTest& streams, const std::vector<std::string>& chosen)
+      : graph_(graph), uses_(graph), streams_(streams), chosen_(chosen.begin(), chosen.end()) {
     program_.name = graph.name;
     program_.inputs = graph.inputs;
     program_.outputs = graph.outputs;
@@ -50,7 +49,7 @@ class ProgramMaker {
     for (size_t i = 0; i < graph_.inputs.size(); ++i)
       places_[graph_.inputs[i].tensor.get()] = {TensorPlace::kInput, static_cast<int64_t>(i)};
     PlaceOutputs();
-    for (const KernelGroup& group : PartitionGraph(uses_)) AddGroup(group);
+    for (const KernelGroup& group : PartitionGraph(uses_, streams_)) AddGroup(group);
     for (const auto& [root, output] : copies_) AddCopy(root, output);
     PlaceArena();
     for (size_t i = 0; i < program_.launches.size(); ++i) {
@@ -62,20 +61,12 @@ class ProgramMaker {
   }
 
  private:
-  const Reshape* ReshapeOf(const Buffer& tensor) const {
-    const auto maker = maker_.find(tensor.get());
-    return maker == maker_.end() ? nullptr : std::get_if<Reshape>(&graph_.nodes[maker->second].made_by);
-  }
-
-  // The tensor whose memory a tensor has.
-  Buffer RootOf(Buffer tensor) const {
-    while (const Reshape* reshape = ReshapeOf(tensor)) tensor = reshape->source;
-    return tensor;
-  }
+  Buffer RootOf(const Buffer& tensor) const { return uses_.RootOf(tensor); }
+  const Constant* ConstantOf(const Buffer& tensor) const { return uses_.ConstantOf(tensor); }
 
   TensorPlace PlaceOf(Buffer tensor) const {
     int64_t offset = 0;
-    while (const Reshape* reshape = ReshapeOf(tensor)) {
+    while (const Reshape* reshape = uses_.ReshapeOf(tensor)) {
       offset += reshape->offset * DTypeBytes(tensor->dtype);
       tensor = reshape->source;
     }
@@ -85,16 +76,11 @@ class ProgramMaker {
     return place;
   }
 
-  const Constant* ConstantOf(const Buffer& tensor) const {
-    const auto maker = maker_.find(tensor.get());
-    return maker == maker_.end() ? nullptr : std::get_if<Constant>(&graph_.nodes[maker->second].made_by);
-  }
-
   // A kernel writes a model's output directly; an input, a constant or a second output is copied.
   void PlaceOutputs() {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Buffer root = RootOf(graph_.outputs[i].tensor);
-      const bool is_made = maker_.count(root.get()) > 0 && ConstantOf(root) == nullptr;
+      const bool is_made = uses_.IsMade(root) && ConstantOf(root) == nullptr;
       const TensorPlace place = {TensorPlace::kOutput, static_cast<int64_t>(i)};
       if (!is_made || !places_.emplace(root.get(), place).second) copies_.emplace_back(root, i);
     }
@@ -113,7 +99,7 @@ class ProgramMaker {
   // A group of the default cut: one launch, or those of the alternative that is chosen.
   void AddGroup(const KernelGroup& group) {
     if (std::holds_alternative<LibraryCall>(graph_.nodes[group.nodes.back()].made_by)) return AddCall(group);
-    const Workload by_default = WorkloadOf(group);
+    const Workload by_default = uses_.WorkloadOf(group);
     const std::string text = CanonicalText(by_default);
     const size_t number = numbers_.emplace(text, numbers_.size()).first->second;
     const std::vector<Regrouping> regroupings = RegroupingsOf(uses_, group);
@@ -199,17 +185,8 @@ class ProgramMaker {
     if (is_new) program_.constants.push_back(*constant);
   }
 
-  Workload WorkloadOf(const KernelGroup& group) const {
-    Workload workload;
-    for (const Buffer& input : group.inputs)
-      workload.inputs.push_back({input, ConstantOf(RootOf(input)) != nullptr});
-    workload.outputs = group.outputs;
-    for (size_t i : group.nodes) workload.stages.push_back(std::get<Stage>(graph_.nodes[i].made_by));
-    return NormalForm(std::move(workload));
-  }
-
   Workload NamedWorkload(const KernelGroup& group, const std::string& label) const {
-    Workload workload = WorkloadOf(group);
+    Workload workload = uses_.WorkloadOf(group);
     workload.name = KernelName(OriginsOf(group), label);
     return workload;
   }
@@ -289,8 +266,8 @@ class ProgramMaker {
   }
 
   const Graph& graph_;
-  const std::unordered_map<const BufferNode*, size_t> maker_;
   const GraphUses uses_;
+  const StreamTest& streams_;
   const std::unordered_set<std::string> chosen_;
   std::unordered_map<std::string, size_t> numbers_;  // of the default cut's kernels, by canonical text
   AlternativeList alternatives_;
@@ -302,8 +279,9 @@ class ProgramMaker {
 
 }  // namespace
 
-ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen) {
-  return ProgramMaker(graph, chosen).Run();
+ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen,
+                         const StreamTest& streams) {
+  return ProgramMaker(graph, streams, chosen).Run();
 }
 
 }  // namespace mycc

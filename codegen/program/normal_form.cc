@@ -69,25 +69,6 @@ std::vector<T> Picked(const std::vector<T>& values, const std::vector<size_t>& n
   return picked;
 }
 
-Workload WithoutUnits(Workload workload) {
-  return Reshaped(
-      std::move(workload), [](const Buffer& b) { return Picked(b->shape, LongDims(b->shape)); },
-      [](Stage* stage, const Buffer& old, const BufferMap& buffers) {
-        const std::vector<size_t> kept = LongDims(old->shape);
-        VarMap zeros;
-        for (const Var& axis : stage->axes) zeros[axis.get()] = IntConst(0);
-        for (size_t i : kept) zeros.erase(stage->axes[i].get());
-        for (const Var& axis : stage->axes) {
-          if (axis->extent != 1) zeros.erase(axis.get());
-        }
-        stage->axes = Picked(stage->axes, kept);
-        stage->value = Rewrite(Substitute(stage->value, zeros), [&](const Expr& e) -> Expr {
-          if (e->op != Op::kLoad) return nullptr;
-          return Load(buffers.at(e->buffer.get()), Picked(e->args, LongDims(e->buffer->shape)));
-        });
-      });
-}
-
 // A dimension of one element is read at the stage's own axis of one element, as by an element-wise stage, and
 // constants have none.
 Workload WithOwnAxesAtUnits(Workload workload) {
@@ -284,8 +265,31 @@ class PairMerger {
 
 }  // namespace
 
+Workload WithoutUnits(Workload workload) {
+  return Reshaped(
+      std::move(workload), [](const Buffer& b) { return Picked(b->shape, LongDims(b->shape)); },
+      [](Stage* stage, const Buffer& old, const BufferMap& buffers) {
+        const std::vector<size_t> kept = LongDims(old->shape);
+        VarMap zeros;
+        for (const Var& axis : stage->axes) zeros[axis.get()] = IntConst(0);
+        for (size_t i : kept) zeros.erase(stage->axes[i].get());
+        for (const Var& axis : stage->axes) {
+          if (axis->extent != 1) zeros.erase(axis.get());
+        }
+        stage->axes = Picked(stage->axes, kept);
+        stage->value = Rewrite(Substitute(stage->value, zeros), [&](const Expr& e) -> Expr {
+          if (e->op != Op::kLoad) return nullptr;
+          return Load(buffers.at(e->buffer.get()), Picked(e->args, LongDims(e->buffer->shape)));
+        });
+      });
+}
+
 Workload NormalForm(Workload workload) {
   if (HasWindows(workload)) return WithOwnAxesAtUnits(std::move(workload));
+  return NormalFormWithoutImages(std::move(workload));
+}
+
+Workload NormalFormWithoutImages(Workload workload) {
   workload = WithoutUnits(std::move(workload));
   while (true) {
     const DimensionClasses classes(workload);

@@ -11,4 +11,10 @@ namespace mycc {
 // with windows over images keep their dimensions, which their rules know.
 Workload NormalForm(Workload workload);
 
+// The same for workloads that are known to have no images, whatever their reductions read.
+Workload NormalFormWithoutImages(Workload workload);
+
+// The workload without dimensions of one element, which are read at 0; its stages keep their order.
+Workload WithoutUnits(Workload workload);
+
 }  // namespace mycc

@@ -8,22 +8,34 @@
 #include <unordered_set>
 
 #include "codegen/graph/stage_reads.h"
+#include "codegen/program/stream_groups.h"
+#include "codegen/workload/canonical.h"
 
 namespace mycc {
 namespace {
 
 constexpr size_t kMostStages = 48;  // of a group
 
+using Nodes = std::vector<size_t>;
+
 class Partitioner {
  public:
   explicit Partitioner(const GraphUses& uses) : graph_(uses.graph()), uses_(uses) {
     group_of_.assign(graph_.nodes.size(), -1);
+    is_cut_.assign(graph_.nodes.size(), true);
   }
 
-  std::vector<KernelGroup> Run() {
+  std::vector<KernelGroup> RunOn(const Nodes& nodes) {
+    is_cut_.assign(graph_.nodes.size(), false);
+    for (size_t i : nodes) is_cut_[i] = true;
+    return Run({});
+  }
+
+  std::vector<KernelGroup> Run(const StreamTest& streams) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (std::holds_alternative<LibraryCall>(graph_.nodes[i].made_by)) NewGroup({i});
+      if (is_cut_[i] && std::holds_alternative<LibraryCall>(graph_.nodes[i].made_by)) NewGroup({i});
     }
+    if (streams) TakeChains(streams);
     ForEachStage([&](size_t i, const Stage& stage) {
       if (KindOf(stage) == StageKind::kHeavy) NewGroup(GrowHeavy(i));
     });
@@ -36,21 +48,45 @@ class Partitioner {
     });
     MergeIntoReaders();
     std::vector<KernelGroup> groups;
-    for (const std::vector<size_t>& nodes : InOrder()) groups.push_back(uses_.MakeGroup(nodes));
+    for (const std::vector<size_t>& nodes : InOrder()) {
+      groups.push_back(uses_.MakeGroup(nodes));
+      groups.back().is_chain = chain_starts_.count(nodes.front()) > 0;
+    }
     return groups;
   }
 
  private:
-  using Nodes = std::vector<size_t>;
   using May = std::function<bool(size_t, const Stage&)>;
 
   const Stage* StageAt(size_t i) const { return uses_.StageAt(i); }
-  bool IsFree(size_t i) const { return StageAt(i) != nullptr && group_of_[i] < 0 && uses_.DependsOnInput(i); }
+  bool IsFree(size_t i) const {
+    return is_cut_[i] && StageAt(i) != nullptr && group_of_[i] < 0 && uses_.DependsOnInput(i);
+  }
 
   template <typename Function>
   void ForEachStage(const Function& function) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (IsFree(i)) function(i, *StageAt(i));
+    }
+  }
+
+  // Chains along one axis with one result, and what is cheap and only they read, such as a mask.
+  void TakeChains(const StreamTest& streams) {
+    std::unordered_map<std::string, bool> known;  // by canonical text
+    for (Nodes nodes : StreamChainsOf(uses_)) {
+      if (!std::all_of(nodes.begin(), nodes.end(), [&](size_t i) { return IsFree(i); })) continue;
+      PullProducers(&nodes, [&](size_t i, size_t reader) {
+        return KindOf(*StageAt(reader)) == StageKind::kInjective && IsCheap(*StageAt(i));
+      });
+      if (OutputsOf({nodes.begin(), nodes.end()}) != 1) continue;
+      KernelGroup group = uses_.MakeGroup(nodes);
+      group.is_chain = true;
+      const Workload workload = uses_.WorkloadOf(group);
+      const auto [at, is_new] = known.emplace(CanonicalText(workload), false);
+      if (is_new) at->second = streams(workload);
+      if (!at->second) continue;
+      NewGroup(std::move(nodes));
+      chain_starts_.insert(groups_.back().front());
     }
   }
 
@@ -101,14 +137,14 @@ class Partitioner {
     return true;
   }
 
-  // Injective producers that only the set reads: padding, slices and what is as cheap.
-  void PullProducers(Nodes* nodes, bool only_padding) const {
+  // Injective producers that only the set reads, and that `may` allows for one of their readers.
+  void PullProducers(Nodes* nodes, const std::function<bool(size_t producer, size_t reader)>& may) const {
     std::unordered_set<size_t> set(nodes->begin(), nodes->end());
     for (size_t next = 0; next < nodes->size() && nodes->size() < kMostStages; ++next) {
       for (size_t i : uses_.SourcesOf((*nodes)[next])) {
         if (set.count(i) || !IsFree(i)) continue;
         if (KindOf(*StageAt(i)) != StageKind::kInjective || uses_.IsReadOutside(i, set)) continue;
-        if (only_padding && !IsMove(*StageAt(i))) continue;
+        if (!may(i, (*nodes)[next])) continue;
         set.insert(i);
         nodes->push_back(i);
       }
@@ -128,7 +164,7 @@ class Partitioner {
 
   Nodes GrowHeavy(size_t anchor) const {
     Nodes nodes = {anchor};
-    PullProducers(&nodes, /*only_padding=*/true);
+    PullProducers(&nodes, [&](size_t i, size_t) { return IsMove(*StageAt(i)); });
     const std::vector<int64_t>& shape = StageAt(anchor)->output->shape;
     return Grow(nodes, [&](size_t, const Stage& stage) {
       return KindOf(stage) == StageKind::kInjective && stage.output->shape == shape &&
@@ -149,7 +185,7 @@ class Partitioner {
     int64_t points = reduction.output->num_elements();
     for (const Var& axis : reduction.reduce_axes) points *= axis->extent;
     Nodes nodes = {first};
-    PullProducers(&nodes, /*only_padding=*/false);
+    PullProducers(&nodes, [](size_t, size_t) { return true; });
     return Grow(nodes, [&](size_t, const Stage& stage) {
       if (KindOf(stage) == StageKind::kHeavy) return false;
       if (KindOf(stage) == StageKind::kRows)
@@ -251,7 +287,7 @@ class Partitioner {
       const int64_t group = group_of_[source];
       if (group >= 0) {
         sources->push_back(group);
-      } else {
+      } else if (is_cut_[source]) {
         AddSources(source, sources);
       }
     }
@@ -291,14 +327,24 @@ class Partitioner {
 
   const Graph& graph_;
   const GraphUses& uses_;
+  std::vector<bool> is_cut_;       // whether the node is one of those to group
   std::vector<int64_t> group_of_;  // -1: none yet
   std::vector<Nodes> groups_;
+  std::unordered_set<size_t> chain_starts_;  // the first nodes of chains
 };
 
 }  // namespace
 
-std::vector<KernelGroup> PartitionGraph(const GraphUses& uses) { return Partitioner(uses).Run(); }
+std::vector<KernelGroup> PartitionGraph(const GraphUses& uses, const StreamTest& streams) {
+  return Partitioner(uses).Run(streams);
+}
 
-std::vector<KernelGroup> PartitionGraph(const Graph& graph) { return PartitionGraph(GraphUses(graph)); }
+std::vector<KernelGroup> PartitionGraph(const Graph& graph, const StreamTest& streams) {
+  return PartitionGraph(GraphUses(graph), streams);
+}
+
+std::vector<KernelGroup> PartitionNodes(const GraphUses& uses, const std::vector<size_t>& nodes) {
+  return Partitioner(uses).RunOn(nodes);
+}
 
 }  // namespace mycc

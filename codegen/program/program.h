@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/graph/graph.h"
+#include "codegen/program/partition.h"
 
 namespace mycc {
 
@@ -49,7 +50,8 @@ struct ModelProgram {
 };
 
 // Cuts a graph into kernels, and plans its memory. `chosen` has names of alternatives, one for a kernel at
-// most; those that are none here change nothing.
-ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen = {});
+// most; those that are none here change nothing. `streams`: see partition.h.
+ModelProgram MakeProgram(const Graph& graph, const std::vector<std::string>& chosen = {},
+                         const StreamTest& streams = {});
 
 }  // namespace mycc

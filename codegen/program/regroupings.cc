@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "codegen/graph/stage_reads.h"
+#include "codegen/program/partition.h"
 
 namespace mycc {
 namespace {
@@ -22,7 +23,7 @@ int64_t ElementsOfAll(const std::vector<Buffer>& tensors) {
 class Regrouper {
  public:
   Regrouper(const GraphUses& uses, const KernelGroup& group, int64_t least_elements)
-      : uses_(uses), least_elements_(least_elements) {
+      : uses_(uses), least_elements_(least_elements), is_chain_(group.is_chain) {
     for (size_t i : group.nodes) {
       if (uses.DependsOnInput(i)) nodes_.push_back(i);
     }
@@ -36,7 +37,10 @@ class Regrouper {
       for (const Nodes& part : parts) regrouping.parts.push_back(uses_.MakeGroup(part));
       if (IsWorthwhile(regrouping)) regroupings.push_back(std::move(regrouping));
     };
-    if (const std::optional<size_t> heavy = First(StageKind::kHeavy)) {
+    if (is_chain_) {
+      Regrouping regrouping{"chain", PartitionNodes(uses_, nodes_)};
+      if (IsWorthwhile(regrouping)) regroupings.push_back(std::move(regrouping));
+    } else if (const std::optional<size_t> heavy = First(StageKind::kHeavy)) {
       if (IsContraction(*uses_.StageAt(*heavy))) add("padding", WithoutProducers(*heavy));
       add("epilogue", WithoutEpilogue(*heavy));
     } else if (const std::optional<size_t> rows = First(StageKind::kRows)) {
@@ -171,6 +175,7 @@ class Regrouper {
 
   const GraphUses& uses_;
   const int64_t least_elements_;
+  const bool is_chain_;
   Nodes nodes_;  // those that are not of constants alone, ascending
   NodeSet set_;
 };

@@ -148,12 +148,12 @@ constexpr Case kCases[] = {
     {"gather", "elementwise",
      R"(workload g(x: f32[40,17], idx: i32[9]) -> (y: f32[9,17]) { y[i,j] = x[clamp(idx[i], 0, 39), j] })"},
     {"attention", "contraction+row+contraction",
-     R"(workload a(q: f32[6,8], k: f32[10,8], v: f32[10,12]) -> (y: f32[6,12]) {
+     R"(workload a(q: f32[6,8], k: f32[10,8], v: f32[10,12]) -> (p: f32[6,10], y: f32[6,12]) {
           c[i,j]: f32[6,10] = sum[d:8](q[i,d] * k[j,d])
           m[i]: f32[6] = max[j:10](c[i,j])
           e[i,j]: f32[6,10] = exp(c[i,j] - m[i])
           s[i]: f32[6] = sum[j:10](e[i,j])
-          p[i,j]: f32[6,10] = e[i,j] / s[i]
+          p[i,j] = e[i,j] / s[i]
           y[i,d] = sum[j:10](p[i,j] * v[j,d]) })"},
 };
 

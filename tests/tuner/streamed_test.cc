@@ -70,6 +70,30 @@ constexpr char kLengths[] =
   o[h,i,d] = o32[h,i,d] / l[h,i]
 })";
 
+// Masks as large as the scores, which are turned over with them. One lies along the rows already.
+constexpr char kMasks[] =
+    R"(workload masks(q: f32[2,3,40,16], k: f32[2,3,33,16], v: f32[2,3,33,16], a: bool[2,40,33], b: f32[3,40,33], t: f32[33,40]) -> (o: f32[2,3,40,16]) {
+  s[b0,h,i,j]: f32[2,3,40,33] = sum[d:16](q[b0,h,i,d] * k[b0,h,j,d])
+  c[b0,h,i,j]: f32[2,3,40,33] = select(a[b0,i,j], s[b0,h,i,j] * 0.25 + t[j,i], -inf)
+  x[b0,h,i,j]: f32[2,3,40,33] = tanh(c[b0,h,i,j]) + b[h,i,j]
+  m[b0,h,i]: f32[2,3,40] = max[j:33](x[b0,h,i,j])
+  e[b0,h,i,j]: f32[2,3,40,33] = exp(x[b0,h,i,j] - m[b0,h,i])
+  l[b0,h,i]: f32[2,3,40] = sum[j:33](e[b0,h,i,j])
+  p[b0,h,i,j]: f32[2,3,40,33] = e[b0,h,i,j] / l[b0,h,i]
+  o[b0,h,i,d] = sum[j:33](p[b0,h,i,j] * v[b0,h,j,d])
+})";
+
+// The queries of several heads share keys, and stand between positions and heads: rows have two axes.
+constexpr char kTwoRowAxes[] =
+    R"(workload rows(q: f32[40,2,3,16], k: f32[33,2,16], v: f32[33,2,16]) -> (o: f32[40,2,3,16]) {
+  s[h,g,i,j]: f32[2,3,40,33] = sum[d:16](q[i,h,g,d] * k[j,h,d])
+  m[h,g,i]: f32[2,3,40] = max[j:33](s[h,g,i,j])
+  e[h,g,i,j]: f32[2,3,40,33] = exp(s[h,g,i,j] - m[h,g,i])
+  l[h,g,i]: f32[2,3,40] = sum[j:33](e[h,g,i,j])
+  p[h,g,i,j]: f32[2,3,40,33] = e[h,g,i,j] / l[h,g,i]
+  o[i,h,g,d] = sum[j:33](p[h,g,i,j] * v[j,h,d])
+})";
+
 void CheckStreamed(const char* text, const Target& target = TestTarget(), double tolerance = 1e-4) {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
@@ -86,6 +110,9 @@ TEST(StreamedRuleTest, SoftCapAndBias) { CheckStreamed(kSoftCap); }
 TEST(StreamedRuleTest, GroupedQueries) { CheckStreamed(kGrouped); }
 TEST(StreamedRuleTest, PositionsBeforeHeads) { CheckStreamed(kPositionFirst); }
 TEST(StreamedRuleTest, LengthsOfData) { CheckStreamed(kLengths); }
+
+TEST(StreamedRuleTest, MasksAlongTheAxis) { CheckStreamed(kMasks); }
+TEST(StreamedRuleTest, RowsOfTwoAxes) { CheckStreamed(kTwoRowAxes); }
 
 constexpr char kNarrow[] =
     R"(workload narrow(q: bf16[1,50,32], k: bf16[1,70,32], v: bf16[1,70,48]) -> (o: bf16[1,50,48]) {
@@ -110,6 +137,33 @@ TEST(StreamedRuleTest, PairsInDotProducts) {
   const absl::StatusOr<Target> dot = ParseTarget("v1 cpu mcpu=cooperlake l1d=32K l2=1M threads=2");
   ASSERT_TRUE(dot.ok()) << dot.status();
   CheckStreamed(kNarrow, *dot, 2e-2);
+}
+
+// As exporters write it: probabilities, rounded, and then the product.
+TEST(StreamedRuleTest, DividesBeforeItRounds) {
+  const absl::StatusOr<Target> amx =
+      ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
+  ASSERT_TRUE(amx.ok()) << amx.status();
+  CheckStreamed(R"(workload w(q: bf16[1,50,32], k: bf16[1,70,32], v: bf16[1,70,48]) -> (o: bf16[1,50,48]) {
+  s[h,i,j]: f32[1,50,70] = sum[d:32](f32(q[h,i,d]) * f32(k[h,j,d]))
+  c[h,i,j]: f32[1,50,70] = s[h,i,j] * 0.25
+  m[h,i]: f32[1,50] = max[j:70](c[h,i,j])
+  e[h,i,j]: f32[1,50,70] = exp(c[h,i,j] - m[h,i])
+  l[h,i]: f32[1,50] = sum[j:70](e[h,i,j])
+  p[h,i,j]: f32[1,50,70] = e[h,i,j] / l[h,i]
+  n[h,i,j]: bf16[1,50,70] = bf16(p[h,i,j])
+  t[h,i,d]: f32[1,50,48] = sum[j:70](f32(n[h,i,j]) * f32(v[h,j,d]))
+  o[h,i,d] = bf16(t[h,i,d])
+})",
+                *amx, 2e-2);
+}
+
+// Lengths of data bound no loop: all blocks are computed.
+TEST(StreamedRuleTest, SkipsByIndicesAlone) {
+  std::string text = kLengths;
+  text.replace(text.find("n: i32[2]"), 9, "n: i64[2]");
+  text.replace(text.find("i32(j)"), 6, "j");
+  CheckStreamed(text.c_str());
 }
 
 std::optional<StreamChain> ChainOf(const std::string& text) {
@@ -143,6 +197,45 @@ TEST(StreamChainTest, AnotherReaderOfATileEndsIt) {
   o[i,d] = sum[j:7](p[i,j] * v[j,d])
 })")
                    .has_value());
+}
+
+// A table of the scores' shape that is not computed from them has other readers.
+TEST(StreamChainTest, WhatDoesNotDependOnTheScoresIsNoMember) {
+  const std::optional<StreamChain> chain = ChainOf(
+      R"(workload w(q: f32[9,8], k: f32[7,8], v: f32[7,5], b: f32[9,7]) -> (t: f32[9,7], o: f32[9,5]) {
+  t[i,j] = tanh(b[i,j])
+  s[i,j]: f32[9,7] = sum[d:8](q[i,d] * k[j,d])
+  x[i,j]: f32[9,7] = s[i,j] + t[i,j]
+  m[i]: f32[9] = max[j:7](x[i,j])
+  e[i,j]: f32[9,7] = exp(x[i,j] - m[i])
+  l[i]: f32[9] = sum[j:7](e[i,j])
+  p[i,j]: f32[9,7] = e[i,j] / l[i]
+  o[i,d] = sum[j:7](p[i,j] * v[j,d])
+})");
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_EQ(chain->scores, 1);
+  EXPECT_EQ(chain->Members().size(), 7u);
+}
+
+// A stage that reads data of the scores in another place than its own follows in a group of its own.
+TEST(StreamChainTest, AnEpilogueReadsRowsAtItsOwnAxes) {
+  const std::optional<StreamChain> chain =
+      ChainOf(R"(workload w(q: f32[9,8], k: f32[9,8], v: f32[9,9]) -> (y: f32[9,9]) {
+  s[i,j]: f32[9,9] = sum[d:8](q[i,d] * k[j,d])
+  m[i]: f32[9] = max[j:9](s[i,j])
+  e[i,j]: f32[9,9] = exp(s[i,j] - m[i])
+  o[i,d]: f32[9,9] = sum[j:9](e[i,j] * v[j,d])
+  x[i,d]: f32[9,9] = o[i,d] * m[i]
+  y[i,d] = x[i,d] + m[d]
+})");
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_EQ(chain->epilogue, std::vector<int>({4}));
+}
+
+TEST(StreamChainTest, TheLongestRowsComeLast) {
+  const std::optional<StreamChain> chain = ChainOf(kTwoRowAxes);
+  ASSERT_TRUE(chain.has_value());
+  EXPECT_EQ(chain->row_axes, std::vector<int>({2, 0}));
 }
 
 // Two products without a reduction between them are no chain.

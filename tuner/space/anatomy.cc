@@ -23,11 +23,6 @@ double CountOps(const Expr& expr) {
   return ops;
 }
 
-void CollectLoads(const Expr& expr, std::vector<const ExprNode*>* loads) {
-  if (expr->op == Op::kLoad) loads->push_back(expr.get());
-  for (const Expr& arg : expr->args) CollectLoads(arg, loads);
-}
-
 const Expr& WithoutCast(const Expr& expr) {
   return expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
 }
@@ -132,15 +127,6 @@ std::optional<Contraction> FindContraction(const Anatomy& anatomy, const Stage& 
   return result;
 }
 
-// A read at the stage's own axes, in order.
-bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
-  if (load.args.size() != stage.axes.size()) return false;
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    if (load.args[d]->op != Op::kVar || load.args[d]->var != stage.axes[d]) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Contraction Crosswise(const Contraction& contraction) {
@@ -181,17 +167,13 @@ int Operand::UnitDim(const Var& var) const {
 }
 
 Anatomy::Anatomy(const Workload& canonical)
-    : workload_(canonical), products_(canonical.stages), infos_(canonical.stages.size()) {
+    : workload_(canonical), links_(workload_), products_(canonical.stages), infos_(canonical.stages.size()) {
   for (int s = 0; s < num_stages(); ++s) {
     StageInfo& info = infos_[s];
     info.ops_per_element = CountOps(stage(s).value);
-    for (const Buffer& output : workload_.outputs) info.is_output |= output == stage(s).output;
-    for (const ExprNode* load : LoadsOf(stage(s).value)) {
-      const int producer = ProducerOf(load->buffer.get());
-      if (producer < 0 || std::count(info.producers.begin(), info.producers.end(), producer)) continue;
-      info.producers.push_back(producer);
-      infos_[producer].readers.push_back(s);
-    }
+    info.is_output = links_.IsOutput(s);
+    info.producers = links_.ProducersOf(s);
+    info.readers = links_.ReadersOf(s);
     if (!IsProduct(stage(s))) continue;
     const std::vector<GroupedAxis> phases = FindPhasedAxes(stage(s));
     for (auto axis = phases.rbegin(); axis != phases.rend(); ++axis)
@@ -212,25 +194,8 @@ std::string Anatomy::ReduceLoop(int s, int axis) const {
   return absl::StrCat(name(s), ".", stage(s).reduce_axes[axis]->name);
 }
 
-int Anatomy::ProducerOf(const BufferNode* buffer) const {
-  for (int s = 0; s < num_stages(); ++s) {
-    if (stage(s).output.get() == buffer) return s;
-  }
-  return -1;
-}
-
 bool Anatomy::ReadsElementwise(int reader, int producer) const {
-  const Stage& stage = workload_.stages[reader];
-  for (const ExprNode* load : LoadsOf(stage.value)) {
-    if (load->buffer == workload_.stages[producer].output && !IsAtOwnAxes(*load, stage)) return false;
-  }
-  return true;
-}
-
-std::vector<const ExprNode*> LoadsOf(const Expr& expr) {
-  std::vector<const ExprNode*> loads;
-  CollectLoads(expr, &loads);
-  return loads;
+  return ReadsAtOwnAxes(stage(reader), stage(producer).output);
 }
 
 bool IsFlat(const Stage& stage) {

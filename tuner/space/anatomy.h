@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/workload/stage_links.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
@@ -67,6 +68,7 @@ class Anatomy {
   explicit Anatomy(const Workload& canonical);
 
   const Workload& workload() const { return workload_; }
+  const StageLinks& links() const { return links_; }
   const Stage& stage(int s) const { return workload_.stages[s]; }
   // The stage as its contraction sees it: a grouped axis is two, the group and the place in it, as split_axis
   // makes and calls them, and so is one with phases. The output's dimensions are those of stage(s).
@@ -78,18 +80,17 @@ class Anatomy {
   std::string Loop(int s, int axis) const;
   std::string ReduceLoop(int s, int axis) const;
   // The stage that computes a buffer, or -1 for an input.
-  int ProducerOf(const BufferNode* buffer) const;
+  int ProducerOf(const BufferNode* buffer) const { return links_.ProducerOf(buffer); }
   // Every read of the producer's tensor in the reader is at the reader's own axes, in order.
   bool ReadsElementwise(int reader, int producer) const;
 
  private:
   Workload workload_;
+  StageLinks links_;
   std::vector<Stage> products_;
   std::vector<StageInfo> infos_;
 };
 
-// The loads of an expression.
-std::vector<const ExprNode*> LoadsOf(const Expr& expr);
 // Every read is at the stage's own axes in order, or a scalar: the stage is one flat loop, whose vectors may
 // run across the ends of rows.
 bool IsFlat(const Stage& stage);

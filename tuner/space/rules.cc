@@ -263,6 +263,12 @@ std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& cano
   return sketches;
 }
 
+bool HasStreamedSketch(const Workload& canonical, const Target& target) {
+  if (HasEmptyLoops(canonical)) return false;
+  const Rewritten rewritten = WithOperandStages(RewriteForCpu(canonical, target));
+  return !SketchesOf(canonical, rewritten, /*streams=*/true, target).empty();
+}
+
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {
   std::vector<Sketch> sketches;
   for (SketchWithDefault& generated : GenerateSketchesWithDefaults(canonical, target))

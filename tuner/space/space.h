@@ -63,4 +63,7 @@ struct SketchWithDefault {
 };
 std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target);
 
+// Whether one of the sketches computes a chain of stages along one axis in one pass.
+bool HasStreamedSketch(const Workload& canonical, const Target& target);
+
 }  // namespace mycc

@@ -38,7 +38,8 @@ bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
     SplitConjunction(value->args[0], &conditions);
     return std::any_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
       const Expr margin = MarginOf(condition);
-      return margin != nullptr && ToLinear(margin).CoefficientOf(tile.axes[chain.stream_dim].get()) != 0;
+      return margin != nullptr && LoadsOf(margin).empty() &&
+             ToLinear(margin).CoefficientOf(tile.axes[chain.stream_dim].get()) != 0;
     });
   });
 }

@@ -4,12 +4,15 @@
 //   parallel batches, blocks of rows:
 //     the rows' operand, turned over: lanes run along the rows
 //     for blocks of the axis:
+//       masks that lie along the axis, turned over
 //       scores[keys, rows] = register tiles of products
 //       running reductions, vectors of rows; the sums so far corrected
 //       weights[keys, rows]
 //       sums[rows, values] += register tiles of products
 //     result = sums / ...
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/schedule/instructions.h"
@@ -65,6 +68,8 @@ class Emitter {
     b_->SetScope(absl::StrCat(plan_.sum(), ".acc"), "local");
     TurnTiles();
     EmitScores();
+    for (const int s : KeptTiles(plan_.anatomy, chain_)) TurnMasks(s);
+    for (const int s : chain_.reductions) TurnMasks(s);
     for (const int s : KeptTiles(plan_.anatomy, chain_)) EmitTile(plan_.anatomy.name(s));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
     EmitSum();
@@ -83,21 +88,55 @@ class Emitter {
   }
 
   void TurnTiles() {
-    const std::string copy =
-        b_->CacheRead(plan_.rows_operand->name, plan_.scores(), loops_.outer.back(), "local");
-    const int rank = plan_.rows_operand->rank();
-    b_->Pack(copy, Turned(rank, plan_.rows_dim));
-    // Lanes along the rows, as it is written: 16 vectors at a time are turned in registers.
-    const std::string rows = Dim(copy, plan_.rows_dim), depth = Dim(copy, rank - 1);
-    b_->Split(rows, {plan_.lanes});
-    b_->Split(depth, {plan_.lanes});
-    b_->Reorder({Sub(rows, 0), Sub(depth, 0), Sub(depth, 1), Sub(rows, 1)});
-    b_->Bind(Sub(depth, 1), "unroll");
-    b_->Bind(Sub(rows, 1), "vector");
+    TurnOperand(plan_.rows_operand, plan_.scores(), loops_.outer.back(), plan_.rows_dim);
     const int tile_rank = static_cast<int>(chain_.dim_of_axis.size());
     b_->Pack(plan_.scores(), Turned(tile_rank, plan_.row_dim));
     for (const int s : KeptTiles(plan_.anatomy, chain_))
       b_->Pack(plan_.anatomy.name(s), Turned(tile_rank, plan_.row_dim));
+  }
+
+  // A copy whose lanes run along dimension `along`, as it is written: 16 vectors at a time are turned in
+  // registers. The tensor's own lie along its last dimension.
+  void TurnOperand(const Buffer& tensor, const std::string& block, const std::string& loop, int along) {
+    const std::string copy = b_->CacheRead(tensor->name, block, loop, "local");
+    const int rank = tensor->rank();
+    b_->Pack(copy, Turned(rank, along));
+    const std::string rows = Dim(copy, along), last = Dim(copy, rank - 1);
+    b_->Split(rows, {plan_.lanes});
+    b_->Split(last, {plan_.lanes});
+    b_->Reorder({Sub(rows, 0), Sub(last, 0), Sub(last, 1), Sub(rows, 1)});
+    b_->Bind(Sub(last, 1), "unroll");
+    b_->Bind(Sub(rows, 1), "vector");
+  }
+
+  // Other tensors that a block reads for each row and each place of the axis, such as masks, that lie along
+  // the axis.
+  void TurnMasks(int s) {
+    const Stage& stage = plan_.anatomy.stage(s);
+    const bool is_tile = stage.reduce == ReduceOp::kNone;
+    std::set<const BufferNode*> turned;
+    VisitMasks(stage, stage.axes[is_tile ? plan_.row_dim : plan_.row_dim_of_result()],
+               is_tile ? stage.axes[chain_.stream_dim] : stage.reduce_axes[0],
+               [&](const ExprNode& load, int rows) {
+                 if (turned.insert(load.buffer.get()).second)
+                   TurnOperand(load.buffer, plan_.anatomy.name(s), loops_.step, rows);
+               });
+  }
+
+  void VisitMasks(const Stage& stage, const Var& row, const Var& place,
+                  const std::function<void(const ExprNode& load, int rows)>& visit) const {
+    for (const ExprNode* load : LoadsOf(stage.value)) {
+      const int producer = plan_.anatomy.ProducerOf(load->buffer.get());
+      const bool is_inlined = std::count(chain_.tiles.begin(), chain_.tiles.end(), producer) > 0 &&
+                              IsInlinedTile(plan_.anatomy, chain_, producer);
+      if (is_inlined) {
+        const Stage& tile = plan_.anatomy.stage(producer);
+        VisitMasks(tile, tile.axes[plan_.row_dim], tile.axes[chain_.stream_dim], visit);
+      }
+      if (std::count(members_.begin(), members_.end(), producer) > 0) continue;
+      const int rows = PlainDim(*load, row);
+      if (rows >= 0 && PlainDim(*load, place) == load->buffer->rank() - 1) visit(*load, rows);
+    }
   }
 
   void EmitScores() {
@@ -172,6 +211,7 @@ class Emitter {
 
   const Plan& plan_;
   const StreamChain& chain_;
+  const std::vector<int> members_ = chain_.Members();
   const Values& v_;
   TraceBuilder* b_;
   const int64_t bm_;

@@ -1,4 +1,4 @@
-#include "tuner/space/stream_chain.h"
+#include "codegen/workload/stream_chain.h"
 
 #include <algorithm>
 #include <set>
@@ -20,20 +20,26 @@ std::optional<Factors> FactorsOf(const Stage& stage) {
 
 class ChainFinder {
  public:
-  ChainFinder(const Anatomy& anatomy, int sum) : anatomy_(anatomy) { chain_.sum = sum; }
+  ChainFinder(const Workload& workload, const StageLinks& links, int sum)
+      : workload_(workload), links_(links) {
+    chain_.sum = sum;
+  }
 
   std::optional<StreamChain> Find() {
-    if (!TakeSum()) return std::nullopt;
+    if (!TakeSum() || !FindScores()) return std::nullopt;
+    FindDependents();
     members_ = {chain_.sum};
-    if (!TakeTile(anatomy_.ProducerOf(chain_.weights->buffer.get())) || !TakeEpilogue()) return std::nullopt;
-    if (chain_.scores < 0 || chain_.reductions.empty() || !IsClosed()) return std::nullopt;
+    if (!TakeTile(links_.ProducerOf(chain_.weights->buffer.get()))) return std::nullopt;
+    TakeEpilogue();
+    if (chain_.reductions.empty() || !members_.contains(chain_.scores) || !IsClosed()) return std::nullopt;
     for (std::vector<int>* stages : {&chain_.tiles, &chain_.reductions, &chain_.rows})
       std::sort(stages->begin(), stages->end());
     return chain_;
   }
 
  private:
-  const Stage& stage(int s) const { return anatomy_.stage(s); }
+  const Stage& stage(int s) const { return workload_.stages[s]; }
+  bool Depends(int s) const { return dependents_.contains(s); }
 
   // A product over one axis, one of whose factors other stages compute.
   bool TakeSum() {
@@ -41,7 +47,7 @@ class ChainFinder {
     const std::optional<Factors> factors = FactorsOf(sum);
     if (!factors || sum.reduce_axes.size() != 1) return false;
     const Var& axis = sum.reduce_axes[0];
-    const auto is_computed = [&](const Expr& load) { return anatomy_.ProducerOf(load->buffer.get()) >= 0; };
+    const auto is_computed = [&](const Expr& load) { return links_.ProducerOf(load->buffer.get()) >= 0; };
     const bool is_left = is_computed(factors->left) && PlainDim(factors->left, axis) >= 0;
     chain_.weights = is_left ? factors->left : factors->right;
     chain_.values = is_left ? factors->right : factors->left;
@@ -68,7 +74,17 @@ class ChainFinder {
                                             : chain_.batch_axes;
       axes.push_back(static_cast<int>(a));
     }
+    LongestRowLast(sum);
     return std::all_of(named.begin(), named.end(), [](bool is_named) { return is_named; });
+  }
+
+  void LongestRowLast(const Stage& sum) {
+    std::vector<int>& rows = chain_.row_axes;
+    size_t longest = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (sum.axes[rows[r]]->extent >= sum.axes[rows[longest]]->extent) longest = r;
+    }
+    if (!rows.empty()) std::rotate(rows.begin() + longest, rows.begin() + longest + 1, rows.end());
   }
 
   bool IsTileShaped(int s) const { return stage(s).output->shape == tile_shape_; }
@@ -87,13 +103,41 @@ class ChainFinder {
     return true;
   }
 
-  // Every load of another stage's tensor is at the same rows, and of a tile at the same place of the axis.
+  // The last contraction of a tile's shape that the weights are computed from, element by element.
+  bool FindScores() {
+    std::set<int> seen;
+    std::vector<int> open = {links_.ProducerOf(chain_.weights->buffer.get())};
+    while (!open.empty()) {
+      const int s = open.back();
+      open.pop_back();
+      if (!IsTileShaped(s) || !seen.insert(s).second) continue;
+      if (stage(s).reduce == ReduceOp::kNone) {
+        open.insert(open.end(), links_.ProducersOf(s).begin(), links_.ProducersOf(s).end());
+      } else if (s > chain_.scores && IsScores(s)) {
+        chain_.scores = s;
+      }
+    }
+    return chain_.scores >= 0;
+  }
+
+  void FindDependents() {
+    std::set<int> open = {chain_.scores};
+    while (!open.empty()) {
+      const int s = *open.begin();
+      open.erase(open.begin());
+      if (!dependents_.insert(s).second) continue;
+      open.insert(links_.ReadersOf(s).begin(), links_.ReadersOf(s).end());
+    }
+  }
+
+  // Every load of a tensor that depends on the scores is at the same rows, and of a tile at the same place of
+  // the axis.
   bool TakeProducers(int s, const std::vector<Var>& tile_index) {
     std::vector<Var> row_index = tile_index;
     if (row_index.size() == tile_shape_.size()) row_index.erase(row_index.begin() + chain_.stream_dim);
     for (const ExprNode* load : LoadsOf(stage(s).value)) {
-      const int producer = anatomy_.ProducerOf(load->buffer.get());
-      if (producer < 0) continue;
+      const int producer = links_.ProducerOf(load->buffer.get());
+      if (producer < 0 || !Depends(producer)) continue;
       if (IsTileShaped(producer) && IsAt(*load, tile_index)) {
         if (!TakeTile(producer)) return false;
       } else if (IsRowShaped(producer) && IsAt(*load, row_index)) {
@@ -107,28 +151,33 @@ class ChainFinder {
 
   bool TakeTile(int s) {
     if (!IsTileShaped(s)) return false;
-    if (members_.contains(s)) return true;
-    members_.insert(s);
-    if (stage(s).reduce == ReduceOp::kNone) {
-      chain_.tiles.push_back(s);
-      return TakeProducers(s, stage(s).axes);
-    }
-    return TakeScores(s);
+    if (!members_.insert(s).second) return true;
+    if (s == chain_.scores) return TakeOperands();
+    if (stage(s).reduce != ReduceOp::kNone) return false;
+    chain_.tiles.push_back(s);
+    return TakeProducers(s, stage(s).axes);
   }
 
-  // The contraction of queries, which have the rows, with keys, which lie along the streamed axis.
-  bool TakeScores(int s) {
+  // A contraction of queries, which have the rows, with keys, which lie along the streamed axis.
+  bool IsScores(int s) const {
     const std::optional<Factors> factors = FactorsOf(stage(s));
-    if (chain_.scores >= 0 || !factors) return false;
-    chain_.scores = s;
-    const VarNode* key = stage(s).axes[chain_.stream_dim].get();
-    const bool is_left = UsesVar(factors->left, key);
+    if (!factors) return false;
+    const auto uses = [&](const Expr& load, int dim) { return UsesVar(load, stage(s).axes[dim].get()); };
+    const bool is_left = uses(factors->left, chain_.stream_dim);
+    const Expr &keys = is_left ? factors->left : factors->right,
+               &queries = is_left ? factors->right : factors->left;
+    if (!uses(keys, chain_.stream_dim) || uses(queries, chain_.stream_dim)) return false;
+    return std::none_of(chain_.row_axes.begin(), chain_.row_axes.end(),
+                        [&](int axis) { return uses(keys, chain_.dim_of_axis[axis]); });
+  }
+
+  bool TakeOperands() {
+    const Stage& scores = stage(chain_.scores);
+    const std::optional<Factors> factors = FactorsOf(scores);
+    const bool is_left = UsesVar(factors->left, scores.axes[chain_.stream_dim].get());
     chain_.keys = is_left ? factors->left : factors->right;
     chain_.queries = is_left ? factors->right : factors->left;
-    if (!UsesVar(chain_.keys, key) || UsesVar(chain_.queries, key)) return false;
-    return std::none_of(chain_.row_axes.begin(), chain_.row_axes.end(), [&](int axis) {
-      return UsesVar(chain_.keys, stage(s).axes[chain_.dim_of_axis[axis]].get());
-    });
+    return true;
   }
 
   bool TakeRow(int s) {
@@ -151,52 +200,65 @@ class ChainFinder {
   }
 
   // Elementwise stages that read the sum, and results of rows, at their own axes.
-  bool TakeEpilogue() {
+  void TakeEpilogue() {
     for (int last = chain_.sum;;) {
-      const StageInfo& info = anatomy_.info(last);
-      if (info.is_output || info.readers.size() != 1) return true;
-      const int next = info.readers[0];
-      if (stage(next).reduce != ReduceOp::kNone || !anatomy_.ReadsElementwise(next, last)) return true;
-      std::vector<Var> rows(tile_shape_.size());
-      for (size_t a = 0; a < chain_.dim_of_axis.size(); ++a) {
-        if (chain_.dim_of_axis[a] >= 0) rows[chain_.dim_of_axis[a]] = stage(next).axes[a];
-      }
-      rows.erase(rows.begin() + chain_.stream_dim);
-      for (const ExprNode* load : LoadsOf(stage(next).value)) {
-        const int producer = anatomy_.ProducerOf(load->buffer.get());
-        if (producer < 0 || producer == last) continue;
-        if (!IsRowShaped(producer) || !IsAt(*load, rows) || !TakeRow(producer)) return false;
-      }
+      if (links_.IsOutput(last) || links_.ReadersOf(last).size() != 1) return;
+      const int next = links_.ReadersOf(last)[0];
+      if (stage(next).reduce != ReduceOp::kNone || !ReadsAtOwnAxes(stage(next), stage(last).output)) return;
+      if (!TakeRowsOf(next, last)) return;
       members_.insert(next);
       chain_.epilogue.push_back(next);
       last = next;
     }
   }
 
+  // The results of rows that a stage of the epilogue reads. False when it reads what depends on the scores in
+  // another way; nothing is taken then.
+  bool TakeRowsOf(int next, int last) {
+    std::vector<Var> rows(tile_shape_.size());
+    for (size_t a = 0; a < chain_.dim_of_axis.size(); ++a) {
+      if (chain_.dim_of_axis[a] >= 0) rows[chain_.dim_of_axis[a]] = stage(next).axes[a];
+    }
+    rows.erase(rows.begin() + chain_.stream_dim);
+    const StreamChain before = chain_;
+    const std::set<int> members_before = members_;
+    for (const ExprNode* load : LoadsOf(stage(next).value)) {
+      const int producer = links_.ProducerOf(load->buffer.get());
+      if (producer < 0 || producer == last || !Depends(producer)) continue;
+      if (IsRowShaped(producer) && IsAt(*load, rows) && TakeRow(producer)) continue;
+      chain_ = before;
+      members_ = members_before;
+      return false;
+    }
+    return true;
+  }
+
   // Nobody outside reads a tile. Results of rows may have other readers.
   bool IsClosed() const {
     const auto is_inside = [&](int s) {
-      const StageInfo& info = anatomy_.info(s);
-      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(),
-                                            [&](int reader) { return members_.contains(reader); });
+      const std::vector<int>& readers = links_.ReadersOf(s);
+      return !links_.IsOutput(s) && std::all_of(readers.begin(), readers.end(),
+                                                [&](int reader) { return members_.contains(reader); });
     };
     return is_inside(chain_.scores) && std::all_of(chain_.tiles.begin(), chain_.tiles.end(), is_inside) &&
            std::all_of(chain_.rows.begin(), chain_.rows.end(), is_inside);
   }
 
-  const Anatomy& anatomy_;
+  const Workload& workload_;
+  const StageLinks& links_;
   StreamChain chain_;
   std::vector<int64_t> tile_shape_;
   std::set<int> members_;
+  std::set<int> dependents_;  // stages whose values depend on the scores, and the scores
 };
 
 }  // namespace
 
-int PlainDim(const Expr& load, const Var& var) {
+int PlainDim(const ExprNode& load, const Var& var) {
   int plain = -1;
-  for (size_t d = 0; d < load->args.size(); ++d) {
-    if (!UsesVar(load->args[d], var.get())) continue;
-    if (plain >= 0 || load->args[d]->op != Op::kVar) return -1;
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    if (!UsesVar(load.args[d], var.get())) continue;
+    if (plain >= 0 || load.args[d]->op != Op::kVar) return -1;
     plain = static_cast<int>(d);
   }
   return plain;
@@ -210,8 +272,8 @@ std::vector<int> StreamChain::Members() const {
   return members;
 }
 
-std::optional<StreamChain> FindStreamChain(const Anatomy& anatomy, int sum) {
-  return ChainFinder(anatomy, sum).Find();
+std::optional<StreamChain> FindStreamChain(const Workload& workload, const StageLinks& links, int sum) {
+  return ChainFinder(workload, links, sum).Find();
 }
 
 }  // namespace mycc

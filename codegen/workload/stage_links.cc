@@ -1,0 +1,54 @@
+#include "codegen/workload/stage_links.h"
+
+#include <algorithm>
+
+namespace mycc {
+
+StageLinks::StageLinks(const Workload& workload)
+    : producers_(workload.stages.size()), readers_(workload.stages.size()) {
+  const int count = static_cast<int>(workload.stages.size());
+  for (int s = 0; s < count; ++s) producer_of_[workload.stages[s].output.get()] = s;
+  is_output_.resize(count, false);
+  for (const Buffer& output : workload.outputs) {
+    if (const int s = ProducerOf(output.get()); s >= 0) is_output_[s] = true;
+  }
+  for (int s = 0; s < count; ++s) {
+    for (const ExprNode* load : LoadsOf(workload.stages[s].value)) {
+      const int producer = ProducerOf(load->buffer.get());
+      std::vector<int>& producers = producers_[s];
+      if (producer < 0 || std::count(producers.begin(), producers.end(), producer) > 0) continue;
+      producers.push_back(producer);
+      readers_[producer].push_back(s);
+    }
+  }
+}
+
+int StageLinks::ProducerOf(const BufferNode* tensor) const {
+  const auto found = producer_of_.find(tensor);
+  return found == producer_of_.end() ? -1 : found->second;
+}
+
+std::vector<const ExprNode*> LoadsOf(const Expr& expr) {
+  std::vector<const ExprNode*> loads;
+  Visit(expr, [&](const ExprNode& node) {
+    if (node.op == Op::kLoad) loads.push_back(&node);
+  });
+  return loads;
+}
+
+bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
+  if (load.args.size() != stage.axes.size()) return false;
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    if (load.args[d]->op != Op::kVar || load.args[d]->var != stage.axes[d]) return false;
+  }
+  return true;
+}
+
+bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor) {
+  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
+  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+    return load->buffer != tensor || IsAtOwnAxes(*load, stage);
+  });
+}
+
+}  // namespace mycc
