@@ -62,16 +62,22 @@ struct Roles : StmtNode {
 //
 // `expected_bytes`: the bytes of the asynchronous copies that signal the barrier in this phase, copies of
 // other blocks of the cluster included (arrive.expect_tx). A copy signals the bytes that it writes.
+//
+// `released`: the tiles that the arrival gives back; empty for all that the role has accessed. Asynchronous
+// products of other tiles may still run (passes/overlap_products.cc).
 struct Arrive : StmtNode {
-  explicit Arrive(Expr barrier, Expr cluster = nullptr, int arrivals = 1, int64_t expected_bytes = 0)
+  explicit Arrive(Expr barrier, Expr cluster = nullptr, int arrivals = 1, int64_t expected_bytes = 0,
+                  std::vector<Buffer> released = {})
       : StmtNode(StmtKind::kArrive),
         barrier(std::move(barrier)),
         cluster(std::move(cluster)),
         arrivals(arrivals),
-        expected_bytes(expected_bytes) {}
+        expected_bytes(expected_bytes),
+        released(std::move(released)) {}
   Expr barrier, cluster;
   int arrivals;
   int64_t expected_bytes;
+  std::vector<Buffer> released;
 };
 // Waits until the barrier has completed phase number `phase`; phase -1 is complete from the start (the first
 // pass through a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has

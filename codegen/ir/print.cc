@@ -134,7 +134,13 @@ class Printer {
             depth, "arrive barrier[", PrintExpr(arrive.barrier), "]",
             arrive.cluster ? " of the whole cluster" : "",
             arrive.arrivals > 1 ? absl::StrCat(" by ", arrive.arrivals, " warpgroups") : "",
-            arrive.expected_bytes > 0 ? absl::StrCat(", expects ", arrive.expected_bytes, " bytes") : "");
+            arrive.expected_bytes > 0 ? absl::StrCat(", expects ", arrive.expected_bytes, " bytes") : "",
+            arrive.released.empty()
+                ? ""
+                : absl::StrCat(" releasing ", absl::StrJoin(arrive.released, ", ",
+                                                            [](std::string* text, const Buffer& tile) {
+                                                              text->append(tile->name);
+                                                            })));
       }
       case StmtKind::kWait: {
         const Wait& wait = As<Wait>(stmt);

@@ -123,7 +123,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       Expr barrier = map(arrive.barrier), cluster = arrive.cluster ? map(arrive.cluster) : nullptr;
       if (barrier == arrive.barrier && cluster == arrive.cluster) return stmt;
       return std::make_shared<Arrive>(std::move(barrier), std::move(cluster), arrive.arrivals,
-                                      arrive.expected_bytes);
+                                      arrive.expected_bytes, arrive.released);
     }
     case StmtKind::kWait: {
       const Wait& wait = As<Wait>(stmt);
@@ -219,6 +219,13 @@ struct BufferReplacement {
       case StmtKind::kAwait:
         if (As<Await>(stmt).flags != from) return nullptr;
         return std::make_shared<Await>(to, Indices({As<Await>(stmt).index})[0]);
+      case StmtKind::kArrive: {
+        const Arrive& arrive = As<Arrive>(stmt);
+        if (std::count(arrive.released.begin(), arrive.released.end(), from) == 0) return nullptr;
+        auto changed = std::make_shared<Arrive>(arrive);
+        std::replace(changed->released.begin(), changed->released.end(), from, to);
+        return changed;
+      }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;

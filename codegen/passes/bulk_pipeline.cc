@@ -14,6 +14,12 @@
 // empty after all blocks have arrived. A role that multiplies by warpgroups arrives once for each of them,
 // because each waits for its own products. Where threads read the slot themselves, a barrier comes first.
 //
+// Where several products by warpgroups read tiles of their own, each product's tiles are a ring with barriers
+// of its own, so that its slots are full and empty independently of the others' (K and V of attention):
+//
+//   copy:    for k: wait empty a; a = ..; arrive full a; wait empty b; b = ..; arrive full b
+//   compute: for k: wait full a; .. += .. * a; arrive empty a; ..; wait full b; .. += .. * b; arrive empty b
+//
 // With stream-K (stream_k.h), each block has a range of steps instead of `for k`:
 //
 //   compute: for turn: acc = 0
@@ -24,7 +30,9 @@
 //
 // Both roles are made by one class in one file, because their barriers and slots must agree.
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,6 +79,36 @@ bool ThreadsRead(const std::vector<Buffer>& tiles, const std::vector<Stmt>& work
   return read;
 }
 
+// The tiles that belong to one product each, by product; empty when a tile is also used otherwise, or a
+// product does not come once in each turn.
+std::vector<std::vector<Buffer>> TilesOfProducts(const std::vector<Buffer>& tiles,
+                                                 const std::vector<Stmt>& work) {
+  std::vector<std::vector<Buffer>> products;
+  size_t uses = 0;
+  bool separate = true;
+  const auto uses_of = [&](const Stmt& stmt) {
+    std::vector<Buffer> used;
+    ForEachBuffer(stmt, [&](const Buffer& buffer) {
+      if (std::count(tiles.begin(), tiles.end(), buffer) > 0) used.push_back(buffer);
+    });
+    return used;
+  };
+  const std::function<void(const Stmt&, bool)> walk = [&](const Stmt& stmt, bool once) {
+    const Mma* mma = DynAs<Mma>(stmt);
+    std::vector<Buffer> used = uses_of(stmt);
+    separate &= used.empty() || (mma != nullptr && mma->instruction.starts_with("wgmma.") && once);
+    uses += used.size();
+    if (!used.empty()) products.push_back(std::move(used));
+    once &= stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kAlloc || stmt->kind == StmtKind::kLet;
+    for (const Stmt& child : Children(stmt)) walk(child, once);
+  };
+  for (const Stmt& root : work) walk(root, true);
+  std::unordered_set<Buffer> all;
+  for (const std::vector<Buffer>& used : products) all.insert(used.begin(), used.end());
+  if (!separate || products.size() < 2 || all.size() != uses || uses != tiles.size()) products.clear();
+  return products;
+}
+
 // The number of an iteration of nested loops.
 Expr NumberOf(const std::vector<const For*>& loops) {
   Expr number = IntConst(0);
@@ -94,6 +132,8 @@ class BulkPipeline {
       MYCC_RETURN_IF_ERROR(CheckCluster(body));
     }
     warpgroups_ = WarpgroupsUnder(body);
+    sets_ = TilesOfProducts(parts_.tiles, parts_.work);
+    if (sets_.empty()) sets_ = {parts_.tiles};
     work_ = WithoutSharedAllocs(body);
     FlattenRing();
     MYCC_ASSIGN_OR_RETURN(const std::vector<const For*> grid, Persist(blocks));
@@ -107,9 +147,12 @@ class BulkPipeline {
     turn_ = Simplify(FloorDiv(number_, stages));
     std::vector<Roles::Role> roles = {{"copy", CopyWithSuffix(OnlyCopies(work_), ".copy")}};
     for (int group = 0; group < groups_; ++group) roles.push_back(Computer(group));
-    std::vector<int> arrivals(stages, 1);
     const int blocks_of_cluster = cluster_ ? static_cast<int>(cluster_->extent) : 1;
-    arrivals.insert(arrivals.end(), stages, blocks_of_cluster * ArrivalsOfRole());
+    std::vector<int> arrivals;
+    for (size_t set = 0; set < sets_.size(); ++set) {
+      arrivals.insert(arrivals.end(), stages, 1);
+      arrivals.insert(arrivals.end(), stages, blocks_of_cluster * ArrivalsOfRole());
+    }
     if (groups_ > 1) arrivals.insert(arrivals.end(), groups_, ArrivalsOfRole());
     Stmt result = std::make_shared<Roles>(std::move(roles), std::move(arrivals));
     result = rings_.Around(std::move(result));
@@ -186,11 +229,16 @@ class BulkPipeline {
                     std::make_shared<Arrive>(barrier, cluster, ArrivalsOfRole())});
   }
 
-  // The bytes that all blocks together copy into this block's tiles in one step.
-  int64_t BytesOfStep() const {
+  bool IsOf(size_t set, const Buffer& tile) const {
+    return std::count(sets_[set].begin(), sets_[set].end(), tile) > 0;
+  }
+
+  // The bytes that all blocks together copy into this block's tiles of a set in one step.
+  int64_t BytesOfStep(size_t set) const {
     int64_t bytes = 0;
     for (const Stmt& copy : parts_.copies) {
       const BulkBox box = *BulkBoxOf(copy);
+      if (!IsOf(set, box.shared)) continue;
       int64_t elements = 1;
       for (const int64_t extent : box.extent) elements *= extent;
       bytes += elements * DTypeBytes(box.shared->dtype);
@@ -313,18 +361,25 @@ class BulkPipeline {
     });
   }
 
-  Expr Full() const { return slot_; }
-  Expr Empty() const { return slot_ + loop_.marks.pipeline.stages; }
+  // The barriers of a slot of a set.
+  Expr Full(size_t set) const {
+    return Simplify(slot_ + 2 * static_cast<int64_t>(set) * loop_.marks.pipeline.stages);
+  }
+  Expr Empty(size_t set) const { return Simplify(Full(set) + loop_.marks.pipeline.stages); }
 
   // The statements around the copies; inside the pipelined loop only the copies.
   Stmt OnlyCopies(const Stmt& stmt) const {
     if (IsTheLoop(stmt)) {
-      std::vector<Stmt> body = {std::make_shared<Wait>(Empty(), turn_ - 1)};
-      for (const Stmt& copy : CopiesOf(stmt)) {
-        body.push_back(std::make_shared<Copy>(rings_.In(copy, slot_), CopyEngine::kBulk, Full(),
-                                              IsShared(copy) ? Cluster() : nullptr));
+      std::vector<Stmt> body;
+      for (size_t set = 0; set < sets_.size(); ++set) {
+        body.push_back(std::make_shared<Wait>(Empty(set), turn_ - 1));
+        for (const Stmt& copy : CopiesOf(stmt)) {
+          if (!IsOf(set, StoreOf(copy)->buffer)) continue;
+          body.push_back(std::make_shared<Copy>(rings_.In(copy, slot_), CopyEngine::kBulk, Full(set),
+                                                IsShared(copy) ? Cluster() : nullptr));
+        }
+        body.push_back(std::make_shared<Arrive>(Full(set), nullptr, 1, BytesOfStep(set)));
       }
-      body.push_back(std::make_shared<Arrive>(Full(), nullptr, 1, BytesOfStep()));
       return std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial, MakeSeq(body));
     }
     if (!ContainsTheLoop(stmt)) return nullptr;
@@ -369,10 +424,34 @@ class BulkPipeline {
     return std::make_shared<For>(own_step, IntConst(own_steps), LoopKind::kSerial, std::move(own));
   }
 
-  // Barrier `2 * stages + group` completes a phase when the previous group has multiplied.
+  // The work of a step between the waits for its operands and the arrivals that release them.
+  std::vector<Stmt> Synchronized(const std::vector<Stmt>& work) const {
+    std::vector<Stmt> parts;
+    if (sets_.size() == 1) parts.push_back(std::make_shared<Wait>(Full(0), turn_));
+    for (const Stmt& part : work)
+      parts.push_back(rings_.In(sets_.size() == 1 ? part : WithOwnBarriers(part), slot_));
+    if (sets_.size() == 1) parts.push_back(ArriveAt(Empty(0), Cluster()));
+    return parts;
+  }
+
+  Stmt WithOwnBarriers(const Stmt& work) const {
+    return RewriteStmts(work, [&](const Stmt& stmt) -> Stmt {
+      const Mma* mma = DynAs<Mma>(stmt);
+      if (mma == nullptr) return nullptr;
+      for (size_t set = 0; set < sets_.size(); ++set) {
+        if (!IsOf(set, mma->a.buffer) && !IsOf(set, mma->b.buffer)) continue;
+        return MakeSeq({std::make_shared<Wait>(Full(set), turn_), stmt,
+                        std::make_shared<Arrive>(Empty(set), Cluster(), ArrivalsOfRole(), 0, sets_[set])});
+      }
+      return nullptr;
+    });
+  }
+
+  // Barrier `first + group`, after those of the ring, completes a phase when the previous group has
+  // multiplied.
   std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
     if (groups_ == 1) return multiply;
-    const int64_t first = int64_t{2} * loop_.marks.pipeline.stages;
+    const int64_t first = static_cast<int64_t>(2 * sets_.size()) * loop_.marks.pipeline.stages;
     const Expr own_step = FloorDiv(VarRef(tile_step_), groups_);
     multiply.insert(multiply.begin(),
                     std::make_shared<Wait>(IntConst(first + group), group == 0 ? own_step - 1 : own_step));
@@ -383,11 +462,9 @@ class BulkPipeline {
   Stmt WithoutCopies(const Stmt& body, int group) {
     Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
       if (!IsTheLoop(stmt)) return nullptr;
-      std::vector<Stmt> parts = {std::make_shared<Wait>(Full(), turn_)};
-      for (const Stmt& work : WorkOf(stmt)) parts.push_back(rings_.In(work, slot_));
-      parts.push_back(ArriveAt(Empty(), Cluster()));
-      return MakeSeq(InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent,
-                                                          LoopKind::kSerial, MakeSeq(parts))}));
+      return MakeSeq(
+          InTurn(group, {std::make_shared<For>(As<For>(stmt).var, As<For>(stmt).extent, LoopKind::kSerial,
+                                               MakeSeq(Synchronized(WorkOf(stmt))))}));
     });
     return StoreInBulk(result);
   }
@@ -449,7 +526,8 @@ class BulkPipeline {
   const For& loop_;
   const LoopParts parts_;
   const Rings rings_;
-  std::vector<Buffer> shared_;  // tiles outside of the ring
+  std::vector<std::vector<Buffer>> sets_;  // of tiles with barriers of their own
+  std::vector<Buffer> shared_;             // tiles outside of the ring
   std::vector<Stmt> owned_;
   Var ring_;                            // the pipelined loop's variable
   Var cluster_;                         // the loop over the blocks of a cluster; null without one

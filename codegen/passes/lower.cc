@@ -65,6 +65,8 @@ constexpr Pass kCudaPasses[] = {
     {"fragment_loops", Run<FragmentLoopsOf>},
     // After fragments, because its statements are whole nests; before waits are placed.
     {"rotate_products", Run<RotateProducts>},
+    // After fragments, so that a mask compares the places of single elements.
+    {"unmask_tiles", Run<UnmaskTiles>},
     // After pipelining, which releases slots, and after fragments, because waits stand before the nests that
     // touch accumulators.
     {"overlap_products", Run<OverlapProducts>},

@@ -53,8 +53,14 @@ const BufferNode* WrittenBy(const Stmt& stmt) {
   return nullptr;
 }
 
-// Whether other threads may go on where the role comes to the statement.
-bool LetsOthersGoOn(const Stmt& stmt) {
+// Whether other threads may go on where the role comes to the statement, and then write operands of the
+// product.
+bool LetsOthersGoOn(const Stmt& stmt, const Mma& product) {
+  if (const Arrive* arrive = DynAs<Arrive>(stmt); arrive != nullptr && !arrive->released.empty()) {
+    return std::any_of(arrive->released.begin(), arrive->released.end(), [&](const Buffer& tile) {
+      return tile == product.a.buffer || tile == product.b.buffer;
+    });
+  }
   return stmt->kind == StmtKind::kArrive || stmt->kind == StmtKind::kSignal ||
          stmt->kind == StmtKind::kBarrier;
 }
@@ -74,7 +80,8 @@ bool WritesOperand(const Stmt& stmt, const Mma& product) {
 bool Needs(const Stmt& root, const Mma& product) {
   bool needs = false;
   VisitStmts(root, [&](const Stmt& stmt) {
-    needs |= LetsOthersGoOn(stmt) || Accesses(stmt, product.acc.buffer.get()) || WritesOperand(stmt, product);
+    needs |= LetsOthersGoOn(stmt, product) || Accesses(stmt, product.acc.buffer.get()) ||
+             WritesOperand(stmt, product);
     return !needs;
   });
   return needs;

@@ -58,6 +58,9 @@ absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 // Loops of roles with two products issue the next turn's first product before this turn's second.
 Stmt RotateProducts(const Stmt& body, const Target& target);
 
+// Nests over registers evaluate their masks only in the turns in which some element is masked.
+Stmt UnmaskTiles(const Stmt& body);
+
 // Products by warpgroups (wgmma) become asynchronous, each a group of its own, and waits come before the
 // statements that need them. A loop that releases the operands of its products releases them a turn later.
 Stmt OverlapProducts(const Stmt& body, const Target& target);

@@ -9,8 +9,10 @@
 //                                       arrive empty[j]
 //                                     second[n - 1]; arrive empty[n - 1]
 //
-// The statements keep their order, but for first[j + 1], which passes second[j]: neither may access what the
-// other writes. The consumer has two slots of the ring at a time, which every ring has.
+// `first` and `second` include the waits for their operands; an arrival after `first` that releases only its
+// tiles belongs to `arithmetic`. The statements keep their order, but for first[j + 1], which passes
+// second[j]: neither may access what the other writes. The consumer has two slots of the ring at a time,
+// which every ring has.
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -94,9 +96,11 @@ std::optional<Turn> TurnOf(const For& loop, const Target& target) {
   const auto first = std::find_if(stmts.begin(), stmts.end(), is_product);
   if (std::count_if(stmts.begin(), stmts.end(), is_product) != 2 || !is_product(stmts.back()))
     return std::nullopt;
+  auto second = stmts.end() - 1;
+  while (second - 1 > first && (*(second - 1))->kind == StmtKind::kWait) --second;
   turn.first = {stmts.begin(), first + 1};
-  turn.arithmetic = {first + 1, stmts.end() - 1};
-  turn.second = {stmts.back()};
+  turn.arithmetic = {first + 1, second};
+  turn.second = {second, stmts.end()};
   if (turn.arrivals.empty() || turn.arithmetic.empty()) return std::nullopt;
   const Accessed before = AccessedBy(turn.first), after = AccessedBy(turn.second);
   if (Intersect(before.written, after.all) || Intersect(after.written, before.all)) return std::nullopt;

@@ -112,6 +112,16 @@ TEST(SkipMaskedTest, Causal) {
   Check("skip_masked_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\n"));
 }
 
+// Rows with the most keys come first.
+TEST(ReverseTest, Causal) {
+  Check("reverse_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\nreverse(t9.a1.0)\n"));
+}
+
+TEST(ReverseTest, RefusesAReduction) {
+  EXPECT_THAT(ScheduledText(kAttention, "reverse(t9.r0)\n"),
+              HasSubstr("loop t9.r0 carries a reduction, whose first iteration initializes it"));
+}
+
 constexpr char kWindow[] =
     R"(workload window(q: f32[40,8], k: f32[40,8], v: f32[40,6]) -> (o: f32[40,6]) {
   s[i,j]: f32[40,40] = sum[d:8](q[i,d] * k[j,d])

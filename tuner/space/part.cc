@@ -38,6 +38,7 @@ void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer)
 void TraceBuilder::OperandStage(const std::string& block, int64_t factor) {
   Add("operand_stage", {{block}, {factor}});
 }
+void TraceBuilder::Reverse(const std::string& loop) { Add("reverse", {{loop}}); }
 void TraceBuilder::SkipMasked(const std::string& loop) { Add("skip_masked", {{loop}}); }
 void TraceBuilder::SkipZeros(const std::string& block, const std::string& buffer, int64_t dim) {
   Add("skip_zeros", {{block}, {buffer}, {dim}});

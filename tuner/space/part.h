@@ -28,6 +28,7 @@ class TraceBuilder {
   void SplitStridePhases(const std::string& block);
   void FlipSign(const std::string& block, const std::string& buffer);
   void OperandStage(const std::string& block, int64_t factor);
+  void Reverse(const std::string& loop);
   void SkipMasked(const std::string& loop);
   void SkipZeros(const std::string& block, const std::string& buffer, int64_t dim);
   void Inline(const std::string& block);

@@ -40,6 +40,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"split_stride_phases", "n", "split_stride_phases(block)", SplitStridePhases},
     {"flip_sign", "nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
     {"operand_stage", "ni", "operand_stage(sum of products, factor 0|1)", OperandStage},
+    {"reverse", "n", "reverse(loop)", Reverse},
     {"skip_masked", "n", "skip_masked(loop over parts of an axis)", SkipMasked},
     {"skip_zeros", "nni", "skip_zeros(block, padded buffer, dimension)", SkipZeros},
     {"pack", "nN", "pack(buffer, [components d, d/a, d%b, d/a%b])", Pack},

@@ -107,6 +107,8 @@ class GpuStreamEmitter {
     b_->TensorizeTile(loops_.row, plan_.instruction.name, v_.at("groups"), 1);
     b_->Pipeline(loops_.step, plan_.in_warpgroups() ? "bulk" : "threads", v_.at("stages"));
     EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
+    // The last rows of a causal mask have the most keys.
+    if (v_.at("skip") != 0) b_->Reverse(blocks);
   }
 
  private:
@@ -206,7 +208,7 @@ std::optional<Part> PartOf(const Anatomy& anatomy, const StreamChain& chain, con
       64);
   part.Decide("groups", wide ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2, 4, 8},
               wide ? 2 : 4);
-  part.Decide("stages", {2, 3, 4}, 2);
+  part.Decide("stages", {2, 3, 4}, wide ? 3 : 2);
   DecideSkip(anatomy, chain, &part);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { GpuStreamEmitter(plan, v, b).Emit(); };
