@@ -192,6 +192,7 @@ class KernelEmitter {
   void EmitRoles(const Roles& roles);
   void SetUpBarriers(const Roles& roles);
   void EmitArrive(const Arrive& arrive);
+  void EmitTurn(const Turn& turn);
   void EmitWait(const Wait& wait);
   void EmitCommitGroup();
   void EmitWaitGroup(const WaitGroup& wait);

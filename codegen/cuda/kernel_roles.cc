@@ -14,6 +14,8 @@ namespace mycc {
 namespace {
 
 constexpr int64_t kWarpgroup = 128;
+// A block has 16 barriers. Those before this one are for teams (Sync).
+constexpr int kFirstTurn = 8;
 
 bool StoresInBulk(const Stmt& root) {
   bool stores = false;
@@ -23,6 +25,15 @@ bool StoresInBulk(const Stmt& root) {
     return copy == nullptr;
   });
   return stores;
+}
+
+bool TakesTurns(const Stmt& root) {
+  bool takes = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    takes |= stmt->kind == StmtKind::kTurn;
+    return !takes;
+  });
+  return takes;
 }
 
 // The threads that execute a role.
@@ -99,6 +110,11 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
       Open("if (", thread_, " == 0)");
       replication_ = 1;
     }
+    if (TakesTurns(team.role->body)) {
+      Open("if (", thread_, " >= ", team.threads - kWarpgroup, ")");
+      EmitTurn(Turn(TurnStep::kPass));
+      Close();
+    }
     Statement(team.role->body);
     if (team.one_thread) Close();
     Close();
@@ -155,6 +171,19 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
     Line(prelude_.Use("cp_async_wait"), "<", wait.pending, ">();");
   }
   Sync();
+}
+
+// Barrier kFirstTurn + w completes when the warpgroup before w has arrived, and w waits. The first warpgroup
+// finds the arrival that EmitRoles makes in the last one's name.
+void KernelEmitter::EmitTurn(const Turn& turn) {
+  const int64_t groups = team_ / kWarpgroup;
+  const std::string group = absl::StrCat(thread_, " / ", kWarpgroup);
+  if (turn.step == TurnStep::kTake) {
+    Line(prelude_.Use("team_sync"), "(", kFirstTurn, " + ", group, ", ", 2 * kWarpgroup, ");");
+  } else {
+    Line(prelude_.Use("team_arrive"), "(", kFirstTurn, " + (", group, " + 1) % ", groups, ", ",
+         2 * kWarpgroup, ");");
+  }
 }
 
 void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }

@@ -74,6 +74,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kCommitGroup: return EmitCommitGroup();
     case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
     case StmtKind::kFence: return EmitFence();
+    case StmtKind::kTurn: return EmitTurn(As<Turn>(stmt));
     case StmtKind::kBarrier: return Sync();
     case StmtKind::kSignal: return EmitSignal(As<Signal>(stmt));
     case StmtKind::kAwait: return EmitAwait(As<Await>(stmt));

@@ -270,6 +270,12 @@ __device__ __forceinline__ void team_sync(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 )"},
+      {"team_arrive", "", R"(
+// Arrives at a barrier of some warps of the block, without waiting.
+__device__ __forceinline__ void team_arrive(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+)"},
       {"registers_dec", "", R"(
 template <int kRegisters>
 __device__ __forceinline__ void registers_dec() {

@@ -103,6 +103,7 @@ class Compiler : Assembler {
         EmitBarrier();
         break;
       case StmtKind::kFence: Emit({.code = Code::kFence}); break;
+      case StmtKind::kTurn: break;  // only delays
       case StmtKind::kBarrier: EmitBarrier(); break;
       case StmtKind::kSignal:
       case StmtKind::kAwait: Fail("a flag between thread blocks that do not run side by side"); break;

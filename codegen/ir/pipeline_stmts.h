@@ -110,6 +110,15 @@ struct WaitGroup : StmtNode {
 struct Fence : StmtNode {
   Fence() : StmtNode(StmtKind::kFence) {}
 };
+// The warpgroups of a role take turns in what stands between kTake and kPass: each one waits until the
+// warpgroup before it has passed, the first one until the last one has, but for its first turn. Between their
+// turns they run beside each other, as softmax and products in FlashAttention-3. Turns change no result. All
+// warpgroups have the same number of turns.
+enum class TurnStep : uint8_t { kTake, kPass };
+struct Turn : StmtNode {
+  explicit Turn(TurnStep step) : StmtNode(StmtKind::kTurn), step(step) {}
+  TurnStep step;
+};
 // A barrier of the threads that execute this code (a block's or a role's): all their accesses before it come
 // before all those after it. The end of a nest of thread loops is an implicit barrier; code for
 // Barriers::kExplicit (interpreter.h) has these statements in its place (codegen/cuda/launch.h).

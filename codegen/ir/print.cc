@@ -153,6 +153,8 @@ class Printer {
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");
       case StmtKind::kFence: return Line(depth, "fence");
+      case StmtKind::kTurn:
+        return Line(depth, As<Turn>(stmt).step == TurnStep::kTake ? "take turn" : "pass turn");
       case StmtKind::kBarrier: return Line(depth, "barrier");
       case StmtKind::kSignal:
         return Line(depth, "signal ", Element(As<Signal>(stmt).flags, {As<Signal>(stmt).index}));

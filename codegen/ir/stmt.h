@@ -42,6 +42,7 @@ enum class StmtKind : uint8_t {
   kCommitGroup,
   kWaitGroup,
   kFence,
+  kTurn,
   kBarrier,
   // Between thread blocks.
   kSignal,

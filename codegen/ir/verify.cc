@@ -94,6 +94,7 @@ class Verifier {
       case StmtKind::kCommitProducts:
       case StmtKind::kCommitGroup:
       case StmtKind::kFence:
+      case StmtKind::kTurn:
       case StmtKind::kBarrier: break;
     }
     current_ = outer;

@@ -140,6 +140,11 @@ class BulkPipeline {
     if (!number_) {
       std::vector<const For*> loops;
       LoopsTo(work_, ring_, &loops);
+      if (loops.size() > 1 && !IsConstInt(loops.back()->extent)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("a ring through all iterations of loop ", loops.front()->var->name,
+                         " needs steps of one number; loop ", ring_->name, " has a computed length"));
+      }
       number_ = NumberOf(loops);
     }
     const int stages = loop_.marks.pipeline.stages;

@@ -7,6 +7,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
@@ -58,9 +59,15 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
   LoopParts parts;
   Stmt inner = loop.body;
   std::vector<Buffer> of_work;  // in registers
-  while (const Alloc* alloc = DynAs<Alloc>(inner)) {
-    (alloc->buffer->scope == Scope::kShared ? parts.tiles : of_work).push_back(alloc->buffer);
-    inner = alloc->body;
+  while (inner->kind == StmtKind::kAlloc || inner->kind == StmtKind::kLet) {
+    if (const Let* let = DynAs<Let>(inner)) {
+      // The iteration's number, where the loop begins later (skip_masked). The roles have it each for itself.
+      inner = SubstituteSimplified(let->body, VarMap{{let->var.get(), let->value}});
+      continue;
+    }
+    const Alloc& alloc = As<Alloc>(inner);
+    (alloc.buffer->scope == Scope::kShared ? parts.tiles : of_work).push_back(alloc.buffer);
+    inner = alloc.body;
   }
   const std::vector<Stmt> stmts =
       inner->kind == StmtKind::kSeq ? As<Seq>(inner).stmts : std::vector<Stmt>{inner};

@@ -9,6 +9,9 @@
 //                                       arrive empty[j]
 //                                     second[n - 1]; arrive empty[n - 1]
 //
+// Several warpgroups take turns in issuing the two products (ir/pipeline_stmts.h), so that the tensor cores
+// multiply for one while the others compute.
+//
 // `first` and `second` include the waits for their operands; an arrival after `first` that releases only its
 // tiles belongs to `arithmetic`. The statements keep their order, but for first[j + 1], which passes
 // second[j]: neither may access what the other writes. The consumer has two slots of the ring at a time,
@@ -22,6 +25,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
@@ -60,8 +64,8 @@ bool Intersect(const BufferSet& a, const BufferSet& b) {
   return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
 }
 
-// The parts of a turn.
-struct Turn {
+// The parts of the loop's body.
+struct TurnParts {
   std::vector<Buffer> buffers;  // allocated in it, in registers
   std::vector<Stmt> first, arithmetic, second, arrivals;
 };
@@ -84,12 +88,12 @@ bool Flatten(const Stmt& stmt, std::vector<Buffer>* buffers, std::vector<Stmt>* 
   return true;
 }
 
-std::optional<Turn> TurnOf(const For& loop, const Target& target) {
-  Turn turn;
+std::optional<TurnParts> PartsOf(const For& loop, const Target& target) {
+  TurnParts parts;
   std::vector<Stmt> stmts;
-  if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &turn.buffers, &stmts)) return std::nullopt;
+  if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &parts.buffers, &stmts)) return std::nullopt;
   while (!stmts.empty() && stmts.back()->kind == StmtKind::kArrive) {
-    turn.arrivals.insert(turn.arrivals.begin(), stmts.back());
+    parts.arrivals.insert(parts.arrivals.begin(), stmts.back());
     stmts.pop_back();
   }
   const auto is_product = [&](const Stmt& stmt) { return IsOfWarpgroups(stmt, target); };
@@ -98,13 +102,13 @@ std::optional<Turn> TurnOf(const For& loop, const Target& target) {
     return std::nullopt;
   auto second = stmts.end() - 1;
   while (second - 1 > first && (*(second - 1))->kind == StmtKind::kWait) --second;
-  turn.first = {stmts.begin(), first + 1};
-  turn.arithmetic = {first + 1, second};
-  turn.second = {second, stmts.end()};
-  if (turn.arrivals.empty() || turn.arithmetic.empty()) return std::nullopt;
-  const Accessed before = AccessedBy(turn.first), after = AccessedBy(turn.second);
+  parts.first = {stmts.begin(), first + 1};
+  parts.arithmetic = {first + 1, second};
+  parts.second = {second, stmts.end()};
+  if (parts.arrivals.empty() || parts.arithmetic.empty()) return std::nullopt;
+  const Accessed before = AccessedBy(parts.first), after = AccessedBy(parts.second);
   if (Intersect(before.written, after.all) || Intersect(after.written, before.all)) return std::nullopt;
-  return turn;
+  return parts;
 }
 
 // The parts in turn `number`.
@@ -116,28 +120,31 @@ Stmt At(const For& loop, const std::vector<std::vector<Stmt>>& parts, const Expr
   return suffix.empty() ? at : CopyWithSuffix(at, suffix);
 }
 
-Stmt Rotated(const For& loop, const Turn& turn) {
+Stmt Rotated(const For& loop, const TurnParts& parts, bool in_turns) {
   const Expr count = loop.extent, rest = Simplify(count - 1);
   const Var var = MakeVar(loop.var->name, loop.var->extent - 1);
   const Expr now = VarRef(var), next = now + 1;
-  const Stmt body = MakeSeq({At(loop, {turn.first}, next, ""), At(loop, {turn.second}, now, ""),
-                             At(loop, {turn.arithmetic}, next, ""), At(loop, {turn.arrivals}, now, "")});
-  Stmt all = MakeSeq({At(loop, {turn.first, turn.arithmetic}, IntConst(0), ".begin"),
+  std::vector<Stmt> first = parts.first;
+  if (in_turns) first.insert(first.end() - 1, std::make_shared<Turn>(TurnStep::kTake));
+  const Stmt pass = in_turns ? std::make_shared<Turn>(TurnStep::kPass) : nullptr;
+  const Stmt body = MakeSeq({At(loop, {first}, next, ""), At(loop, {parts.second}, now, ""), pass,
+                             At(loop, {parts.arithmetic}, next, ""), At(loop, {parts.arrivals}, now, "")});
+  Stmt all = MakeSeq({At(loop, {parts.first, parts.arithmetic}, IntConst(0), ".begin"),
                       std::make_shared<For>(var, rest, loop.loop_kind, body, loop.marks),
-                      At(loop, {turn.second, turn.arrivals}, rest, ".end")});
-  for (auto buffer = turn.buffers.rbegin(); buffer != turn.buffers.rend(); ++buffer)
+                      At(loop, {parts.second, parts.arrivals}, rest, ".end")});
+  for (auto buffer = parts.buffers.rbegin(); buffer != parts.buffers.rend(); ++buffer)
     all = std::make_shared<Alloc>(*buffer, std::move(all));
   if (IsConstInt(count)) return all;
   return std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), count), std::move(all));
 }
 
 // Loops of roles: others have no asynchronous copies that release their operands.
-Stmt RotateIn(const Stmt& role, const Target& target) {
+Stmt RotateIn(const Stmt& role, bool in_turns, const Target& target) {
   return RewriteStmts(role, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->var->extent < 2 || IsConstInt(loop->extent, 1)) return nullptr;
-    const std::optional<Turn> turn = TurnOf(*loop, target);
-    return turn ? Rotated(*loop, *turn) : nullptr;
+    const std::optional<TurnParts> parts = PartsOf(*loop, target);
+    return parts ? Rotated(*loop, *parts, in_turns) : nullptr;
   });
 }
 
@@ -145,8 +152,13 @@ Stmt RotateIn(const Stmt& role, const Target& target) {
 
 Stmt RotateProducts(const Stmt& body, const Target& target) {
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kRoles) return nullptr;
-    return MapChildren(stmt, [&](const Stmt& role) { return RotateIn(role, target); });
+    const Roles* roles = DynAs<Roles>(stmt);
+    if (roles == nullptr) return nullptr;
+    // One role copies. Where several compute, they have an order of their own.
+    const bool is_alone = roles->roles.size() == 2;
+    return MapChildren(stmt, [&](const Stmt& role) {
+      return RotateIn(role, is_alone && WarpgroupsUnder(role) > 1, target);
+    });
   });
 }
 

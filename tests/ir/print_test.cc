@@ -64,12 +64,15 @@ TEST(PrintStmtTest, PipelineOfEveryStatement) {
                        std::make_shared<Arrive>(Mod(VarRef(i), 2), nullptr, 2, 16)}));
   const auto running = std::make_shared<Mma>("wgmma.f16", 1, 1, 4, sum, from, slot);
   running->is_async = true;
-  const Stmt consumer = MakeSeq({copy(CopyEngine::kThreads, nullptr), std::make_shared<CommitGroup>(),
-                                 std::make_shared<WaitGroup>(1), std::make_shared<Fence>(), running,
-                                 std::make_shared<CommitProducts>(), std::make_shared<WaitProducts>(1),
-                                 std::make_shared<If>(MakeBinary(Op::kLt, VarRef(i), IntConst(3)),
-                                                      std::make_shared<Mma>("fma", 1, 1, 4, sum, from, slot),
-                                                      std::make_shared<Fence>())});
+  const Stmt consumer =
+      MakeSeq({copy(CopyEngine::kThreads, nullptr), std::make_shared<CommitGroup>(),
+               std::make_shared<WaitGroup>(1), std::make_shared<Fence>(), running,
+               std::make_shared<Turn>(TurnStep::kTake), std::make_shared<CommitProducts>(),
+               std::make_shared<WaitProducts>(1), std::make_shared<Turn>(TurnStep::kPass),
+               std::make_shared<Arrive>(IntConst(0), nullptr, 1, 0, std::vector<Buffer>{tile}),
+               std::make_shared<If>(MakeBinary(Op::kLt, VarRef(i), IntConst(3)),
+                                    std::make_shared<Mma>("fma", 1, 1, 4, sum, from, slot),
+                                    std::make_shared<Fence>())});
   const Stmt roles = std::make_shared<Roles>(
       std::vector<Roles::Role>{{"load", producer}, {"compute", consumer}}, std::vector<int>{1, 2});
   EXPECT_TRUE(

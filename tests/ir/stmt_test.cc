@@ -41,6 +41,7 @@ std::vector<Stmt> OneOfEach(const Var& i) {
       std::make_shared<CommitGroup>(),
       std::make_shared<WaitGroup>(1),
       std::make_shared<Fence>(),
+      std::make_shared<Turn>(TurnStep::kTake),
   };
 }
 
@@ -146,6 +147,8 @@ TEST(ReplaceBufferTest, ReplacesEveryUse) {
   }
   EXPECT_EQ(PrintStmt(ReplaceBuffer(InScope(kX, std::make_shared<Fence>()), kX, z)),
             "alloc z: f32[8] local\nfence\n");
+  const Stmt arrive = std::make_shared<Arrive>(IntConst(0), nullptr, 1, 0, std::vector<Buffer>{kX});
+  EXPECT_EQ(PrintStmt(ReplaceBuffer(arrive, kX, z)), "arrive barrier[0] releasing z\n");
 }
 
 TEST(ReplaceBufferTest, ReindexesLoadsStoresAndBlocks) {

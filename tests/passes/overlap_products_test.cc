@@ -10,6 +10,8 @@
 namespace mycc {
 namespace {
 
+using ::testing::HasSubstr;
+
 Buffer SharedTile(const char* name) { return MakeBuffer(name, DType::kF16, {2, 64, 64}, Scope::kShared); }
 Buffer SumsOf(const char* name) { return MakeBuffer(name, DType::kF32, {64, 64}, Scope::kAccumulator); }
 
@@ -196,6 +198,14 @@ TEST(OverlapProductsTest, OtherCodeStaysAsItIs) {
   }
   const Stmt once = OverlapProducts(Before("overlap_products", WarpSpecialized()).body, TestGpu());
   EXPECT_EQ(OverlapProducts(once, TestGpu()), once);
+}
+
+// The product with c still runs where the tiles a and b are given back.
+TEST(OverlapProductsTest, AnArrivalOfTilesWaitsForTheirProducts) {
+  const Stmt arrive = std::make_shared<Arrive>(IntConst(2), nullptr, 1, 0, std::vector<Buffer>{kB});
+  const Stmt body = MakeSeq({ProductInto(kSums, kA, kB), ProductInto(kMore, kA, kC), arrive});
+  EXPECT_THAT(Overlapped(body), HasSubstr("commit products\nwait products until 1 pending\narrive barrier[2] "
+                                          "releasing b\nwait products until 0 pending\n"));
 }
 
 }  // namespace

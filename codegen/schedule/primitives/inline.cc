@@ -16,21 +16,28 @@
 namespace mycc {
 namespace {
 
-// The block with its own loops in the value replaced by its iteration variables, where these determine them:
-// the write-back of an accumulator reads it at loops.
-Block OverIters(const Path& path) {
+// The block with a value in terms of its elements and of loops around its nest. Elements are at iteration
+// variables, also where the value has the block's loops (the write-back of an accumulator reads it at loops);
+// or at loops, where the block computes an accumulator.
+Block OverElements(const Path& path) {
   Block block = path.block();
-  VarMap loops;
-  for (const For* loop : NestOf(path)) {
-    const VarNode* var = loop->var.get();
-    for (const IterVar& iter : block.iters) {
+  const std::optional<VarMap> elements = ItersAt(block, block.indices);
+  if (!elements) return block;
+  VarMap loops, bindings;
+  for (const IterVar& iter : block.iters) {
+    if (!elements->contains(iter.var.get())) {
+      bindings[iter.var.get()] = iter.binding;
+      continue;
+    }
+    for (const For* loop : NestOf(path)) {
+      const VarNode* var = loop->var.get();
       const auto linear = SplitLinear(iter.binding, var);
       if (IsGuard(block, iter) || !UsesVar(iter.binding, var) || !linear || linear->coefficient != 1)
         continue;
       loops[var] = VarRef(iter.var) - linear->rest;
     }
   }
-  block.value = Substitute(block.value, loops);
+  block.value = Substitute(Substitute(block.value, loops), bindings);
   return block;
 }
 
@@ -73,6 +80,18 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
   return status;
 }
 
+// OK when the value has no loop of the block's nest that its element does not name.
+absl::Status CheckElementsDetermine(const Path& path, const Block& block) {
+  const VarMap elements = *ItersAt(block, block.indices);
+  for (const For* loop : NestOf(path)) {
+    const VarNode* var = loop->var.get();
+    if (!UsesVar(block.value, var) || elements.contains(var)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("its value depends on loop ", var->name, ", which its elements do not determine"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckInlinable(const Function& function, const Path& path, const Block& block) {
   if (block.reduce != ReduceOp::kNone) return absl::FailedPreconditionError("the block is a reduction");
   for (const Param& param : function.params) {
@@ -85,6 +104,7 @@ absl::Status CheckInlinable(const Function& function, const Path& path, const Bl
                      "iteration variables any more"));
   }
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
+  MYCC_RETURN_IF_ERROR(CheckElementsDetermine(path, block));
   const auto outer_vars = LoopVarsUnder(path.nodes.front());
   std::vector<const VarNode*> used;
   Visit(block.value, [&](const ExprNode& e) {
@@ -118,7 +138,7 @@ absl::Status CheckInlinable(const Function& function, const Path& path, const Bl
 
 absl::StatusOr<Function> Inline(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  const Block block = OverIters(path);
+  const Block block = OverElements(path);
   MYCC_RETURN_IF_ERROR(CheckInlinable(function, path, block));
   Function result = WithBody(function, ReplaceAt(path, nullptr));
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(result, block.out));

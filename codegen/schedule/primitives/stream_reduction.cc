@@ -385,7 +385,7 @@ class Streaming {
   std::vector<Buffer> vectors_;  // of one iteration
 };
 
-// What the reduction reads must be complete before the loop's nest begins.
+// All that the reduction reads must be complete before the loop's nest begins.
 absl::Status CheckStands(const Function& function, const Path& reduction, const Path& loop) {
   MYCC_RETURN_IF_ERROR(CheckCanMove(function, reduction, loop));
   const Block& block = reduction.block();

@@ -75,7 +75,30 @@ int64_t Threads(const Plan& plan, const Values& v) {
   return v.at("groups") * (plan.in_warpgroups() ? 4 * kWarp : kWarp);
 }
 
+// Tiles of rows, of all batches and heads.
+int64_t GridTiles(const Plan& plan, const Values& v) {
+  const Stage& sum = plan.anatomy.stage(plan.chain.sum);
+  int64_t tiles = CeilDiv(plan.rows, v.at("bm"));
+  for (const int a : plan.chain.batch_axes) tiles *= sum.axes[a]->extent;
+  for (const int a : plan.chain.row_axes) tiles *= a == plan.chain.row_axes.back() ? 1 : sum.axes[a]->extent;
+  return tiles;
+}
+
+// Persistent blocks: as many as the multiprocessors hold, whose rings are full when a tile begins. They have
+// no loops of computed length, so they skip nothing.
+int64_t PersistentBlocks(const Plan& plan, const Values& v) {
+  const int64_t on_sm =
+      v.at("groups") == 1 ? std::min<int64_t>(2, plan.target.smem_bytes / SharedBytes(plan, v)) : 1;
+  return plan.target.sms * std::max<int64_t>(on_sm, 1);
+}
+bool MayPersist(const Plan& plan, const Values& v) {
+  return plan.in_warpgroups() && v.at("skip") == 0 && GridTiles(plan, v) > PersistentBlocks(plan, v);
+}
+
 bool Legal(const Plan& plan, const Values& v) {
+  // Tiles are whole instructions of rows and keys that are there.
+  if (v.at("bm") > plan.rows || v.at("bn") > plan.keys) return false;
+  if (v.at("persist") != 0 && !MayPersist(plan, v)) return false;
   const int64_t step = plan.in_warpgroups() ? 64 : 16, rows = RowsOfGroup(v);
   const int64_t warps = Threads(plan, v) / kWarp;
   if (v.at("bm") % (step * v.at("groups")) != 0 || rows % step != 0 || warps > 16) return false;
@@ -109,6 +132,7 @@ class GpuStreamEmitter {
     EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
     // The last rows of a causal mask have the most keys.
     if (v_.at("skip") != 0) b_->Reverse(blocks);
+    if (v_.at("persist") != 0) b_->Persist(blocks, PersistentBlocks(plan_, v_));
   }
 
  private:
@@ -200,16 +224,18 @@ std::optional<Part> PartOf(const Anatomy& anatomy, const StreamChain& chain, con
   Part part;
   part.prefix = absl::StrCat(anatomy.name(chain.sum), ".");
   part.rule = wide ? "streamed_warp_specialized" : "streamed_multistage";
-  part.Decide("bm", wide ? std::vector<int64_t>{64, 128, 192} : std::vector<int64_t>{16, 32, 64, 128},
-              wide ? 128 : 64);
-  part.Decide(
-      "bn",
-      wide ? std::vector<int64_t>{64, 80, 96, 112, 128, 160, 176} : std::vector<int64_t>{16, 32, 64, 128},
-      64);
+  const std::vector<int64_t> rows =
+      wide ? std::vector<int64_t>{64, 128, 192} : std::vector<int64_t>{16, 32, 64, 128};
+  const std::vector<int64_t> keys =
+      wide ? std::vector<int64_t>{64, 80, 96, 112, 128, 160, 176} : std::vector<int64_t>{16, 32, 64, 128};
+  if (plan.rows < rows.front() || plan.keys < keys.front()) return std::nullopt;
+  part.Decide("bm", rows, wide ? 128 : 64);
+  part.Decide("bn", keys, 64);
   part.Decide("groups", wide ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2, 4, 8},
               wide ? 2 : 4);
   part.Decide("stages", {2, 3, 4}, wide ? 3 : 2);
   DecideSkip(anatomy, chain, &part);
+  part.Decide("persist", wide ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { GpuStreamEmitter(plan, v, b).Emit(); };
   MakeDefaultsLegal(&part);
