@@ -275,11 +275,14 @@ struct PermittedReference::Impl {
   }
 
   // exp(x - y) may be computed as 2^(x * log2(e) - y * log2(e)), whose terms are rounded: an error of |x| +
-  // |y| units in the last place, and 0 below the normal numbers.
+  // |y| units in the last place, and any number from 0 to the normal ones below those: a weight that is 0
+  // relative to the last maximum is none relative to an earlier one.
   static ValueSet PowerOfDifference(double term, ValueSet power) {
     const double largest = 2 * term;
     const double error = std::isinf(largest) ? 0 : (1 + largest) * 0x1p-23;
-    if (power.low < SmallestNormal(DType::kF32)) power.low = std::min(power.low, 0.0);
+    const double normal = SmallestNormal(DType::kF32);
+    if (power.low < normal) power.low = std::min(power.low, 0.0);
+    if (power.high < normal && !power.is_padding) power.high = normal;
     power.low = RoundFloat(DType::kF32, power.low * (1 - error));
     power.high = RoundFloat(DType::kF32, power.high * (1 + error));
     return power;

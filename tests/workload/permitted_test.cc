@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "gtest/gtest.h"
@@ -160,6 +161,19 @@ TEST(PermittedTest, WeightsMayBeRoundedAtAnotherScale) {
   const std::string weight = "exp(min(x[i,j], 1.0) - 1.0)", other = "min(abs(x[i,j]), 1.0)";
   EXPECT_EQ(Forbidden(sum(weight, "1.0"), sum(weight, "0.7")), "");
   EXPECT_NE(Forbidden(sum(other, "1.0"), sum(other, "0.7")), "");
+}
+
+// A weight of 0 may have been positive relative to an earlier maximum: times infinity it is then infinity,
+// not NaN. A normal weight may not be another one.
+TEST(PermittedTest, WeightsBelowTheNormalNumbersMayBeOthers) {
+  const auto sum = [](const std::string& maximum, const std::string& correction) {
+    return absl::StrCat(
+        "workload w(x: f32[40,40], v: f32[40,20]) -> (o: f32[40,20]) { t[i,d]: f32[40,20] = "
+        "sum[j:40](exp(min(x[i,j], 1.0) - ",
+        maximum, ") * v[j,d])  o[i,d] = t[i,d] * ", correction, " }");
+  };
+  EXPECT_EQ(Forbidden(sum("200.0", "1.0"), sum("80.0", "1.1754944e-38")), "");
+  EXPECT_NE(Forbidden(sum("20.0", "1.0"), sum("20.0", "0.5")), "");
 }
 
 }  // namespace
