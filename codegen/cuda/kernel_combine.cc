@@ -232,10 +232,8 @@ void KernelEmitter::EmitBarrier() {
     return Fail(absl::StrCat("threads combine across warps in a nest of ", in_nest_,
                              ", which are not whole warps; the team has ", team_));
   }
-  // The roles use barriers 1, 2, ...
-  constexpr int kNests = 8;
-  Line(prelude_.Use("team_sync"), "(", kNests + (roles_ == nullptr ? 0 : roles_->number), ", ", in_nest_,
-       ");");
+  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kNests + (roles_ == nullptr ? 0 : roles_->number), ", ",
+       in_nest_, ");");
 }
 
 }  // namespace mycc

@@ -30,6 +30,14 @@ inline bool IsPowerOfTwo(int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<uint64_t>(value));
 }
 
+// The first of a block's 16 named barriers for each purpose; __syncthreads is barrier 0. Only blocks with two
+// roles, whose nests have barriers 5 and 6, take turns.
+struct NamedBarriers {
+  static constexpr int kRoles = 1;  // + the role's number
+  static constexpr int kNests = 5;  // + the role's number
+  static constexpr int kTurns = 8;  // + the warpgroup
+};
+
 class KernelEmitter {
  public:
   KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude);

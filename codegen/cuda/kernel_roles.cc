@@ -14,8 +14,6 @@ namespace mycc {
 namespace {
 
 constexpr int64_t kWarpgroup = 128;
-// A block has 16 barriers. Those before this one are for teams (Sync).
-constexpr int kFirstTurn = 8;
 
 bool StoresInBulk(const Stmt& root) {
   bool stores = false;
@@ -130,7 +128,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
 // A barrier of the threads that execute this code.
 void KernelEmitter::Sync() {
   if (roles_ == nullptr) return Line("__syncthreads();");
-  if (!roles_->one_thread) Line(prelude_.Use("team_sync"), "(", roles_->number + 1, ", ", team_, ");");
+  if (!roles_->one_thread)
+    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kRoles + roles_->number, ", ", team_, ");");
 }
 
 // One thread arrives for each part of the role.
@@ -173,15 +172,15 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
   Sync();
 }
 
-// Barrier kFirstTurn + w completes when the warpgroup before w has arrived, and w waits. The first warpgroup
+// Barrier kTurns + w completes when the warpgroup before w has arrived, and w waits. The first warpgroup
 // finds the arrival that EmitRoles makes in the last one's name.
 void KernelEmitter::EmitTurn(const Turn& turn) {
   const int64_t groups = team_ / kWarpgroup;
   const std::string group = absl::StrCat(thread_, " / ", kWarpgroup);
   if (turn.step == TurnStep::kTake) {
-    Line(prelude_.Use("team_sync"), "(", kFirstTurn, " + ", group, ", ", 2 * kWarpgroup, ");");
+    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kTurns, " + ", group, ", ", 2 * kWarpgroup, ");");
   } else {
-    Line(prelude_.Use("team_arrive"), "(", kFirstTurn, " + (", group, " + 1) % ", groups, ", ",
+    Line(prelude_.Use("team_arrive"), "(", NamedBarriers::kTurns, " + (", group, " + 1) % ", groups, ", ",
          2 * kWarpgroup, ");");
   }
 }

@@ -140,10 +140,11 @@ class BulkPipeline {
     if (!number_) {
       std::vector<const For*> loops;
       LoopsTo(work_, ring_, &loops);
-      if (loops.size() > 1 && !IsConstInt(loops.back()->extent)) {
+      for (const For* loop : loops) {
+        if (loop == loops.front() || IsConstInt(loop->extent)) continue;
         return absl::FailedPreconditionError(
             absl::StrCat("a ring through all iterations of loop ", loops.front()->var->name,
-                         " needs steps of one number; loop ", ring_->name, " has a computed length"));
+                         " needs steps of one number; loop ", loop->var->name, " has a computed length"));
       }
       number_ = NumberOf(loops);
     }
@@ -292,6 +293,10 @@ class BulkPipeline {
   absl::Status Stream(const For& block, const Var& number, size_t block_loops) {
     const int64_t workers = number->extent, tiles = block.var->extent, steps = ring_->extent;
     const auto [groups, members] = block.marks.stream_k;
+    if (!IsConstInt(loop_.extent)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("stream_k ", block.var->name, ": loop ", ring_->name, " has a computed length"));
+    }
     const int64_t rest = tiles % workers;
     if (block_loops > 1 || block.marks.pingpong > 1 || rest == 0 || rest % groups != 0 ||
         groups * members > workers || rest / groups * steps < members) {

@@ -138,13 +138,29 @@ Stmt Rotated(const For& loop, const TurnParts& parts, bool in_turns) {
   return std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), count), std::move(all));
 }
 
+// Tiles in shared memory that the statement's threads write.
+BufferSet SharedWrittenBy(const Stmt& root) {
+  BufferSet written;
+  for (const BufferNode* buffer : AccessedBy({root}).written) {
+    if (buffer->scope == Scope::kShared) written.insert(buffer);
+  }
+  return written;
+}
+
+// Whether no product in a turn waits for a barrier of all threads, because threads wrote what it reads: the
+// warpgroups would wait for each other. The first product of the first turn is in no turn.
+bool MayTakeTurns(const Stmt& role, const For& loop, const TurnParts& parts) {
+  return !Intersect(SharedWrittenBy(role), AccessedBy(parts.second).all) &&
+         !Intersect(SharedWrittenBy(loop.body), AccessedBy(parts.first).all);
+}
+
 // Loops of roles: others have no asynchronous copies that release their operands.
 Stmt RotateIn(const Stmt& role, bool in_turns, const Target& target) {
   return RewriteStmts(role, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->var->extent < 2 || IsConstInt(loop->extent, 1)) return nullptr;
     const std::optional<TurnParts> parts = PartsOf(*loop, target);
-    return parts ? Rotated(*loop, *parts, in_turns) : nullptr;
+    return parts ? Rotated(*loop, *parts, in_turns && MayTakeTurns(role, *loop, *parts)) : nullptr;
   });
 }
 

@@ -15,6 +15,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/expr/print.h"
+#include "codegen/expr/range.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
@@ -30,10 +31,17 @@ bool UsesAny(const Expr& expr, const VarSet& vars) {
   return std::any_of(vars.begin(), vars.end(), [&](const VarNode* var) { return UsesVar(expr, var); });
 }
 
-// Whether all threads get the same value: registers are their own.
+// Whether all threads get the same value, and may: registers are their own, and the nest's guards come later.
 bool IsUniform(const Expr& expr) {
   bool uniform = true;
-  Visit(expr, [&](const ExprNode& e) { uniform &= e.op != Op::kLoad || e.buffer->scope == Scope::kGlobal; });
+  Visit(expr, [&](const ExprNode& e) {
+    if (e.op != Op::kLoad) return;
+    uniform &= e.buffer->scope == Scope::kGlobal;
+    for (size_t d = 0; d < e.args.size(); ++d) {
+      const std::optional<Interval> range = RangeOf(e.args[d]);
+      uniform &= range && range->min >= 0 && range->max < e.buffer->shape[d];
+    }
+  });
   return uniform;
 }
 
@@ -42,7 +50,7 @@ Expr ForAll(const Expr& comparison, const VarSet& inner) {
   if (comparison->op != Op::kLt && comparison->op != Op::kLe) return nullptr;
   if (comparison->args[0]->dtype != DType::kI64) return nullptr;
   const Linear margin = ToLinear(MarginOf(comparison));
-  Linear least;
+  Linear least, of_elements;
   least.constant = margin.constant;
   for (const auto& [atom, coefficient] : margin.terms) {
     if (!UsesAny(atom, inner)) {
@@ -50,10 +58,11 @@ Expr ForAll(const Expr& comparison, const VarSet& inner) {
       least.terms.emplace_back(atom, coefficient);
       continue;
     }
-    const std::optional<Interval> range = RangeOf(atom);
-    if (!range) return nullptr;
-    least.constant += coefficient * (coefficient > 0 ? range->min : range->max);
+    of_elements.terms.emplace_back(atom, coefficient);
   }
+  const std::optional<Interval> range = RangeOfLinear(of_elements);
+  if (!range) return nullptr;
+  least.constant += range->min;
   return MakeBinary(Op::kLe, IntConst(0), FromLinear(least));
 }
 

@@ -78,6 +78,14 @@ TEST(RotateProductsTest, WarpgroupsTakeTurns) {
   EXPECT_THAT(text, HasSubstr("\n  pass turn\n  arrive barrier[(j + 1) % 2 + 8] releasing k\n"));
 }
 
+// Its threads write the values that the second product reads, so that a barrier stands before it.
+TEST(RotateProductsTest, NoTurnsAroundBarriers) {
+  std::vector<Stmt> body = Body(2);
+  const std::vector<Expr> first = {IntConst(0), IntConst(0), IntConst(0)};
+  body.insert(body.begin() + 3, Put(kValues, first, Load(kValues, first)));
+  EXPECT_THAT(Rotated(body), Not(HasSubstr("turn")));
+}
+
 TEST(RotateProductsTest, OtherLoopsStay) {
   const auto stays = [](const std::vector<Stmt>& body) {
     const Stmt roles = Consumer(body);
