@@ -29,13 +29,13 @@ class EdgeStores {
       return Walk(alloc->body, site);
     }
     if (layouts_.IsRoot(stmt)) {
-      for (const Nest& nest : NestsOf(stmt)) See(nest, site);
+      for (const FragmentNest& nest : NestsOf(stmt)) See(nest, site);
       return;
     }
     for (const Stmt& child : Children(stmt)) Walk(child, stmt->kind == StmtKind::kSeq ? site : child.get());
   }
 
-  void See(const Nest& nest, const StmtNode* site) {
+  void See(const FragmentNest& nest, const StmtNode* site) {
     const Buffer& target = nest.store->buffer;
     bool reads_defined = true;
     Visit(nest.store->value, [&](const ExprNode& e) {

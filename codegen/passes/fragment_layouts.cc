@@ -16,7 +16,7 @@ bool HasRegisterScope(const Buffer& buffer) {
   return buffer->scope == Scope::kLocal || buffer->scope == Scope::kAccumulator;
 }
 
-const For* LoopOf(const Nest& nest, const Expr& index) {
+const For* LoopOf(const FragmentNest& nest, const Expr& index) {
   if (index->op != Op::kVar) return nullptr;
   const auto found = std::find_if(nest.loops.begin(), nest.loops.end(),
                                   [&](const For* loop) { return loop->var == index->var; });
@@ -25,7 +25,7 @@ const For* LoopOf(const Nest& nest, const Expr& index) {
 
 // The loops that index dimensions `begin` to `end`, without those of a single element; nullopt unless each
 // dimension has a loop over all of it.
-std::optional<std::vector<const For*>> LoopsAlong(const Nest& nest, const Buffer& buffer,
+std::optional<std::vector<const For*>> LoopsAlong(const FragmentNest& nest, const Buffer& buffer,
                                                   const std::vector<Expr>& indices, size_t begin,
                                                   size_t end) {
   std::vector<const For*> loops;
@@ -65,7 +65,7 @@ bool Agrees(const std::vector<const For*>& rows, const std::vector<const For*>& 
 
 // The loops that are neither rows nor columns. In a nest without columns they are the columns, if they divide
 // among the lanes.
-void AddRest(const Nest& nest, NestFrame* frame) {
+void AddRest(const FragmentNest& nest, NestFrame* frame) {
   const auto has = [](const std::vector<const For*>& loops, const For* loop) {
     return std::find(loops.begin(), loops.end(), loop) != loops.end();
   };
@@ -94,11 +94,11 @@ absl::StatusOr<FragmentLayouts> FragmentLayouts::Of(const Stmt& body, const Targ
   layouts.CollectBuffers(body);
   MYCC_RETURN_IF_ERROR(layouts.AddProducts(body, target));
   if (layouts.empty()) return layouts;
-  std::vector<Nest> nests;
+  std::vector<FragmentNest> nests;
   layouts.CollectRoots(body, &nests);
   for (bool more = true; more;) {
     more = false;
-    for (const Nest& nest : nests) MYCC_RETURN_IF_ERROR(layouts.Spread(nest, &more));
+    for (const FragmentNest& nest : nests) MYCC_RETURN_IF_ERROR(layouts.Spread(nest, &more));
   }
   return layouts;
 }
@@ -171,11 +171,11 @@ absl::Status FragmentLayouts::Lay(const Buffer& buffer, size_t row_dims, const F
 }
 
 // Nests begin at the outermost loop that indexes a buffer in registers.
-void FragmentLayouts::CollectRoots(const Stmt& stmt, std::vector<Nest>* nests) {
+void FragmentLayouts::CollectRoots(const Stmt& stmt, std::vector<FragmentNest>* nests) {
   if (const For* loop = DynAs<For>(stmt)) {
-    std::vector<Nest> found = NestsOf(stmt);
+    std::vector<FragmentNest> found = NestsOf(stmt);
     bool indexes = false;
-    for (const Nest& nest : found) {
+    for (const FragmentNest& nest : found) {
       nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
         if (in_registers_.count(buffer.get()) == 0) return;
         for (const Expr& index : indices) indexes |= index->op == Op::kVar && index->var == loop->var;
@@ -190,7 +190,7 @@ void FragmentLayouts::CollectRoots(const Stmt& stmt, std::vector<Nest>* nests) {
   for (const Stmt& child : Children(stmt)) CollectRoots(child, nests);
 }
 
-absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const Nest& nest) const {
+absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const FragmentNest& nest) const {
   std::optional<NestFrame> frame;
   Buffer first;
   absl::Status status;
@@ -216,7 +216,7 @@ absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const Nest& ne
   return frame;
 }
 
-absl::Status FragmentLayouts::Spread(const Nest& nest, bool* more) {
+absl::Status FragmentLayouts::Spread(const FragmentNest& nest, bool* more) {
   MYCC_ASSIGN_OR_RETURN(const std::optional<NestFrame> frame, FrameOf(nest));
   if (!frame) return absl::OkStatus();
   absl::Status status;

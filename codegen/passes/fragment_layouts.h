@@ -40,15 +40,15 @@ class FragmentLayouts {
   // The outermost loops of nests that may be divided.
   bool IsRoot(const Stmt& stmt) const { return roots_.count(stmt.get()) != 0; }
   // nullopt for a nest that touches no buffer with a layout.
-  absl::StatusOr<std::optional<NestFrame>> FrameOf(const Nest& nest) const;
+  absl::StatusOr<std::optional<NestFrame>> FrameOf(const FragmentNest& nest) const;
 
  private:
   absl::Status AddProducts(const Stmt& body, const Target& target);
   absl::Status AddOperand(const TileView& a, const FragmentLayout& layout);
   absl::Status Lay(const Buffer& buffer, size_t row_dims, const FragmentLayout& layout);
-  absl::Status Spread(const Nest& nest, bool* more);
+  absl::Status Spread(const FragmentNest& nest, bool* more);
   void CollectBuffers(const Stmt& stmt);
-  void CollectRoots(const Stmt& stmt, std::vector<Nest>* nests);
+  void CollectRoots(const Stmt& stmt, std::vector<FragmentNest>* nests);
 
   std::unordered_set<const BufferNode*> in_registers_;  // allocated outside of thread loops
   std::unordered_set<const BufferNode*> operands_;

@@ -94,7 +94,8 @@ class FragmentNests {
   }
 
   bool SetsToZero(const Stmt& stmt, const Buffer& sums) const {
-    const std::vector<Nest> nests = layouts_.IsRoot(stmt) ? NestsOf(stmt) : std::vector<Nest>{};
+    const std::vector<FragmentNest> nests =
+        layouts_.IsRoot(stmt) ? NestsOf(stmt) : std::vector<FragmentNest>{};
     if (nests.size() != 1 || nests[0].store->buffer != sums || !nests[0].conditions.empty()) return false;
     const Expr& value = nests[0].store->value;
     return value->op == Op::kConst && value->value.f == 0 && value->value.i == 0;
@@ -123,10 +124,10 @@ class FragmentNests {
   }
 
   Stmt LowerNests(const Stmt& root) {
-    const std::vector<Nest> nests = NestsOf(root);
+    const std::vector<FragmentNest> nests = NestsOf(root);
     std::vector<Stmt> parts;
     bool touched = false;
-    for (const Nest& nest : nests) {
+    for (const FragmentNest& nest : nests) {
       const absl::StatusOr<std::optional<NestFrame>> frame = layouts_.FrameOf(nest);
       status_.Update(frame.status());
       if (!status_.ok()) return root;
@@ -150,11 +151,11 @@ class FragmentNests {
     return body;
   }
 
-  static Stmt AsItIs(const Nest& nest) {
+  static Stmt AsItIs(const FragmentNest& nest) {
     return InLoops(nest.loops, Guarded(nest.conditions, std::make_shared<Store>(*nest.store)));
   }
 
-  Stmt Distribute(const Nest& nest, const NestFrame& frame, bool is_one_of_several) {
+  Stmt Distribute(const FragmentNest& nest, const NestFrame& frame, bool is_one_of_several) {
     const LaidBuffer* target = layouts_.Find(nest.store->buffer);
     const bool reduces = ReductionOf(*nest.store) != ReduceOp::kNone,
                in_rows = target != nullptr && target->layout.columns == 0;
@@ -171,7 +172,7 @@ class FragmentNests {
     return split.ok() ? *split : body;
   }
 
-  FragmentLoops Place(const Nest& nest, const NestFrame& frame, bool is_one_of_several) const {
+  FragmentLoops Place(const FragmentNest& nest, const NestFrame& frame, bool is_one_of_several) const {
     const For* named = is_one_of_several ? nest.loops.back() : nest.loops.front();
     // A pair of columns that is reduced into one element is no vector.
     bool across = !frame.rest.empty();
@@ -186,14 +187,14 @@ class FragmentNests {
   }
 
   // All threads with a row compute its element, and none may do so from what another has stored.
-  Stmt InTwoSteps(const Nest& nest, const NestFrame& frame, const LaidBuffer& target) {
+  Stmt InTwoSteps(const FragmentNest& nest, const NestFrame& frame, const LaidBuffer& target) {
     const Buffer& to = target.tile;
     const Buffer next = MakeBuffer(absl::StrCat(to->name, ".next"), to->dtype, to->shape, Scope::kLocal);
     const std::string& name = nest.loops.front()->var->name;
     const FragmentLoops compute = MakeFragmentLoops(frame.layout, absl::StrCat(name, ".next")),
                         keep = MakeFragmentLoops(frame.layout, name);
     const Stmt first = ByThreads(nest, frame, compute, next);
-    Nest copy = nest;
+    FragmentNest copy = nest;
     const Store moved(nest.store->buffer, nest.store->indices, nest.store->value);
     copy.store = &moved;
     const Stmt second = ByThreads(copy, frame, keep, nullptr, Load(next, {keep.row}));
@@ -201,7 +202,7 @@ class FragmentNests {
   }
 
   // The nest over threads and registers; with a buffer in place of the one it stores to, or a value.
-  Stmt ByThreads(const Nest& nest, const NestFrame& frame, const FragmentLoops& fragment,
+  Stmt ByThreads(const FragmentNest& nest, const NestFrame& frame, const FragmentLoops& fragment,
                  const Buffer& instead = nullptr, const Expr& value = nullptr) const {
     VarMap values;
     Decode(frame.rows, fragment.row, &values);
@@ -235,7 +236,7 @@ class FragmentNests {
 
   // The conditions that are needed. An operand needs those on its columns: what lies beyond them would be
   // multiplied by the zeros of the other operand, and may be infinite.
-  std::vector<Expr> GuardsOf(const Nest& nest, const NestFrame& frame) const {
+  std::vector<Expr> GuardsOf(const FragmentNest& nest, const NestFrame& frame) const {
     if (beyond_edges_.count(nest.store) == 0) return nest.conditions;
     std::vector<Expr> needed;
     if (!layouts_.IsOperand(nest.store->buffer)) return needed;

@@ -11,7 +11,7 @@ namespace mycc {
 namespace {
 
 // Appends the nests under `stmt` to `nests`; false where there is other code.
-bool CollectNests(const Stmt& stmt, Nest around, std::vector<Nest>* nests) {
+bool CollectNests(const Stmt& stmt, FragmentNest around, std::vector<FragmentNest>* nests) {
   if (const Store* store = DynAs<Store>(stmt)) {
     around.store = store;
     nests->push_back(std::move(around));
@@ -31,7 +31,7 @@ bool CollectNests(const Stmt& stmt, Nest around, std::vector<Nest>* nests) {
                      [&](const Stmt& child) { return CollectNests(child, around, nests); });
 }
 
-bool AreIndexedByVar(const Nest& nest, const Buffer& buffer, const VarNode* var) {
+bool AreIndexedByVar(const FragmentNest& nest, const Buffer& buffer, const VarNode* var) {
   bool all = true;
   nest.ForEachAccess([&](const Buffer& accessed, const std::vector<Expr>& indices) {
     if (accessed != buffer) return;
@@ -41,14 +41,14 @@ bool AreIndexedByVar(const Nest& nest, const Buffer& buffer, const VarNode* var)
   return all;
 }
 
-bool TouchesBuffer(const Nest& nest, const Buffer& buffer) {
+bool TouchesBuffer(const FragmentNest& nest, const Buffer& buffer) {
   bool touches = false;
   nest.ForEachAccess(
       [&](const Buffer& accessed, const std::vector<Expr>&) { touches |= accessed == buffer; });
   return touches;
 }
 
-absl::Status CheckPair(const Nest& writer, const Nest& other) {
+absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
   const Buffer& buffer = writer.store->buffer;
   if (!TouchesBuffer(other, buffer)) return absl::OkStatus();
   for (size_t i = 0; i < std::min(writer.loops.size(), other.loops.size()); ++i) {
@@ -64,7 +64,7 @@ absl::Status CheckPair(const Nest& writer, const Nest& other) {
 
 }  // namespace
 
-void Nest::ForEachAccess(
+void FragmentNest::ForEachAccess(
     const std::function<void(const Buffer& buffer, const std::vector<Expr>& indices)>& visit) const {
   const auto loads = [&](const Expr& expr) {
     Visit(expr, [&](const ExprNode& e) {
@@ -77,16 +77,16 @@ void Nest::ForEachAccess(
   for (const Expr& condition : conditions) loads(condition);
 }
 
-std::vector<Nest> NestsOf(const Stmt& root) {
-  std::vector<Nest> nests;
-  if (!CollectNests(root, Nest{}, &nests)) return {};
+std::vector<FragmentNest> NestsOf(const Stmt& root) {
+  std::vector<FragmentNest> nests;
+  if (!CollectNests(root, FragmentNest{}, &nests)) return {};
   return nests;
 }
 
-absl::Status CheckSeparable(const std::vector<Nest>& nests) {
+absl::Status CheckSeparable(const std::vector<FragmentNest>& nests) {
   absl::Status status;
-  for (const Nest& writer : nests) {
-    for (const Nest& other : nests) {
+  for (const FragmentNest& writer : nests) {
+    for (const FragmentNest& other : nests) {
       if (&writer != &other) status.Update(CheckPair(writer, other));
     }
   }

@@ -10,7 +10,7 @@
 namespace mycc {
 
 // Serial loops of constant extents, and conditions, around one store.
-struct Nest {
+struct FragmentNest {
   std::vector<const For*> loops;  // outermost first
   std::vector<Expr> conditions;   // all must hold
   const Store* store;
@@ -22,10 +22,10 @@ struct Nest {
 
 // The nests that a loop consists of when each statement in it gets loops of its own, in order; none when
 // there is other code in it. The pointers are into `root`.
-std::vector<Nest> NestsOf(const Stmt& root);
+std::vector<FragmentNest> NestsOf(const Stmt& root);
 
 // FailedPrecondition unless the nests may run one after the other instead of in common loops: what one writes
 // and another touches must have the common loops' variables as indices, so that iterations share no element.
-absl::Status CheckSeparable(const std::vector<Nest>& nests);
+absl::Status CheckSeparable(const std::vector<FragmentNest>& nests);
 
 }  // namespace mycc

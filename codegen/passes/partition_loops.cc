@@ -39,8 +39,6 @@ struct Piece {
   int64_t begin, end;
 };
 
-bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
-
 void CollectSelectConditions(const Expr& expr, std::vector<Expr>* conditions) {
   if (expr->op == Op::kSelect) SplitConjunction(expr->args[0], conditions);
   for (const Expr& arg : expr->args) CollectSelectConditions(arg, conditions);

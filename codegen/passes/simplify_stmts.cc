@@ -18,8 +18,6 @@
 namespace mycc {
 namespace {
 
-bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
-
 Stmt Empty() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
 
 // Simplify makes new nodes; an expression that is canonical already keeps its pointer.

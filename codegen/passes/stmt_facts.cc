@@ -6,6 +6,8 @@
 
 namespace mycc {
 
+bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
+
 int64_t CountLeaves(const Stmt& stmt) {
   int64_t leaves = 0;
   VisitStmts(stmt, [&](const Stmt& s) {

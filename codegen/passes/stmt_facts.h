@@ -12,6 +12,9 @@ namespace mycc {
 // The number of stores and tile statements.
 int64_t CountLeaves(const Stmt& stmt);
 
+// Whether the statement is an empty sequence.
+bool IsEmpty(const Stmt& stmt);
+
 // The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
 // Whether the stored value depends on the buffer that it is stored to.

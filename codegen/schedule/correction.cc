@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/print.h"
+#include "codegen/schedule/padding.h"
 
 namespace mycc {
 namespace {
-
-bool IsZero(const Expr& expr) { return expr->op == Op::kConst && IsFloat(expr->dtype) && expr->value.f == 0; }
 
 // c in an exponent x + c * R, with the load of R.
 struct Slope {
