@@ -19,7 +19,7 @@ const Buffer kKeys = MakeBuffer("k", DType::kF16, {2, 64, 64}, Scope::kShared);
 const Buffer kValues = MakeBuffer("v", DType::kF16, {2, 64, 64}, Scope::kShared);
 const Buffer kWeights = MakeBuffer("p", DType::kF16, {128, 64}, Scope::kLocal);
 const Buffer kScores = MakeBuffer("s", DType::kF32, {128, 64}, Scope::kAccumulator);
-const Buffer kSums = MakeBuffer("o", DType::kF32, {128, 64}, Scope::kAccumulator);
+const Buffer kResult = MakeBuffer("o", DType::kF32, {128, 64}, Scope::kAccumulator);
 
 Stmt Product(const Buffer& into, const Buffer& a, const Buffer& ring, int warpgroups) {
   const std::vector<Expr> origin = {IntConst(0), IntConst(0)};
@@ -41,7 +41,7 @@ Stmt Weigh() {
 }
 std::vector<Stmt> Body(int warpgroups) {
   return {WaitFor(0), Product(kScores, kQueries, kKeys, warpgroups), Release(4, kKeys),  Weigh(),
-          WaitFor(1), Product(kSums, kWeights, kValues, warpgroups), Release(5, kValues)};
+          WaitFor(1), Product(kResult, kWeights, kValues, warpgroups), Release(5, kValues)};
 }
 Stmt Consumer(const std::vector<Stmt>& body) {
   const Stmt copy = std::make_shared<Arrive>(IntConst(0));
@@ -95,7 +95,7 @@ TEST(RotateProductsTest, OtherLoopsStay) {
   one.erase(one.begin() + 5);
   stays(one);
   // The next product with keys would overwrite what this turn's product reads.
-  joined[5] = Product(kSums, kScores, kValues, 1);
+  joined[5] = Product(kResult, kScores, kValues, 1);
   stays(joined);
   after.push_back(Weigh());
   stays(after);
