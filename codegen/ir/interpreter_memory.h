@@ -81,7 +81,8 @@ class Memory {
   // Accesses of an asynchronous copy or product that `accessor` issues.
   const char* AsyncRead(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar* value);
   const char* AsyncWrite(int64_t flat, const Accessor& accessor, const Completion& completion, Scalar value);
-  // Those to the sums of products, which run in order: earlier ones of the same channel come first.
+  // The same for the sums of products. Products of one channel run in order, so an access is ordered after
+  // those of earlier products.
   const char* AsyncReadSum(int64_t flat, const Accessor& accessor, const Completion& completion,
                            Scalar* value);
   const char* AsyncWriteSum(int64_t flat, const Accessor& accessor, const Completion& completion,

@@ -110,10 +110,10 @@ struct WaitGroup : StmtNode {
 struct Fence : StmtNode {
   Fence() : StmtNode(StmtKind::kFence) {}
 };
-// The warpgroups of a role take turns in what stands between kTake and kPass: each one waits until the
-// warpgroup before it has passed, the first one until the last one has, but for its first turn. Between their
-// turns they run beside each other, as softmax and products in FlashAttention-3. Turns change no result. All
-// warpgroups have the same number of turns.
+// The warpgroups of a role take turns in executing what stands between kTake and kPass. A warpgroup waits at
+// kTake until the one before it has passed; the first one follows the last one, and does not wait in its
+// first turn. Outside of turns the warpgroups run beside each other: one computes a softmax while another
+// multiplies (FlashAttention-3). Turns change no result. All warpgroups must have the same number of turns.
 enum class TurnStep : uint8_t { kTake, kPass };
 struct Turn : StmtNode {
   explicit Turn(TurnStep step) : StmtNode(StmtKind::kTurn), step(step) {}

@@ -14,8 +14,8 @@
 // empty after all blocks have arrived. A role that multiplies by warpgroups arrives once for each of them,
 // because each waits for its own products. Where threads read the slot themselves, a barrier comes first.
 //
-// Where several products by warpgroups read tiles of their own, each product's tiles are a ring with barriers
-// of its own, so that its slots are full and empty independently of the others' (K and V of attention):
+// Two products by warpgroups that share no tile (those with K and with V in attention) have a ring and
+// barriers each. A slot of one ring is full or empty whatever the other ring's slots are:
 //
 //   copy:    for k: wait empty a; a = ..; arrive full a; wait empty b; b = ..; arrive full b
 //   compute: for k: wait full a; .. += .. * a; arrive empty a; ..; wait full b; .. += .. * b; arrive empty b

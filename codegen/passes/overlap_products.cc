@@ -27,6 +27,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/instructions.h"
 
 namespace mycc {
@@ -43,14 +44,6 @@ bool CanRunAsync(const Stmt& stmt, const Target& target) {
   if (mma == nullptr || mma->is_async) return false;
   const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target);
   return row.ok() && row->kind == InstructionClass::kWarpgroup && row->partial_depth == 0;
-}
-
-// The buffer that a statement by itself writes; null for none.
-const BufferNode* WrittenBy(const Stmt& stmt) {
-  if (const Store* store = DynAs<Store>(stmt)) return store->buffer.get();
-  if (const Combine* combine = DynAs<Combine>(stmt)) return combine->buffer.get();
-  if (const Mma* mma = DynAs<Mma>(stmt)) return mma->acc.buffer.get();
-  return nullptr;
 }
 
 // Whether other threads may go on where the role comes to the statement, and then write operands of the

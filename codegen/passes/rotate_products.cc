@@ -1,5 +1,5 @@
-// Rotates a consumer's loop with two products, so that the second one runs beside the arithmetic between the
-// two: the next turn's first product is issued before this turn's second, as in FlashAttention-3.
+// Rotates a consumer's loop with two products, as in FlashAttention-3: the next turn's first product is
+// issued before this turn's second one. The second product then runs beside the arithmetic between the two.
 //
 //   for j in n:                       if n > 0: first[0]; arithmetic[0]
 //     first[j]                        for j in n - 1:
@@ -29,6 +29,7 @@
 #include "codegen/ir/visit.h"
 #include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/instructions.h"
 
 namespace mycc {
@@ -51,9 +52,7 @@ Accessed AccessedBy(const std::vector<Stmt>& stmts) {
   for (const Stmt& root : stmts) {
     VisitStmts(root, [&](const Stmt& stmt) {
       ForEachBuffer(stmt, [&](const Buffer& buffer) { accessed.all.insert(buffer.get()); });
-      if (const Store* store = DynAs<Store>(stmt)) accessed.written.insert(store->buffer.get());
-      if (const Combine* combine = DynAs<Combine>(stmt)) accessed.written.insert(combine->buffer.get());
-      if (const Mma* mma = DynAs<Mma>(stmt)) accessed.written.insert(mma->acc.buffer.get());
+      if (const BufferNode* written = WrittenBy(stmt)) accessed.written.insert(written);
       return true;
     });
   }
@@ -170,7 +169,7 @@ Stmt RotateProducts(const Stmt& body, const Target& target) {
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const Roles* roles = DynAs<Roles>(stmt);
     if (roles == nullptr) return nullptr;
-    // One role copies. Where several compute, they have an order of their own.
+    // One role copies. Several that compute have their own order (pingpong).
     const bool is_alone = roles->roles.size() == 2;
     return MapChildren(stmt, [&](const Stmt& role) {
       return RotateIn(role, is_alone && WarpgroupsUnder(role) > 1, target);

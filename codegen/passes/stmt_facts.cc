@@ -8,6 +8,13 @@ namespace mycc {
 
 bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
 
+const BufferNode* WrittenBy(const Stmt& stmt) {
+  if (const Store* store = DynAs<Store>(stmt)) return store->buffer.get();
+  if (const Combine* combine = DynAs<Combine>(stmt)) return combine->buffer.get();
+  if (const Mma* mma = DynAs<Mma>(stmt)) return mma->acc.buffer.get();
+  return nullptr;
+}
+
 int64_t CountLeaves(const Stmt& stmt) {
   int64_t leaves = 0;
   VisitStmts(stmt, [&](const Stmt& s) {

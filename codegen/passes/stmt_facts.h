@@ -15,6 +15,9 @@ int64_t CountLeaves(const Stmt& stmt);
 // Whether the statement is an empty sequence.
 bool IsEmpty(const Stmt& stmt);
 
+// The buffer that a store, a combine or a product by itself writes; null for other statements.
+const BufferNode* WrittenBy(const Stmt& stmt);
+
 // The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
 // Whether the stored value depends on the buffer that it is stored to.

@@ -14,7 +14,6 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
-#include "codegen/expr/print.h"
 #include "codegen/expr/range.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
@@ -118,9 +117,8 @@ class NestMasks {
   void Collect(const Expr& value) {
     Visit(value, [&](const ExprNode& e) {
       for (const Expr& bound : BoundOf(e)) {
-        const bool is_new = std::none_of(conditions_.begin(), conditions_.end(), [&](const Expr& other) {
-          return PrintExpr(other) == PrintExpr(bound);
-        });
+        const bool is_new = std::none_of(conditions_.begin(), conditions_.end(),
+                                         [&](const Expr& other) { return StructurallyEqual(other, bound); });
         if (is_new) conditions_.push_back(bound);
       }
     });

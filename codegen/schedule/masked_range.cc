@@ -25,7 +25,7 @@ class Masks {
  public:
   explicit Masks(const Stmt& body) : body_(body) {}
 
-  // Where one of them is false the value is `empty`: -inf or 0.
+  // Conditions of a value. The value is `empty` (-inf or 0) when one of them is false.
   std::vector<Expr> Of(const Expr& value, double empty) const {
     switch (value->op) {
       case Op::kSelect:

@@ -275,8 +275,8 @@ struct PermittedReference::Impl {
   }
 
   // exp(x - y) may be computed as 2^(x * log2(e) - y * log2(e)), whose terms are rounded: an error of |x| +
-  // |y| units in the last place, and any number from 0 to the normal ones below those: a weight that is 0
-  // relative to the last maximum is none relative to an earlier one.
+  // |y| units in the last place. A result below the normal numbers may be any number from 0 to the least
+  // normal one: a weight may be 0 relative to the last maximum, and positive relative to an earlier one.
   static ValueSet PowerOfDifference(double term, ValueSet power) {
     const double largest = 2 * term;
     const double error = std::isinf(largest) ? 0 : (1 + largest) * 0x1p-23;

@@ -46,7 +46,7 @@ TEST(UnmaskTilesTest, CausalMask) {
 )");
 }
 
-// Both edges of a window, and a length that is data.
+// A window has two edges. A length may be data.
 TEST(UnmaskTilesTest, EdgesTogether) {
   const Nest n;
   const Buffer length = MakeBuffer("length", DType::kI64, {16});

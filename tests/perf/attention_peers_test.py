@@ -17,26 +17,7 @@ except ImportError:
     os.execv(others[0], [others[0], "-B", *sys.argv])
 
 import attention_peers
-from attention_workloads import Attention
-
-
-def small(label, batch, heads, queries, keys, **options):
-    return Attention("other", label, batch, heads, queries, keys, 16, **{"dtype": "f32", **options})
-
-
-CASES = [
-    small("plain", 2, 3, 9, 9),
-    small("causal", 1, 2, 33, 33, causal=True),
-    small("more_keys", 2, 2, 5, 12),
-    small("more_keys_causal", 2, 2, 5, 12, causal=True),
-    small("grouped", 2, 6, 7, 7, kv_heads=2, causal=True),
-    small("decoding", 2, 4, 1, 40, kv_heads=1),
-    small("window", 1, 2, 20, 24, causal=True, window=6),
-    small("bias_by_position", 1, 4, 10, 13, causal=True, bias="position"),
-    small("bias_tensor", 2, 2, 7, 9, bias="tensor"),
-    small("padded", 4, 2, 6, 11, padded=True),
-]
-CAPPED = small("soft_cap", 1, 2, 10, 10, causal=True, cap=1.5)
+from small_attention import CAPPED, FORMS, small
 
 
 def inputs_of(spec):
@@ -73,7 +54,7 @@ def one_by_one(spec, inputs):
 
 class PeersTest(unittest.TestCase):
     def test_reference_is_attention(self):
-        for spec in [*CASES, CAPPED]:
+        for spec in [*FORMS, CAPPED]:
             with self.subTest(spec.label):
                 inputs, rows = inputs_of(spec), attention_peers.sampled_rows(spec, 4)
                 result, sums = attention_peers.reference(spec, inputs, rows)
@@ -81,18 +62,18 @@ class PeersTest(unittest.TestCase):
                 self.assertEqual(sums.shape, result.shape[:3])
 
     def test_sums_are_logarithms_of_sums(self):
-        spec = CASES[0]
+        spec = FORMS[0]
         inputs = inputs_of(spec)
         scores = inputs[0] @ inputs[1].transpose(2, 3) / spec.d**0.5
         torch.testing.assert_close(attention_peers.reference(spec, inputs, range(9))[1], torch.logsumexp(scores, -1))
 
     def test_sample_has_the_first_and_the_last_query(self):
-        rows = attention_peers.sampled_rows(Attention("other", "", 1, 1, 5000, 5000, 16))
+        rows = attention_peers.sampled_rows(small("many_queries", 1, 1, 5000, 5000))
         self.assertEqual((rows[0], rows[-1], len(rows)), (0, 4999, 64))
-        self.assertEqual(attention_peers.sampled_rows(CASES[0]), list(range(9)))
+        self.assertEqual(attention_peers.sampled_rows(FORMS[0]), list(range(9)))
 
     def test_back_ends_that_run_are_right_and_others_say_why_not(self):
-        for spec in CASES:
+        for spec in FORMS:
             with self.subTest(spec.label):
                 inputs = inputs_of(spec)
                 calls, refused = attention_peers.ready(spec, inputs, ("eager",))
@@ -111,7 +92,7 @@ class PeersTest(unittest.TestCase):
         """By its own functions, on the scores of all pairs: to compile it takes a while and a compiler."""
         from torch.nn.attention.flex_attention import create_mask
 
-        for spec in [*CASES, CAPPED]:
+        for spec in [*FORMS, CAPPED]:
             with self.subTest(spec.label):
                 inputs = inputs_of(spec)
                 tensors = attention_peers.Tensors(spec, inputs)

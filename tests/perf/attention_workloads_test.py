@@ -16,7 +16,7 @@ except ImportError:
 import attention_workloads
 import cpu_newest
 import harness
-from attention_workloads import Attention
+from small_attention import CAPPED, FORMS, small
 
 sys.path.insert(0, str(harness.ROOT / "tests/e2e"))
 import artifact_ctypes  # noqa: E402
@@ -24,23 +24,9 @@ import artifact_ctypes  # noqa: E402
 MYCC = None
 HERE = pathlib.Path(__file__).parent
 
-
-def small(label, batch, heads, queries, keys, **options):
-    return Attention("other", label, batch, heads, queries, keys, 16, **{"dtype": "f32", **options})
-
-
 CASES = [
-    small("plain", 2, 3, 9, 9),
-    small("causal", 1, 2, 33, 33, causal=True),
-    small("more_keys", 2, 2, 5, 12),
-    small("more_keys_causal", 2, 2, 5, 12, causal=True),
-    small("grouped", 2, 6, 7, 7, kv_heads=2, causal=True),
-    small("decoding", 2, 4, 1, 40, kv_heads=1),
-    small("window", 1, 2, 20, 24, causal=True, window=6),
-    small("soft_cap", 1, 2, 10, 10, causal=True, cap=1.5),
-    small("bias_by_position", 1, 4, 10, 13, causal=True, bias="position"),
-    small("bias_tensor", 2, 2, 7, 9, bias="tensor"),
-    small("padded", 4, 2, 6, 11, padded=True),
+    *FORMS,
+    CAPPED,
     small("log_sum_exp", 1, 2, 8, 8, causal=True, lse=True),
     small("early", 1, 2, 8, 8, early=True),
     small("all_at_once", 3, 4, 9, 12, kv_heads=2, causal=True, window=8, cap=2.0, bias="tensor", padded=True, lse=True),

@@ -42,6 +42,14 @@ void Check(const std::string& name, const std::string& workload, const std::stri
 
 TEST(StreamTest, Attention) { Check("stream_attention", kAttention, kOnePass); }
 
+// A reduction t2, values t3 that depend on it, and their sum t4.
+constexpr char kThreeStages[] = R"(split(t4.r0, [8])
+reorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])
+cache_write(t4, t4.a0)
+compute_at(t3, t4.r0.0)
+stream_reduction(t2, t4.r0.0)
+)";
+
 // m is no exponent's maximum and no factor.
 TEST(StreamTest, RefusesAValueWithoutACorrection) {
   const std::string text = R"(workload w(x: f32[4,24], v: f32[24,6]) -> (o: f32[4,6]) {
@@ -49,11 +57,8 @@ TEST(StreamTest, RefusesAValueWithoutACorrection) {
   e[i,j]: f32[4,24] = tanh(x[i,j] - m[i])
   o[i,d] = sum[j:24](e[i,j] * v[j,d])
 })";
-  EXPECT_THAT(
-      ScheduledText(text,
-                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
-                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
-      HasSubstr("t0[a0,a1] - t2[a0] depends on t2, and its parts depend on it differently"));
+  EXPECT_THAT(ScheduledText(text, kThreeStages),
+              HasSubstr("t0[a0,a1] - t2[a0] depends on t2, and its parts depend on it differently"));
 }
 
 // exp(m - x) would grow with the maximum.
@@ -63,11 +68,7 @@ TEST(StreamTest, RefusesACorrectionThatOverflows) {
   e[i,j]: f32[4,24] = exp(m[i] - x[i,j])
   o[i,d] = sum[j:24](e[i,j] * v[j,d])
 })";
-  EXPECT_THAT(
-      ScheduledText(text,
-                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
-                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
-      HasSubstr("could overflow"));
+  EXPECT_THAT(ScheduledText(text, kThreeStages), HasSubstr("could overflow"));
 }
 
 // Without its factor 1 / l the sum of large numbers would not fit f16.
@@ -77,11 +78,7 @@ TEST(StreamTest, RefusesToTakeAFactorOutOfARoundingThatLosesRange) {
   p[i,j]: f16[4,24] = f16(x[i,j] / l[i])
   o[i,d] = sum[j:24](f32(p[i,j]) * f32(v[j,d]))
 })";
-  EXPECT_THAT(
-      ScheduledText(text,
-                    "split(t4.r0, [8])\nreorder([t4.a0, t4.r0.0, t4.a1, t4.r0.1])\ncache_write(t4, t4.a0)\n"
-                    "compute_at(t3, t4.r0.0)\nstream_reduction(t2, t4.r0.0)\n"),
-      HasSubstr("may not fit f16"));
+  EXPECT_THAT(ScheduledText(text, kThreeStages), HasSubstr("may not fit f16"));
 }
 
 TEST(StreamTest, RefusesASumWithoutAnAccumulator) {

@@ -92,6 +92,19 @@ void CheckLowered(const std::string& text, const Target& target, const std::stri
   EXPECT_EQ(checked, most);
 }
 
+// A persistent block numbers the steps of all its tiles alike, and a mask's loops have fewer steps.
+TEST(GpuStreamedTest, PersistentBlocksRefuseLoopsOfComputedLength) {
+  const Workload workload = CanonicalWorkload(Attention(200, 64, kCausal));
+  const Sketch sketch = GenerateSketches(workload, Hopper()).front();
+  Trace trace = sketch.instantiate(sketch.default_choice).value();
+  const Trace persist = ParseTrace("v1\npersist(t7.a0+a1.0, 2)\n").value();
+  trace.steps.insert(trace.steps.end(), persist.steps.begin(), persist.steps.end());
+  const absl::StatusOr<Schedule> schedule = Replay(workload, Hopper(), trace);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_THAT(Lower(schedule->function(), Hopper()).status().message(),
+              ::testing::HasSubstr("needs steps of one number; loop t7.r0.0 has a computed length"));
+}
+
 constexpr char kWarpgroups[] = "streamed_warp_specialized", kWarps[] = "streamed_multistage";
 
 TEST(GpuStreamedTest, Warpgroups) { CheckLowered(Attention(200, 64, kNoMask), Hopper(), kWarpgroups, 3); }

@@ -139,7 +139,7 @@ TEST(StreamedRuleTest, PairsInDotProducts) {
   CheckStreamed(kNarrow, *dot, 2e-2);
 }
 
-// As exporters write it: probabilities, rounded, and then the product.
+// Exporters divide by the sum, round the probabilities, and multiply then.
 TEST(StreamedRuleTest, DividesBeforeItRounds) {
   const absl::StatusOr<Target> amx =
       ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");

@@ -16,9 +16,9 @@
 namespace mycc {
 namespace {
 
-// The block with a value in terms of its elements and of loops around its nest. Elements are at iteration
-// variables, also where the value has the block's loops (the write-back of an accumulator reads it at loops);
-// or at loops, where the block computes an accumulator.
+// The block with a value in terms of the indices of its elements, and of loops around its nest. The indices
+// are iteration variables, and the value may have loops: the write-back of an accumulator reads it at loops.
+// Or the indices are loops, and the value has iteration variables: the block computes an accumulator.
 Block OverElements(const Path& path) {
   Block block = path.block();
   const std::optional<VarMap> elements = ItersAt(block, block.indices);

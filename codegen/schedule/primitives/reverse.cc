@@ -1,5 +1,5 @@
-// reverse(l): executes a loop's iterations in the reverse order. Where iterations differ in their work, those
-// that come last in the text and take longest begin first, so that the machine is busy to the end.
+// reverse(l): executes a loop's iterations in the reverse order. The last rows of a causal mask take longest:
+// if they begin first, the machine is busy to the end.
 //
 //   block l in 8: for k in l + 1: A(l, k)   ->   block l in 8: for k in 8 - l: A(7 - l, k)
 #include "absl/strings/str_cat.h"

@@ -6,8 +6,8 @@
 //       R: m[i] max= select(l*64+j <= i.0*64+i,   ->       R: m[i] max= select(..)
 //                           s[i, j], -inf)
 //
-// Where keys are hidden at the beginning, too, a CPU passes over the first iterations by a condition. On a
-// GPU the loop begins later, so that no copies of tiles run ahead for nothing:
+// A window hides the first keys, too. On a CPU a condition leaves out the first iterations. On a GPU the loop
+// begins later, because copies of tiles would run ahead for nothing:
 //
 //   for l.from in min(8, ..) - max(0, ..): let l = l.from + max(0, ..): ..
 //
