@@ -81,9 +81,13 @@ test("the scatter stands over any decision and names what is pointed at", async 
   await tab.shoot("job_over_decision");
   await page.select("select[name=axis]", "order");
 
-  await page.$eval(".scatter", (scatter) => scatter.scrollIntoView({ block: "center" }));
-  const box = await page.$eval(".scatter .u-over", (over) => over.getBoundingClientRect().toJSON());
+  // Points and the chart move as results arrive, and the chart is made anew with its axis: the job ends first, and each search asks where it is.
+  await until("the end of the job", () => page.$eval(".badge", (badge) => badge.textContent === "done"));
+  await until("the order again", async () => /over order of results$/.test(await tab.label("Times of")));
   const findPoint = async () => {
+    const over = await page.$(".scatter .u-over");
+    await over.evaluate((element) => element.scrollIntoView({ block: "center" }));
+    const box = await over.boundingBox();
     for (let x = 10; x < box.width; x += 30) {
       for (let y = 10; y < box.height; y += 30) {
         await page.mouse.move(box.x + x, box.y + y);
