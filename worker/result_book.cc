@@ -40,20 +40,6 @@ bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
   return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
 }
 
-// Proves a candidate, or makes its result a failure.
-void Prove(const Lane& lane, const std::string& library, v1::MeasureResult* result) {
-  v1::MeasureResult failure;
-  const std::optional<v1::RunnerResponse> proof = lane.prove(library, result->timing().seconds(), &failure);
-  if (proof) TakeResponse(*proof, &failure);
-  if (failure.status() == v1::MEASURE_STATUS_OK) {
-    *result->mutable_verification() = failure.verification();
-    return;
-  }
-  result->clear_timing();
-  result->clear_verification();
-  result->MergeFrom(failure);
-}
-
 }  // namespace
 
 std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
@@ -86,7 +72,7 @@ v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const Bu
   } else {
     const auto start = std::chrono::steady_clock::now();
     if (const auto response = lane.run({build.built.library()}, &result)) TakeResponse(*response, &result);
-    if (Leads(assignment, result)) Prove(lane, build.built.library(), &result);
+    if (Leads(assignment, result)) Prove(assignment, build, lane, &result);
     result.mutable_timing()->set_run_seconds(SecondsSince(start));
     if (!IsInfrastructureFailure(result.status())) {
       if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
@@ -102,12 +88,12 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
                                                      const Lane& lane) {
   std::vector<v1::MeasureResult> results(builds.size());
   std::vector<std::string> libraries;
-  std::vector<v1::MeasureResult*> runners;  // the results of the libraries that run
+  std::vector<size_t> runners;  // the candidates whose libraries run
   for (size_t i = 0; i < builds.size(); ++i) {
     results[i].set_started_unix_micros(SystemUnixMicros());
     if (builds[i].ok()) {
       libraries.push_back(builds[i].built.library());
-      runners.push_back(&results[i]);
+      runners.push_back(i);
     } else {
       Fail(builds[i].ending.status, builds[i].ending.error, &results[i]);
     }
@@ -123,9 +109,10 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
     return {failure};
   }
   for (size_t i = 0; i < runners.size(); ++i) {
-    TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), runners[i]);
-    if (runners[i]->status() == v1::MEASURE_STATUS_OK) Prove(lane, libraries[i], runners[i]);
-    runners[i]->mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
+    v1::MeasureResult& result = results[runners[i]];
+    TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), &result);
+    if (result.status() == v1::MEASURE_STATUS_OK) Prove(assignment, builds[runners[i]], lane, &result);
+    result.mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
   }
   v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it
   own.clear_rivals();
@@ -134,6 +121,30 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
     Describe(own, builds[i], &results[i]);
   }
   return results;
+}
+
+void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
+                       v1::MeasureResult* result) {
+  const std::string& digest = build.built.code_digest();
+  const std::string binary = absl::StrCat(digest, " ", assignment.workload());
+  if (const auto proof = proofs_.find(binary); proof != proofs_.end()) {
+    *result->mutable_verification() = proof->second;
+    return;
+  }
+  v1::MeasureResult proven;
+  const std::optional<v1::RunnerResponse> response =
+      lane.prove(build.built.library(), result->timing().seconds(), &proven);
+  if (response) TakeResponse(*response, &proven);
+  if (proven.status() != v1::MEASURE_STATUS_OK) {
+    result->clear_timing();
+    result->clear_verification();
+    result->MergeFrom(proven);
+    return;
+  }
+  *result->mutable_verification() = proven.verification();
+  if (digest.empty()) return;
+  if (proofs_.size() >= kRememberedDigests) proofs_.clear();
+  proofs_[binary] = proven.verification();
 }
 
 void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& build,

@@ -157,8 +157,11 @@ TEST_P(ChangedRulesTest, AreDeterministic) {
     if (run == 1) server.Restart();  // once more, with the rules that it began anew with
     if (run == 1) worker.RegisterAgain();
     worker.Work();
-    if (run == 0) first = server.TracesOf(job);
-    if (run == 1) EXPECT_EQ(server.TracesOf(job), first);
+    if (run == 0) {
+      first = server.TracesOf(job);
+    } else {
+      EXPECT_EQ(server.TracesOf(job), first);
+    }
   }
 }
 

@@ -189,7 +189,9 @@ TEST_F(ConstantsTest, TheSearchGoesOnWithTheJobsConstants) {
     (*slow_memory.mutable_values())[kL3OfThread] = 6e9;
     (*slow_memory.mutable_values())[kL2OfThread] = 12e9;
     (*slow_memory.mutable_values())[kL1OfThread] = 24e9;
-    if (with_constants) EXPECT_TRUE(worker.Beat({{"cpu", slow_memory}}).ok());
+    if (with_constants) {
+      EXPECT_TRUE(worker.Beat({{"cpu", slow_memory}}).ok());
+    }
     const std::string job = server.Submit(MakeSpec({kTestWorkload}, 24));
     for (const v1::Assignment& assignment : worker.Lease(6)) EXPECT_TRUE(worker.Report(assignment).ok());
     if (restarts) {

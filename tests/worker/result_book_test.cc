@@ -1,7 +1,11 @@
 // Results as they are filled in, apart from any device.
 #include "worker/result_book.h"
 
+#include <string>
+#include <vector>
+
 #include "gtest/gtest.h"
+#include "proto/proof.h"
 
 namespace mycc {
 namespace {
@@ -16,6 +20,80 @@ TEST(ResultBookTest, AnErrorIsCutToWhatAServerTakes) {
   response.set_error(words);
   TakeResponse(response, &result);
   EXPECT_EQ(result.error(), words.substr(0, 64 << 10));
+}
+
+// A device on which all runs hold, and proofs of `broken` fail.
+struct CountingDevice {
+  std::vector<std::string> proven;
+  std::string broken;
+
+  static v1::RunnerResponse Sound(double seconds) {
+    v1::RunnerResponse response;
+    response.set_status(v1::MEASURE_STATUS_OK);
+    response.mutable_timing()->set_seconds(seconds);
+    response.mutable_verification()->set_passed(true);
+    response.mutable_verification()->set_launches(1);
+    return response;
+  }
+
+  Lane MakeLane() {
+    return {[](const std::vector<std::string>& libraries, v1::MeasureResult*) {
+              v1::RunnerResponse response = Sound(1e-3);
+              for (size_t i = 1; i < libraries.size(); ++i) *response.add_rivals() = Sound(2e-3);
+              return response;
+            },
+            [this](const std::string& library, double, v1::MeasureResult*) {
+              proven.push_back(library);
+              v1::RunnerResponse response = Sound(0);
+              response.mutable_verification()->set_strained_launches(kProvenLaunches);
+              if (library == broken) response.set_status(v1::MEASURE_STATUS_WRONG_RESULT);
+              return response;
+            }};
+  }
+};
+
+BuildOutcome BuiltAs(const std::string& library) {
+  BuildOutcome outcome;
+  outcome.built.set_library(library);
+  outcome.built.set_code_digest("digest of " + library);
+  return outcome;
+}
+
+TEST(ResultBookTest, ABinaryIsProvenOnceForAWorkload) {
+  CountingDevice device;
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment first;
+  first.set_workload("w");
+  EXPECT_TRUE(IsProven(book.Make(first, {BuiltAs("a")}, device.MakeLane())[0].verification()));
+  v1::Assignment round = first;
+  round.add_rivals("the trace of b");
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const v1::MeasureResult& result :
+         book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane())) {
+      EXPECT_EQ(result.status(), v1::MEASURE_STATUS_OK);
+      EXPECT_TRUE(IsProven(result.verification()));
+    }
+  }
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b"}));
+  round.set_workload("another");
+  (void)book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b", "a", "b"}));
+}
+
+TEST(ResultBookTest, AFailedProofIsNotRemembered) {
+  CountingDevice device{.broken = "b"};
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment round;
+  round.set_workload("w");
+  round.add_rivals("the trace of b");
+  for (int turn = 0; turn < 2; ++turn) {
+    const std::vector<v1::MeasureResult> results =
+        book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
+    EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_OK);
+    EXPECT_EQ(results[1].status(), v1::MEASURE_STATUS_WRONG_RESULT);
+    EXPECT_EQ(results[1].timing().seconds(), 0);
+  }
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b", "b"}));
 }
 
 }  // namespace
