@@ -1,11 +1,31 @@
-// The two macros that propagate absl::Status. Every fallible boundary returns Status or StatusOr; a message
-// says what failed, where, and what was expected.
+// The two macros that propagate absl::Status, and the error of what cannot be done. Every fallible boundary
+// returns Status or StatusOr; a message says what failed, where, and what was expected. Thread rule: pure.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace mycc {
+
+template <typename Part>
+const Part& MessagePart(const Part& part) {
+  return part;
+}
+inline std::string MessagePart(std::string_view part) { return std::string(part); }
+
+// FailedPrecondition with these parts, as absl::StrCat joins them: what was asked for is not possible here,
+// for the reason that the message says.
+template <typename... Parts>
+absl::Status Refusal(const Parts&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(MessagePart(parts)...));
+}
+
+}  // namespace mycc
 
 #define MYCC_RETURN_IF_ERROR(expr)                                                     \
   do {                                                                                 \

@@ -138,8 +138,8 @@ function(mycc_test)
     set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}${part}")
     if("e2e" IN_LIST ARG_LABELS)
       mycc_run_early(${entry})
-    elseif("slow" IN_LIST ARG_LABELS)
-      set_tests_properties(${entry} PROPERTIES COST 100)  # begins before the fast ones, which fill the other core
+    elseif("slow" IN_LIST ARG_LABELS OR "points" IN_LIST ARG_LABELS)
+      set_tests_properties(${entry} PROPERTIES COST 100)  # begins before the short ones, which fill the other core
     endif()
   endforeach()
   if(ARG_TOLD_CPUS)

@@ -15,6 +15,7 @@
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/llvm/emit.h"
+#include "mycc/launch_counts.h"
 #include "tuner/space/machine.h"
 
 namespace mycc {
@@ -146,6 +147,8 @@ absl::StatusOr<Facts> GpuFacts(const KernelSpec& kernel, const Target& target) {
     facts.emplace_back(absl::StrCat("kernel ", facts.size() + 1),
                        GpuText(step, ResourcesOf(image, step.kernel), target));
   }
+  MYCC_ASSIGN_OR_RETURN(const Facts counts, LaunchCountsOf(kernel.workload, target, kernel.trace));
+  facts.insert(facts.end(), counts.begin(), counts.end());
   return facts;
 }
 

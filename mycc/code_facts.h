@@ -19,7 +19,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 // CPU: vector registers, AMX tile registers, bytes of the stack frame and of the slots in it that vectors are
 // stored to, the most of any of the kernel's functions, but for those that pack weights. GPU: each kernel's
 // registers, spills, shared memory, threads and blocks; where this machine lacks NVRTC, without registers and
-// spills. NotKnown's fact where the code cannot be made.
+// spills; then what each launch moves and is limited by (launch_counts.h). NotKnown's fact where the code
+// cannot be made.
 Facts CodeFactsOf(const KernelSpec& kernel, const Target& target);
 // "code", "not known: why".
 Facts NotKnown(const absl::Status& why);

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "codegen/driver/compile.h"
 #include "codegen/passes/lower.h"
+#include "codegen/workload/canonical.h"
 #include "codegen/workload/print.h"
 #include "command/colour.h"
 #include "command/misuse.h"
@@ -25,6 +26,7 @@
 #include "mycc/explain_why.h"
 #include "mycc/loop_origins.h"
 #include "mycc/model_report.h"
+#include "tuner/space/space.h"
 
 namespace mycc {
 namespace {
@@ -55,9 +57,22 @@ absl::Status CheckForm(const ExplainOptions& options) {
                              cuda ? "cuda or ptx for a GPU" : "llvm or asm for a CPU"));
 }
 
+// Says why two products, one of them of the other as in attention, are not computed in one pass. The
+// reasons are in canonical names.
+Facts PassFacts(const KernelSpec& kernel, const Target& target) {
+  if (IsStreamedSketch(kernel.trace.sketch)) return {};
+  const Workload canonical = Canonicalize(kernel.workload);
+  if (HasStreamedSketch(canonical, target))
+    return {{"not in one pass", "this schedule was chosen, and a rule has one pass; mycc-tune tries both"}};
+  Facts facts;
+  for (const std::string& why : WhyNotStreamed(canonical, target)) facts.emplace_back("not in one pass", why);
+  return facts;
+}
+
 // A line for each fact about the code, and for the share of the peak that it reaches.
 std::string FactsText(const KernelSpec& kernel, const Target& target) {
-  Facts facts = CodeFactsOf(kernel, target);
+  Facts facts = PassFacts(kernel, target);
+  for (auto& fact : CodeFactsOf(kernel, target)) facts.push_back(std::move(fact));
   facts.emplace_back("share of peak", ShareOfPeak(kernel.workload, target, kernel.expected_seconds));
   return absl::StrJoin(facts, "\n", absl::PairFormatter(": "));
 }

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/driver/naive_gpu_schedule.h"
 #include "codegen/schedule/schedule.h"
 #include "tuner/cost/analytic.h"
 #include "tuner/space/refit.h"
@@ -15,30 +14,33 @@
 namespace mycc {
 namespace {
 
-// A schedule that can be lowered for the target whatever the workload.
-ScoredSchedule LastResort(const Workload& canonical, const Target& target) {
-  Schedule schedule = Schedule::Create(canonical, target);
-  if (target.kind == TargetKind::kCuda) {
-    absl::StatusOr<Schedule> bound = NaiveGpuSchedule(schedule);
-    if (bound.ok()) schedule = *std::move(bound);
-  }
-  return {schedule.trace(), schedule.function(), std::numeric_limits<double>::infinity()};
+// The naive loop nest, which can be lowered for every target whatever the workload: lowering binds it to a
+// GPU's blocks and threads.
+ScoredSchedule LastResort(const Workload& canonical) {
+  return {Trace(), BuildNaive(canonical), std::numeric_limits<double>::infinity()};
 }
 
 }  // namespace
 
 UnmeasuredSchedules::UnmeasuredSchedules(const Workload& canonical, const Target& target)
     : canonical_(canonical), target_(target) {
-  for (SketchWithDefault& generated : GenerateSketchesWithDefaults(canonical, target)) {
-    const absl::StatusOr<double> seconds = EstimateSeconds(generated.function, target);
-    if (seconds.ok())
-      defaults_.push_back({std::move(generated.trace), std::move(generated.function), *seconds});
-    sketches_.push_back(std::move(generated.sketch));
+  AddDefaults(GenerateSketchesWithDefaults(canonical, target));
+  const auto is_streamed = [](const Sketch& sketch) { return IsStreamedSketch(sketch.name); };
+  if (target.kind == TargetKind::kCuda && std::any_of(sketches_.begin(), sketches_.end(), is_streamed))
+    AddDefaults(SketchesOfSingleStages(canonical, target));
+  defaults_.push_back(LastResort(canonical));
+}
+
+void UnmeasuredSchedules::AddDefaults(std::vector<SketchWithDefault> generated) {
+  const auto first = static_cast<std::ptrdiff_t>(defaults_.size());
+  for (SketchWithDefault& one : generated) {
+    const absl::StatusOr<double> seconds = EstimateSeconds(one.function, target_);
+    if (seconds.ok()) defaults_.push_back({std::move(one.trace), std::move(one.function), *seconds});
+    sketches_.push_back(std::move(one.sketch));
   }
   // The rules' order, most specific first, decides between equals.
-  std::stable_sort(defaults_.begin(), defaults_.end(),
+  std::stable_sort(defaults_.begin() + first, defaults_.end(),
                    [](const ScoredSchedule& a, const ScoredSchedule& b) { return a.seconds < b.seconds; });
-  defaults_.push_back(LastResort(canonical, target));
 }
 
 absl::StatusOr<ScoredSchedule> UnmeasuredSchedules::Refit(const Trace& trace) const {

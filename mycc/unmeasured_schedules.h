@@ -25,9 +25,9 @@ class UnmeasuredSchedules {
   // Replays each sketch's default choice, once. REQUIRES: `canonical` is canonical.
   UnmeasuredSchedules(const Workload& canonical, const Target& target);
 
-  // Each sketch's own guess, the one first that the analytic model expects to be fastest, and last the naive
-  // nest (for a GPU, bound to its blocks and threads), with infinite seconds: it can be lowered whatever the
-  // target.
+  // Each sketch's own guess, the one first that the analytic model expects to be fastest. On a GPU, those
+  // that compute a chain of stages in one pass come before those of single stages. The last is the naive
+  // nest, with infinite seconds: it can be lowered whatever the target.
   const std::vector<ScoredSchedule>& defaults() const { return defaults_; }
 
   // The legal point of the sketch that `trace` names, nearest to its decisions. NotFound when there is no
@@ -35,6 +35,8 @@ class UnmeasuredSchedules {
   absl::StatusOr<ScoredSchedule> Refit(const Trace& trace) const;
 
  private:
+  void AddDefaults(std::vector<SketchWithDefault> generated);
+
   Workload canonical_;
   Target target_;
   std::vector<Sketch> sketches_;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 
 namespace mycc {
 namespace {
@@ -21,8 +22,6 @@ template <typename T>
 std::string_view BytesOf(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
-
-int64_t RoundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 // Everything before the data.
 std::string Beginning(const std::string& symbol, int64_t bytes) {

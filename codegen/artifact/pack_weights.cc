@@ -42,11 +42,13 @@ std::vector<int64_t> ConstantsOf(const KernelLaunch& launch) {
 // A GPU's packing code as loops of a CPU: blocks and threads are independent iterations.
 Stmt ForHost(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    if (const Launch* launch = DynAs<Launch>(stmt)) return launch->body;
+    if (stmt->kind == StmtKind::kBarrier) return MakeSeq({});  // one thread executes all iterations
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || (loop->loop_kind != LoopKind::kGrid && loop->loop_kind != LoopKind::kThread))
       return nullptr;
     const LoopKind kind = loop->loop_kind == LoopKind::kGrid ? LoopKind::kParallel : LoopKind::kSerial;
-    return std::make_shared<For>(loop->var, loop->extent, kind, loop->body);
+    return loop->With({.loop_kind = kind});
   });
 }
 

@@ -48,21 +48,13 @@ std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
   return buffers;
 }
 
-absl::Status CheckShared(const CudaStep& step, const Target& target) {
-  if (step.shared_bytes <= target.smem_bytes) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("a thread block takes ", step.shared_bytes,
-                                                    " bytes of shared memory; ", target.model, " has ",
-                                                    target.smem_bytes));
-}
-
 // Appends the kernels of one body to `source`.
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
                                                Prelude* prelude, std::string* source) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Launch> launches,
-                        LaunchesOf(body, buffers, CudaArchOf(target) >= 90));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<CudaLaunch> launches, CudaLaunchesOf(body, buffers));
   std::vector<CudaStep> steps;
-  for (const Launch& launch : launches) {
+  for (const CudaLaunch& launch : launches) {
     CudaStep step;
     step.kernel = absl::StrCat(symbol, "_", steps.size());
     step.grid = {launch.grid, 1, 1};
@@ -72,9 +64,8 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
     KernelEmitter emitter(launch, target, prelude);
     MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(step.kernel));
     step.maps = emitter.maps();
-    step.shared_bytes = emitter.shared_bytes();
+    step.shared_bytes = launch.shared_bytes;
     step.waits = launch.after_launch;
-    MYCC_RETURN_IF_ERROR(CheckShared(step, target));
     absl::StrAppend(source, "\n", kernel);
     steps.push_back(std::move(step));
   }

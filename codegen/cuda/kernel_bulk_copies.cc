@@ -46,7 +46,7 @@ std::string KernelEmitter::TensorMapOf(const BulkBox& box, int64_t panel) {
   }
   const BufferNode& global = *box.global;
   map.dtype = global.dtype;
-  map.swizzle_bytes = box.shared->layout.swizzle_bytes;
+  map.swizzle_bytes = static_cast<int>(box.shared->swizzle_bytes());
   for (int d = global.rank(); d-- > 0;) {
     map.dims.push_back(global.shape[d]);
     if (d + 1 < global.rank()) map.strides.push_back(global.stride(d) * DTypeBytes(global.dtype));
@@ -64,7 +64,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   const int64_t blocks = copy.cluster ? launch_.cluster : 1;
   if (blocks > 1) TakePart(copy.cluster, blocks, &*box);
   const BufferNode& shared = *box->shared;
-  const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.layout.swizzle_bytes;
+  const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.swizzle_bytes();
   const int64_t columns = box->extent.back();
   // A swizzled tile wider than its swizzle is stored as panels, one box for each.
   const int64_t panel = swizzle == 0 ? columns : std::min(columns, swizzle / element);
@@ -78,6 +78,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   prelude_.Add(function, BulkFunction(function, rank, box->to_shared, blocks > 1));
   std::vector<Expr> at = box->shared_prefix;
   while (at.size() < shared.shape.size()) at.push_back(IntConst(0));
+  std::vector<int64_t> in_tile(shared.shape.size());
   if (!box->to_shared) {
     Sync();
     Open("if (", Thread(), " == 0)");
@@ -89,8 +90,10 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
       coordinates.push_back(Index(Simplify(begin)).text);
     }
     // A part of the tile is the same part of each panel.
-    std::string tile = absl::StrCat(SharedAddress(box->shared, at),
-                                    column == 0 ? "" : absl::StrCat(" + ", column * rows * blocks * element));
+    in_tile.back() = column;
+    std::string tile =
+        absl::StrCat(SharedAddress(box->shared, at),
+                     column == 0 ? "" : absl::StrCat(" + ", shared.layout.Flat(in_tile) * element));
     const int64_t bytes = rows * std::min(panel, columns - column) * element;
     if (blocks > 1) absl::StrAppend(&tile, " + ", Index(copy.cluster).At(kProduct), " * ", bytes);
     const std::string where = absl::StrJoin(coordinates, ", ");

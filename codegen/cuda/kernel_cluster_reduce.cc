@@ -12,7 +12,8 @@ namespace mycc {
 
 void KernelEmitter::BeginClusterReduce() {
   if (!sends_) return;
-  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
+  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", launch_.barriers_offset,
+       ");");
   Open("if (", ThreadOfBlock(), " == 0)");
   for (int64_t buffer = 0; buffer < kReceiveBuffers; ++buffer)
     Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * buffer, ", 1);");
@@ -29,32 +30,45 @@ void KernelEmitter::EndClusterReduce() {
 
 // Combines the parts of one result that `blocks` consecutive blocks have. All threads of a block have the
 // same part.
-void KernelEmitter::CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks) {
-  if (in_nest_ != team_) {
-    return Fail(absl::StrCat(in_nest_, " threads of ", blocks, " blocks combine ", combine.buffer->name,
-                             "; expected all ", team_, " of the cluster"));
-  }
-  const std::string type = arithmetic_.RegisterType(combine.buffer->dtype);
-  const std::string received = Name("received"), full = Name("full"), block = Name("block");
+void KernelEmitter::CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks) {
+  const std::vector<std::string> types = TypesOf(combine);
+  Parts received;
+  for (size_t i = 0; i < types.size(); ++i) received.push_back(Name("received"));
+  const std::string full = Name("full"), block = Name("block");
   Line("if (alone) ", prelude_.Use("cluster_wait"), "();");
   Line("alone = false;");
-  Line(type, "* const ", received, " = reinterpret_cast<", type, "*>(shared + ", ReceivedOffset(launch_),
-       ") + round % ", kReceiveBuffers, " * ", launch_.cluster_reduce, ";");
+  int64_t offset = launch_.received_offset;
+  size_t part = 0;
+  std::string bytes;
+  combine.ForEachBuffer([&](const Buffer& buffer) {
+    const std::string& type = types[part];
+    Line(type, "* const ", received[part], " = reinterpret_cast<", type, "*>(shared + ", offset,
+         ") + round % ", kReceiveBuffers, " * ", launch_.cluster_reduce, ";");
+    absl::StrAppend(&bytes, bytes.empty() ? "" : " + ", "sizeof(", type, ")");
+    offset += ExchangedBytes(buffer) * kReceiveBuffers * launch_.cluster_reduce;
+    ++part;
+  });
+  if (part > 1) bytes = absl::StrCat("(", bytes, ")");
   Line("const unsigned ", full, " = barriers + round % ", kReceiveBuffers, " * 8;");
   Line("if (", ThreadOfBlock(), " == 0) ", prelude_.Use("barrier_arrive_expect"), "(", full, ", ", blocks,
-       " * sizeof(", type, "));");
+       " * ", bytes, ");");
   const bool all = blocks == launch_.cluster_reduce;
   const std::string own = all ? "rank" : absl::StrCat("rank % ", blocks);
   const std::string first = all ? "" : absl::StrCat("rank / ", blocks, " * ", blocks, " + ");
   Open("if (", ThreadOfBlock(), " < ", blocks, ")");
-  Line(prelude_.Use("send_to_block"), "(", value, ", ", received, " + ", own, ", ", full, ", ", first,
-       ThreadOfBlock(), ");");
+  for (size_t i = 0; i < values.size(); ++i) {
+    Line(prelude_.Use("send_to_block"), "(", values[i], ", ", received[i], " + ", own, ", ", full, ", ",
+         first, ThreadOfBlock(), ");");
+  }
   Close();
   Line(prelude_.Use("barrier_wait"), "(", full, ", round / ", kReceiveBuffers, " & 1);");
-  Line(value, " = ", received, "[0];");
+  const auto from = [&](const std::string& place) {
+    return EachPart(received, [&](const std::string& array) { return absl::StrCat(array, "[", place, "]"); });
+  };
+  SetEach(values, from("0"));
   Line("#pragma unroll");
   Open("for (int ", block, " = 1; ", block, " < ", blocks, "; ++", block, ")");
-  Line(value, " = ", Combined(combine, value, absl::StrCat(received, "[", block, "]")).text, ";");
+  Merge(combine, values, values, from(block));
   Close();
   Line("++round;");
 }

@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-KernelEmitter::KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude)
+KernelEmitter::KernelEmitter(const CudaLaunch& launch, const Target& target, Prelude* prelude)
     : launch_(launch),
       target_(target),
       prelude_(*prelude),
@@ -50,18 +50,15 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   Statement(launch_.body);
   EndClusterReduce();
   if (!status_.ok()) return status_;
-  if (!uses_scratch_ && barriers_offset_ == shared_bytes_) shared_bytes_ = launch_.shared.bytes;
-  if (shared_bytes_ > 0)
+  if (launch_.shared_bytes > 0)
     text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
   for (size_t i = 0; i < maps_.size(); ++i)
     params.insert(params.begin() + static_cast<std::ptrdiff_t>(i),
                   absl::StrCat("const __grid_constant__ CUtensorMap map", i));
-  // ptxas honours setmaxnreg only with a launch bound.
-  const bool roles = Contains(launch_.body, StmtKind::kRoles);
-  const int64_t resident = roles ? 1 : launch_.min_blocks_per_sm;
-  const std::string bounds = resident > 0
-                                 ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", resident, ")")
-                                 : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
+  const std::string bounds =
+      launch_.min_blocks_per_sm > 0
+          ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", launch_.min_blocks_per_sm, ")")
+          : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
   return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
                       ") {\n", text_, "}\n");
 }
@@ -103,15 +100,14 @@ void KernelEmitter::DeclareBuffers() {
   for (const LaunchBuffer& buffer : launch_.buffers) {
     Place place;
     place.name = Name(buffer.buffer->name);
-    place.extents = buffer.buffer->shape;
-    for (int d = 0; d < buffer.buffer->rank(); ++d) place.strides.push_back(buffer.buffer->stride(d));
+    place.layout = buffer.buffer->layout.Coalesced();
     places_[buffer.buffer.get()] = std::move(place);
   }
 }
 
 // Arrays are in registers only if all their indices are constants, so loops that index them are unrolled.
 void KernelEmitter::FindUnrolled() {
-  std::unordered_set<const BufferNode*> own;
+  BufferSet own;
   const auto add = [&](const BufferNode* buffer, const std::vector<Expr>& indices) {
     if (own.count(buffer) == 0) return;
     for (const Expr& index : indices) {
@@ -129,7 +125,8 @@ void KernelEmitter::FindUnrolled() {
       });
     });
     if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
-    if (const Combine* combine = DynAs<Combine>(stmt)) add(combine->buffer.get(), combine->indices);
+    if (const Combine* combine = DynAs<Combine>(stmt))
+      combine->ForEachBuffer([&](const Buffer& buffer) { add(buffer.get(), combine->indices); });
     return true;
   });
 }

@@ -15,14 +15,19 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/cuda/arithmetic.h"
 #include "codegen/cuda/launch.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt.h"
+#include "codegen/ir/threads.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/passes/bulk_box.h"
+#include "codegen/passes/copy_nest.h"
+#include "codegen/passes/executing_threads.h"
 #include "codegen/passes/fragments.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 
@@ -40,13 +45,12 @@ struct NamedBarriers {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const Launch& launch, const Target& target, Prelude* prelude);
+  KernelEmitter(const CudaLaunch& launch, const Target& target, Prelude* prelude);
 
   // The kernel's text; FailedPrecondition when a statement cannot be emitted. May be called once.
   absl::StatusOr<std::string> Kernel(const std::string& name);
-  // The kernel's tensor maps and dynamic shared memory. Known once Kernel has returned.
+  // The kernel's tensor maps. Known once Kernel has returned.
   const std::vector<CudaTensorMap>& maps() const { return maps_; }
-  int64_t shared_bytes() const { return shared_bytes_; }
 
  private:
   // Used by all files.
@@ -69,7 +73,7 @@ class KernelEmitter {
     --depth_;
     Line("}");
   }
-  void Fail(const std::string& what) { status_.Update(absl::FailedPreconditionError(what)); }
+  void Fail(const std::string& what) { status_.Update(Refusal(what)); }
   // An identifier made from `base` that is unique in this kernel.
   std::string Name(const std::string& base);
 
@@ -79,20 +83,17 @@ class KernelEmitter {
 
   // A buffer's place in the kernel.
   struct Place {
-    std::string name;              // of a pointer, or of an array in registers
-    std::vector<int64_t> strides;  // of each dimension, in elements
-    std::vector<int64_t> extents;  // of each dimension
-    SharedLayout layout;
-    int64_t aligned_bytes = 16;  // alignment of the first element
+    std::string name;  // of a pointer, or of an array in registers
+    Layout layout;     // coalesced: dimensions of one element need no code
     int64_t element_bytes = 0;
-    // The panels of a swizzled tile whose rows are longer than the swizzle.
-    int64_t panel_elements = 0, panel_rows = 0;
     bool in_registers = false;
-    std::unordered_set<const VarNode*> threads_around;  // thread loops around its Alloc
-    const Distribution* distribution = nullptr;         // of registers over threads; null for none
+    int64_t vector = 0;                          // elements of each Vec, for the lanes of a vector loop
+    const Distribution* distribution = nullptr;  // of registers over threads; null for none
     // Registers of a narrow float that hold values with more precision than the type, which reads round:
     // sums, and operands that are rounded in pairs.
     bool is_wide = false;
+    // Two neighbouring elements of 16 bits in each register: a left operand, as the instruction takes it.
+    bool is_packed = false;
     std::optional<FragmentLayout> fragment;  // the layout of a tensor-core accumulator
   };
   const Place& PlaceOf(const Buffer& buffer);
@@ -115,36 +116,53 @@ class KernelEmitter {
   void EmitStore(const Store& store);
   Code StoredValue(const Store& store);
   Code Unrounded(const Expr& value);
+  void EmitVectors(const Vectors& vectors);  // kernel_vector.cc
+  void DeclareLanes(const VectorMove& move);
+  void ForVectors(const VectorMove& move,
+                  const std::function<void(const std::string&, const std::string&)>& line);
   // Opens a condition that is true in one of the threads that execute this code redundantly; false when there
   // is no redundancy.
   bool OpenOneOfAlike();
 
-  // Reductions across threads (kernel_combine.cc).
-  void EmitCombine(const Combine& combine, const Expr& condition);
-  std::vector<ThreadDigit> GroupsOf(const Combine& combine);
-  bool EmitCombinesTogether(const For& loop);
-  void CombineGroup(const Combine& combine, const std::string& value, const ThreadDigit& group);
-  void CombineLanes(const Combine& combine, const std::string& value, int64_t stride, int64_t lanes);
-  void CombineWarps(const Combine& combine, const std::string& value, int64_t warps);
-  void CombineScattered(const Combine& combine, const std::string& value, const ThreadDigit& group);
-  std::string MemberOf(const ThreadDigit& group) const;
+  // Reductions across threads (kernel_combine.cc). Values have a text for each part of a tuple; a reduction
+  // of single values has one part.
+  using Parts = std::vector<std::string>;
+  void EmitCombine(const Combine& combine);
+  Parts DeclareScratch(const Combine& combine);
+  void EmitCombinesTogether(const For& loop, const Combine& combine);
+  void Exchanged(const Combine& combine, const Parts& values, const Exchange& exchange);
+  void CombineLanes(const Combine& combine, const Parts& values, const Exchange& exchange);
+  void CombineWarps(const Combine& combine, const Parts& values, int64_t warps);
+  void CombineInWarp(const Combine& combine, const Parts& values, const Exchange& exchange);
+  void CombineInBlock(const Combine& combine, const Parts& values, const Exchange& exchange);
+  void Merge(const Combine& combine, const Parts& values, const Parts& a, const Parts& b);
+  template <typename TextFn>
+  static Parts EachPart(const Parts& parts, const TextFn& text) {
+    Parts texts;
+    for (const std::string& part : parts) texts.push_back(text(part));
+    return texts;
+  }
+  static Parts ElementsOf(const Parts& arrays, const std::string& place);
+  void SetEach(const Parts& parts, const Parts& values);
+  std::string MemberOf(int64_t stride, int64_t extent) const;
   // The running thread's number within its block.
   const std::string& ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? thread_of_block_ : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
+  std::vector<std::string> TypesOf(const Combine& combine) const;
   // Emits a barrier of the threads of the enclosing nest of thread loops, or of the team, within a block.
   void EmitBarrier();
 
   // Blocks that reduce together (kernel_cluster_reduce.cc).
   void BeginClusterReduce();
   void EndClusterReduce();
-  void CombineBlocks(const Combine& combine, const std::string& value, int64_t blocks);
+  void CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks);
 
   // Tensor cores (kernel_tiles.cc).
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
-  void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
+  void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count, int64_t registers,
                      bool depth_contiguous, const std::string& matrices, const std::string& element);
   // Addresses in shared memory, as unsigned integers.
   std::string SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices);
@@ -152,8 +170,9 @@ class KernelEmitter {
 
   // Left operands in registers (kernel_operands.cc).
   bool IsInRegisters(const TileView& view) { return PlaceOf(view.buffer).in_registers; }
+  void StorePair(const VectorMove& move);
+  std::string PackFunction(const Buffer& operand);
   void PackOperand(const Mma& mma, const std::string& fragment, const std::string& step);
-  std::string UseRegisterWgmma(const Instruction& row, const FragmentLayout& layout);
 
   // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
   void EmitCopy(const Copy& copy);
@@ -162,34 +181,19 @@ class KernelEmitter {
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
 
   // Copies by threads (kernel_thread_copies.cc).
-  struct ThreadCopy {
-    std::vector<const For*> loops;
-    const Store* store = nullptr;
-    Expr load, condition;           // condition: null for none
-    int64_t chunk = 1;              // elements of one access
-    int64_t chunks = 0, steps = 0;  // of all threads; of one thread, at most
-    bool in_registers = false;
-  };
-  struct PendingStore {
-    std::vector<std::string> conditions;
-    ThreadCopy copy;
-    std::string moved;
-  };
-  std::optional<ThreadCopy> AnalyseThreadCopy(const Copy& copy);
+  // The chunks of one thread, at most.
+  int64_t StepsOf(int64_t chunks) const { return (chunks + team_ - 1) / team_; }
   std::optional<std::string> PartOfChunk(const std::string& step, int64_t stride, int64_t steps) const;
-  void EachChunk(const ThreadCopy& copy, int64_t count, const std::string& first,
+  void EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
                  const std::function<void(const std::string&, const std::string&)>& emit);
-  void EmitAsyncCopy(const ThreadCopy& copy);
-  void EmitCopyByRegisters(const ThreadCopy& copy);
-  std::string Offset(const ThreadCopy& copy);
-  std::string ChunkType(const ThreadCopy& copy);
-  void LoadRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+  void EmitAsyncCopy(const ThreadCopyNest& copy);
+  void EmitCopyByRegisters(const ThreadCopyNest& copy);
+  std::string Offset(const ThreadCopyNest& copy);
+  std::string ChunkType(DType dtype, int64_t chunk);
+  void LoadRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                      const std::string& first);
-  void StoreRegisters(const ThreadCopy& copy, const std::string& moved, int64_t count,
+  void StoreRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                       const std::string& first);
-  void EmitLoopBody(const For& loop);
-  void KeepThroughStep(const Stmt& body);
-  int64_t ChunkOf(const For& last, const Store* store, const Expr& load, const Expr& condition);
 
   // Roles and their synchronization (kernel_roles.cc).
   struct RoleState {
@@ -198,6 +202,7 @@ class KernelEmitter {
     bool bulk_stores = false;
   };
   void EmitRoles(const Roles& roles);
+  std::string Warpgroup() const;
   void SetUpBarriers(const Roles& roles);
   void EmitArrive(const Arrive& arrive);
   void EmitTurn(const Turn& turn);
@@ -218,29 +223,6 @@ class KernelEmitter {
   Code IndexQuotient(const Expr& expr);
   bool IsNarrow(const Expr& expr);
 
-  // Vectors (kernel_vector.cc).
-  struct VectorAccess {
-    int64_t count;  // elements of one access
-    Linear first;   // lane 0's position
-  };
-  struct Vectors {
-    std::string name;
-    Buffer buffer;
-    VectorAccess access;
-    int64_t number;  // accesses for all lanes
-  };
-  void EmitVectorLoop(const For& loop);
-  std::optional<VectorAccess> VectorAccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
-                                             const For& loop);
-  Vectors DeclareVectors(const Buffer& buffer, VectorAccess access, const For& loop);
-  static std::string LaneOf(const Vectors& vectors, const std::string& lane);
-  void ForVectors(const Vectors& vectors,
-                  const std::function<void(const std::string&, const std::string&)>& line);
-  void LoadVectors(const Expr& expr, const For& loop, const std::string& lane,
-                   const std::unordered_set<const BufferNode*>& written, const std::string& condition);
-  std::vector<Vectors> StoreVectors(const std::vector<const Store*>& stores, const For& loop,
-                                    const std::string& lane);
-
   // Kernels (kernel_emitter.cc).
   void WaitForNeighbours();
   void DeclareBlocks();
@@ -256,7 +238,7 @@ class KernelEmitter {
     vars_.erase(var);
   }
 
-  const Launch& launch_;
+  const CudaLaunch& launch_;
   const Target& target_;
   Prelude& prelude_;
   const Arithmetic arithmetic_;
@@ -267,25 +249,17 @@ class KernelEmitter {
   const std::string thread_of_block_ = "threadIdx.x";  // for when `thread` counts over several blocks
   int64_t replication_;  // consecutive threads that execute this code redundantly
   int64_t team_;         // threads that execute this code together: the block's, cluster's or role's
+  std::string group_;    // the running warpgroup's number in its role, in a uniform register; empty: none
   int64_t in_nest_ = 0;  // threads of the enclosing nest of thread loops; 0: none
-  std::string lanes_here_ = "0xffffffffu";                   // mask of the warp's lanes that execute this
-  std::unordered_map<const VarNode*, ThreadDigit> threads_;  // enclosing thread loops
-  std::unordered_set<const VarNode*> unrolled_;              // loops that index registers
+  std::string lanes_here_ = "0xffffffffu";  // mask of the warp's lanes that execute this
+  ThreadLoops threads_;                     // enclosing thread loops
+  VarSet unrolled_;                         // loops that index registers
   RoleState* roles_ = nullptr;
-  // The current step of a pipeline by threads:
-  std::unordered_map<const Copy*, std::string> kept_;  // names of the registers that hold its copies
-  std::vector<PendingStore> pending_stores_;
-  std::vector<std::string> conditions_;             // enclosing conditions, inside the step
-  int64_t shared_bytes_ = 0, barriers_offset_ = 0;  // in dynamic shared memory
-  bool uses_scratch_ = false;                       // shared memory for combining across warps
-  bool sends_ = false;                              // blocks of a cluster combine, through barriers
+  bool sends_ = false;  // blocks of a cluster combine, through barriers
   std::vector<CudaTensorMap> maps_;
-  std::unordered_set<const VarNode*> thread_vars_;
   std::unordered_map<const VarNode*, std::string> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
-  // Loads and stores that are lanes of a vector access here.
-  std::unordered_map<const ExprNode*, std::string> lanes_;
-  std::unordered_map<const Store*, std::string> stored_lanes_;
+  std::unordered_map<const BufferNode*, std::string> parts_;  // values of tuples that are merged here
   std::unordered_set<std::string> names_;
 };
 

@@ -46,8 +46,8 @@ Code KernelEmitter::Operation(const Expr& expr) {
 }
 
 Code KernelEmitter::LoadValue(const Expr& load) {
-  const auto lane = lanes_.find(load.get());
-  const std::string element = lane != lanes_.end() ? lane->second : Element(load->buffer, load->args);
+  if (const auto part = parts_.find(load->buffer.get()); part != parts_.end()) return Primary(part->second);
+  const std::string element = Element(load->buffer, load->args);
   const Place& place = PlaceOf(load->buffer);
   if (place.in_registers)
     return place.is_wide ? arithmetic_.Round(load->dtype, Primary(element)) : Primary(element);

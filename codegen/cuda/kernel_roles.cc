@@ -1,14 +1,8 @@
 // Emits warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
-//
-// The role with the most threads comes first, so that its warpgroups are aligned. Copying roles give
-// registers to computing roles (setmaxnreg), as in CUTLASS and FlashAttention-3.
-#include <algorithm>
-
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
-#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
@@ -16,39 +10,8 @@ namespace {
 constexpr int64_t kWarpgroup = 128;
 
 bool StoresInBulk(const Stmt& root) {
-  bool stores = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    const Copy* copy = DynAs<Copy>(stmt);
-    stores |= copy != nullptr && copy->engine == CopyEngine::kBulk && !copy->barrier;
-    return copy == nullptr;
-  });
-  return stores;
-}
-
-bool TakesTurns(const Stmt& root) {
-  bool takes = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    takes |= stmt->kind == StmtKind::kTurn;
-    return !takes;
-  });
-  return takes;
-}
-
-// The threads that execute a role.
-struct Team {
-  const Roles::Role* role;
-  int64_t threads;
-  bool one_thread;
-};
-
-// Teams that compute come first.
-std::vector<Team> TeamsOf(const Roles& roles) {
-  std::vector<Team> teams;
-  for (const Roles::Role& role : roles.roles)
-    teams.push_back({&role, RoleThreads(role.body), IsForOneThread(role.body)});
-  std::stable_sort(teams.begin(), teams.end(),
-                   [](const Team& a, const Team& b) { return a.one_thread < b.one_thread; });
-  return teams;
+  return AnyOf<Copy>(root,
+                     [](const Copy& copy) { return copy.engine == CopyEngine::kBulk && !copy.barrier; });
 }
 
 }  // namespace
@@ -59,7 +22,8 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
 
 // Barriers have 8 bytes each, and come after all tiles.
 void KernelEmitter::SetUpBarriers(const Roles& roles) {
-  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", barriers_offset_, ");");
+  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", launch_.barriers_offset,
+       ");");
   Open("if (thread == 0)");
   for (size_t b = 0; b < roles.barrier_counts.size(); ++b)
     Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", roles.barrier_counts[b], ");");
@@ -69,10 +33,6 @@ void KernelEmitter::SetUpBarriers(const Roles& roles) {
 
 void KernelEmitter::EmitRoles(const Roles& roles) {
   RoleState state;
-  const std::vector<Team> teams = TeamsOf(roles);
-  int64_t computing = 0;
-  for (const Team& team : teams) computing += team.one_thread ? 0 : team.threads / kWarpgroup;
-  const RegisterSplit registers = SplitRegisters(computing);
   SetUpBarriers(roles);
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
@@ -81,48 +41,59 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   const std::string thread = thread_;
   const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
-  for (size_t i = 0; i < teams.size(); ++i) {
-    const Team& team = teams[i];
+  for (size_t i = 0; i < roles.roles.size(); ++i) {
+    const Roles::Role& role = roles.roles[i];
     // The roles are the arms of one if-else: ptxas honours setmaxnreg in no other form.
     if (i > 0) {
       text_.pop_back();
-      absl::StrAppend(&text_, i + 1 == teams.size()
+      absl::StrAppend(&text_, i + 1 == roles.roles.size()
                                   ? " else {\n"
-                                  : absl::StrCat(" else if (thread < ", first + team.threads, ") {\n"));
+                                  : absl::StrCat(" else if (thread < ", first + role.threads, ") {\n"));
       ++depth_;
     } else {
-      Open("if (thread < ", team.threads, ")");
+      Open("if (thread < ", role.threads, ")");
     }
-    Line("// ", team.role->name);
-    if (registers.copy != 0) {
-      Line(team.one_thread ? prelude_.Use("registers_dec") : prelude_.Use("registers_inc"), "<",
-           team.one_thread ? registers.copy : registers.compute, ">();");
-    }
-    state.bulk_stores = StoresInBulk(team.role->body);
-    state.one_thread = team.one_thread;
+    Line("// ", role.name);
+    if (role.registers != 0)
+      Line(prelude_.Use(role.by_one ? "registers_dec" : "registers_inc"), "<", role.registers, ">();");
+    state.bulk_stores = StoresInBulk(role.body);
+    state.one_thread = role.by_one;
     state.number = static_cast<int>(i);
     roles_ = &state;
     thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");
-    team_ = replication_ = team.threads;
-    if (team.one_thread) {
+    team_ = replication_ = role.threads;
+    if (role.by_one) {
       Open("if (", thread_, " == 0)");
       replication_ = 1;
     }
-    if (TakesTurns(team.role->body)) {
-      Open("if (", thread_, " >= ", team.threads - kWarpgroup, ")");
+    const bool of_groups = !role.by_one && role.threads > kWarpgroup && Contains(role.body, StmtKind::kMma);
+    if (of_groups) {
+      // A shuffle's result is the same in all lanes, so that what is computed from it needs no register of a
+      // thread.
+      const std::string group = Name("group");
+      Line("const int ", group, " = __shfl_sync(0xffffffffu, ", thread_, " / ", kWarpgroup, ", 0);");
+      group_ = group;
+    }
+    if (Contains(role.body, StmtKind::kTurn)) {
+      Open("if (", thread_, " >= ", role.threads - kWarpgroup, ")");
       EmitTurn(Turn(TurnStep::kPass));
       Close();
     }
-    Statement(team.role->body);
-    if (team.one_thread) Close();
+    Statement(role.body);
+    group_.clear();
+    if (role.by_one) Close();
     Close();
-    first += team.threads;
+    first += role.threads;
   }
   if (in_cluster) Line(prelude_.Use("cluster_leave"), "();");
   roles_ = nullptr;
   thread_ = thread;
   replication_ = replication;
   team_ = team_before;
+}
+
+std::string KernelEmitter::Warpgroup() const {
+  return group_.empty() ? absl::StrCat(thread_, " / ", kWarpgroup) : group_;
 }
 
 // A barrier of the threads that execute this code.
@@ -176,7 +147,7 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 // finds the arrival that EmitRoles makes in the last one's name.
 void KernelEmitter::EmitTurn(const Turn& turn) {
   const int64_t groups = team_ / kWarpgroup;
-  const std::string group = absl::StrCat(thread_, " / ", kWarpgroup);
+  const std::string group = Warpgroup();
   if (turn.step == TurnStep::kTake) {
     Line(prelude_.Use("team_sync"), "(", NamedBarriers::kTurns, " + ", group, ", ", 2 * kWarpgroup, ");");
   } else {

@@ -1,8 +1,5 @@
 // Emits statements as CUDA C++, by their kind: loops, thread loops, conditions, allocations and stores.
 // Copies, tile statements and roles have files of their own.
-#include <algorithm>
-
-#include "codegen/cuda/barrier_plan.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
@@ -12,47 +9,37 @@
 namespace mycc {
 namespace {
 
-// The tensor-core statement that adds to the buffer, if there is one.
-const Mma* MmaInto(const Alloc& alloc) {
-  const Mma* found = nullptr;
+// How the code around a buffer in registers uses it.
+struct RegisterUse {
+  const Mma* sums = nullptr;  // a tensor-core statement that adds to it
+  bool is_operand = false;    // the left one of a product
+  bool is_reduced = false;
+  bool is_packed = false;  // vector loops store pairs of its elements, each in one register
+};
+RegisterUse UseOf(const Alloc& alloc) {
+  RegisterUse use;
   VisitStmts(alloc.body, [&](const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->acc.buffer == alloc.buffer) found = mma;
-    return found == nullptr;
+    if (const Mma* mma = DynAs<Mma>(stmt)) {
+      if (mma->acc.buffer == alloc.buffer && use.sums == nullptr) use.sums = mma;
+      use.is_operand |= mma->a.buffer == alloc.buffer;
+    } else if (const Vectors* vectors = DynAs<Vectors>(stmt)) {
+      for (const VectorMove& store : vectors->stores) use.is_packed |= store.tensor == alloc.buffer;
+    } else {
+      const Store* store = DynAs<Store>(stmt);
+      const bool reduces = store == nullptr || ReductionOf(*store) != ReduceOp::kNone;
+      ForEachWritten(stmt, [&](const BufferNode* written) {
+        use.is_reduced |= written == alloc.buffer.get() && reduces;
+      });
+    }
+    return true;
   });
-  return found;
-}
-
-bool IsOperandUnder(const Stmt& root, const Buffer& buffer) {
-  bool is_operand = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt)) is_operand |= mma->a.buffer == buffer;
-    return !is_operand;
-  });
-  return is_operand;
-}
-
-bool IsReducedUnder(const Stmt& root, const BufferNode* buffer) {
-  bool reduced = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    const Store* store = DynAs<Store>(stmt);
-    const Combine* combine = DynAs<Combine>(stmt);
-    reduced |= store != nullptr && store->buffer.get() == buffer && ReductionOf(*store) != ReduceOp::kNone;
-    reduced |= combine != nullptr && combine->buffer.get() == buffer;
-    return !reduced;
-  });
-  return reduced;
+  return use;
 }
 
 }  // namespace
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
-  if (launch_.barriers_before.count(stmt.get()) != 0) {
-    if (launch_.cluster_reduce > 1)
-      return Fail(absl::StrCat("threads of a cluster_reduce would need a barrier across blocks before ",
-                               StmtName(stmt), "; values that they share must be in registers"));
-    EmitBarrier();
-  }
   switch (stmt->kind) {
     case StmtKind::kSeq:
       for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
@@ -62,9 +49,10 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kLet: return EmitLet(As<Let>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
-    case StmtKind::kCombine: return EmitCombine(As<Combine>(stmt), nullptr);
+    case StmtKind::kCombine: return EmitCombine(As<Combine>(stmt));
     case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
     case StmtKind::kCopy: return EmitCopy(As<Copy>(stmt));
+    case StmtKind::kVectors: return EmitVectors(As<Vectors>(stmt));
     case StmtKind::kRoles: return EmitRoles(As<Roles>(stmt));
     case StmtKind::kArrive: return EmitArrive(As<Arrive>(stmt));
     case StmtKind::kWait: return EmitWait(As<Wait>(stmt));
@@ -84,15 +72,8 @@ void KernelEmitter::Statement(const Stmt& stmt) {
 
 void KernelEmitter::EmitFor(const For& loop) {
   if (loop.loop_kind == LoopKind::kThread) return EmitThreadLoop(loop);
-  if (loop.loop_kind == LoopKind::kVector) {
-    const StoreTargets targets = TargetsOf(loop.body, [&](const BufferNode& buffer) {
-      const auto place = places_.find(&buffer);  // a buffer that is allocated inside has none yet
-      return place == places_.end() || place->second.in_registers;
-    });
-    if (targets != StoreTargets::kOther && (replication_ == 1 || targets != StoreTargets::kBoth))
-      return EmitVectorLoop(loop);
-  }
-  if (EmitCombinesTogether(loop)) return;
+  const Combine* combine = DynAs<Combine>(loop.body);
+  if (combine != nullptr && combine->together) return EmitCombinesTogether(loop, *combine);
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
   const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||
@@ -100,7 +81,7 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (unrolled) Line("#pragma unroll");
   if (loop.marks.unroll_by > 0) Line(prelude_.Use("TURNS"), "(", loop.marks.unroll_by, ")");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
-  With(loop.var.get(), var, [&] { EmitLoopBody(loop); });
+  With(loop.var.get(), var, [&] { Statement(loop.body); });
   Close();
 }
 
@@ -136,7 +117,6 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
   Line("const int ", var, " = ", value, ";");
   replication_ = stride;
   if (is_outermost) in_nest_ = used;
-  thread_vars_.insert(loop.var.get());
   threads_[loop.var.get()] = ThreadDigit{1, stride, extent};
   With(loop.var.get(), var, [&] { Statement(loop.body); });
   threads_.erase(loop.var.get());
@@ -147,14 +127,9 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
 }
 
 void KernelEmitter::EmitIf(const If& branch) {
-  // A Combine is a barrier, so threads whose condition is false take part in it too.
-  const Combine* combine = DynAs<Combine>(branch.then);
-  if (combine != nullptr && !branch.otherwise) return EmitCombine(*combine, branch.condition);
-  conditions_.push_back(Value(branch.condition).text);
-  Open("if (", conditions_.back(), ")");
+  Open("if (", Value(branch.condition).text, ")");
   Statement(branch.then);
   Close();
-  conditions_.pop_back();
   if (!branch.otherwise) return;
   text_.pop_back();
   absl::StrAppend(&text_, " else {\n");
@@ -168,33 +143,32 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   const Buffer& buffer = alloc.buffer;
   if (buffer->scope == Scope::kShared) return Statement(alloc.body);
   Place place;
-  if (const Mma* mma = MmaInto(alloc)) {
-    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target_);
+  if (buffer->scope == Scope::kFragment) {
+    // A thread's part of a copy.
+    place.name = Name("moved");
+    Line(ChunkType(buffer->dtype, buffer->shape[1]), " ", place.name, "[", StepsOf(buffer->shape[0]), "];");
+    places_[buffer.get()] = std::move(place);
+    return Statement(alloc.body);
+  }
+  const RegisterUse use = UseOf(alloc);
+  if (use.sums != nullptr) {
+    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*use.sums, target_);
     if (!layout.ok()) return Fail(std::string(layout.status().message()));
     place.fragment = *layout;
   }
   place.name = Name(buffer->name);
   place.in_registers = true;
-  for (const auto& [var, digit] : threads_) place.threads_around.insert(var);
-  place.is_wide = IsNarrowFloat(buffer->dtype) &&
-                  (IsReducedUnder(alloc.body, buffer.get()) || IsOperandUnder(alloc.body, buffer));
-  std::vector<int64_t> shape = buffer->shape;
+  place.is_wide = IsNarrowFloat(buffer->dtype) && (use.is_reduced || use.is_operand);
+  place.is_packed = use.is_packed;
   const auto distribution = launch_.registers.find(buffer.get());
-  if (distribution != launch_.registers.end()) {
-    place.distribution = &distribution->second;
-    shape = distribution->second.shape;
-  }
-  int64_t elements = 1;
-  place.strides.resize(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    place.strides[d] = elements;
-    elements *= shape[d];
-  }
-  place.extents = std::move(shape);
+  if (distribution != launch_.registers.end()) place.distribution = &distribution->second;
+  place.layout = Layout::RowMajor(place.distribution ? place.distribution->shape : buffer->shape).Coalesced();
+  const int64_t elements = place.layout.size();
   if (place.fragment && elements != place.fragment->registers())
     return Fail(absl::StrCat(buffer->name, " is an accumulator of ", DescribeLayout(*place.fragment),
                              ", but its uses give each thread ", elements, " elements"));
-  Line(arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[", elements, "];");
+  Line(place.is_packed ? "unsigned" : arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[",
+       place.is_packed ? elements / 2 : elements, "];");
   places_[buffer.get()] = std::move(place);
   Statement(alloc.body);
   places_.erase(buffer.get());
@@ -230,11 +204,10 @@ Code KernelEmitter::StoredValue(const Store& store) {
 }
 
 void KernelEmitter::EmitStore(const Store& store) {
-  const auto lane = stored_lanes_.find(&store);
   const bool in_registers = PlaceOf(store.buffer).in_registers;
-  const bool guarded = !in_registers && lane == stored_lanes_.end() && OpenOneOfAlike();
+  const bool guarded = !in_registers && PlaceOf(store.buffer).vector == 0 && OpenOneOfAlike();
   const Code value = StoredValue(store);
-  Line(lane != stored_lanes_.end() ? lane->second : Element(store.buffer, store.indices), " = ",
+  Line(Element(store.buffer, store.indices), " = ",
        in_registers ? value.text : arithmetic_.ToMemory(store.buffer->dtype, value).text, ";");
   if (guarded) Close();
 }

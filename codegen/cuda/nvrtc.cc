@@ -41,7 +41,7 @@ class Compilation {
     const std::string message = absl::StrCat("NVRTC ", nvrtc_.major, ".", nvrtc_.minor, " for ", arch, ": ",
                                              nvrtc_.GetErrorString(result), "\n", log_);
     constexpr Nvrtc::Result kInvalidOption = 5;
-    return result == kInvalidOption ? absl::FailedPreconditionError(message) : absl::InternalError(message);
+    return result == kInvalidOption ? Refusal(message) : absl::InternalError(message);
   }
 
   const std::string& log() const { return log_; }

@@ -67,7 +67,7 @@ absl::Status FindFunctions(void* handle, NvrtcLibrary* nvrtc) {
     return absl::OkStatus();
   }
   const char* why = dlerror();
-  return absl::FailedPreconditionError(absl::StrCat(kName, ": ", why == nullptr ? "it has no version" : why));
+  return Refusal(kName, ": ", why == nullptr ? "it has no version" : why);
 }
 
 absl::StatusOr<NvrtcLibrary> Open() {

@@ -12,10 +12,8 @@
 namespace mycc {
 namespace {
 
-using Fragment = PreludeFragment;
-
 // In the order in which they are printed.
-constexpr Fragment kFragments[] = {
+constexpr PreludeFragment kFragments[] = {
     {"BLOCK_OF", "", R"(
 // ptxas makes room for several blocks on an SM. Where that spills registers, the program is compiled again for
 // ONE_BLOCK.
@@ -333,11 +331,11 @@ __device__ __forceinline__ T min_unsigned(T a, T b) { return a < b ? a : b; }
 )"},
 };
 
-const Fragment& Find(const std::string& name) {
+const PreludeFragment& Find(const std::string& name) {
   const auto found = std::find_if(std::begin(kFragments), std::end(kFragments),
-                                  [&](const Fragment& f) { return f.name == name; });
+                                  [&](const PreludeFragment& f) { return f.name == name; });
   if (found != std::end(kFragments)) return *found;
-  for (const Fragment& fragment : TensorCoreFragments()) {
+  for (const PreludeFragment& fragment : TensorCoreFragments()) {
     if (fragment.name == name) return fragment;
   }
   MYCC_CHECK(false) << "no device function " << name;
@@ -358,10 +356,10 @@ void Prelude::Add(const std::string& name, const std::string& text) { added_.emp
 
 std::string Prelude::Text() const {
   std::string text;
-  for (const Fragment& fragment : kFragments) {
+  for (const PreludeFragment& fragment : kFragments) {
     if (used_.count(fragment.name) != 0) text += fragment.text;
   }
-  for (const Fragment& fragment : TensorCoreFragments()) {
+  for (const PreludeFragment& fragment : TensorCoreFragments()) {
     if (used_.count(fragment.name) != 0) text += fragment.text;
   }
   for (const auto& [name, function] : added_) text += function;

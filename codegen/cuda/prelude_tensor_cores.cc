@@ -1,18 +1,22 @@
 // The prelude's device functions for tensor cores and asynchronous copies, as CUDA C++ source around PTX.
+#include <iterator>
+
 #include "codegen/cuda/prelude_fragments.h"
+#include "codegen/cuda/product_functions.h"
 
 namespace mycc {
 
 // PTX of sm_80: mma.sync, ldmatrix, cp.async; and of sm_90: mbarriers, bulk tensor copies, wgmma. [PTX
 // ISA 8.x]
-const std::vector<PreludeFragment>& TensorCoreFragments() {
-  static const std::vector<PreludeFragment> fragments = {
-      {"shared_address", "", R"(
+namespace {
+
+constexpr PreludeFragment kCopyFragments[] = {
+    {"shared_address", "", R"(
 __device__ __forceinline__ unsigned shared_address(const void* at) {
   return static_cast<unsigned>(__cvta_generic_to_shared(at));
 }
 )"},
-      {"cp_async", "", R"(
+    {"cp_async", "", R"(
 // Copies kBytes to shared memory asynchronously, from element `at` of a tensor; zeros where there is nothing to copy:
 // an address outside of the tensor is computed as a number, and never followed.
 template <int kBytes, typename T>
@@ -26,7 +30,7 @@ __device__ __forceinline__ void cp_async(unsigned to, const T* tensor, long long
   }
 }
 )"},
-      {"load_ahead", "Vec", R"(
+    {"load_ahead", "Vec", R"(
 // kCount elements from element `at` of a tensor, or zeros. The compiler neither moves the load down to where its value
 // is used, as it would with an ordinary one, nor branches around it.
 template <int kCount, typename T>
@@ -43,28 +47,19 @@ __device__ __forceinline__ Vec<T, kCount> load_ahead(const T* tensor, long long 
   return value;
 }
 )"},
-      {"cp_async_commit", "", R"(
+    {"cp_async_commit", "", R"(
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 )"},
-      {"cp_async_wait", "", R"(
+    {"cp_async_wait", "", R"(
 template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 )"},
-      {"ldmatrix_x4", "", R"(
-__device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
-}
-)"},
-      {"ldmatrix_x4_trans", "", R"(
-__device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
-}
-)"},
-      {"pack_f16", "", R"(
+};
+
+constexpr PreludeFragment kPackFragments[] = {
+    {"pack_f16", "", R"(
 // Two neighbouring elements of an operand, rounded, in one register.
 __device__ __forceinline__ unsigned pack_f16(float even, float odd) {
   unsigned pair;
@@ -72,7 +67,7 @@ __device__ __forceinline__ unsigned pack_f16(float even, float odd) {
   return pair;
 }
 )"},
-      {"pack_bf16", "", R"(
+    {"pack_bf16", "", R"(
 // Two neighbouring elements of an operand, rounded, in one register.
 __device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
   unsigned pair;
@@ -80,37 +75,10 @@ __device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
   return pair;
 }
 )"},
-      {"mma_f16", "", R"(
-// d += a (16 x 16) * b (16 x 8).
-__device__ __forceinline__ void mma_f16(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                                        unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"mma_bf16", "", R"(
-// d += a (16 x 16) * b (16 x 8).
-__device__ __forceinline__ void mma_bf16(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"mma_tf32", "", R"(
-// d += a (16 x 8) * b (8 x 8), of rounded elements.
-__device__ __forceinline__ void mma_tf32(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"fragment_tf32", "", R"(
+};
+
+constexpr PreludeFragment kAsyncFragments[] = {
+    {"fragment_tf32", "", R"(
 // The bits of four floats become those of the nearest with 10 bits of mantissa, even ones of two.
 __device__ __forceinline__ void fragment_tf32(unsigned (&fragment)[4]) {
 #pragma unroll
@@ -125,36 +93,7 @@ __device__ __forceinline__ void fragment_tf32(unsigned (&fragment)[4]) {
   }
 }
 )"},
-      {"mma_s8", "", R"(
-// d += a (16 x 32) * b (32 x 8).
-__device__ __forceinline__ void mma_s8(int& d0, int& d1, int& d2, int& d3, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+r"(d0), "+r"(d1), "+r"(d2), "+r"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"mma_e4m3", "", R"(
-// d += a (16 x 32) * b (32 x 8).
-__device__ __forceinline__ void mma_e4m3(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"mma_e5m2", "", R"(
-// d += a (16 x 32) * b (32 x 8).
-__device__ __forceinline__ void mma_e5m2(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                                         unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-)"},
-      {"add_part", "", R"(
+    {"add_part", "", R"(
 // What tensor cores summed in few bits, onto the sums in all of them, which are runs of kRun registers, kPitch apart: after
 // they are done, not before.
 template <int kFrom, int kRun, int kPitch, int kSums, int kCount>
@@ -166,23 +105,23 @@ __device__ __forceinline__ void add_part(float (&sum)[kSums], float (&part)[kCou
   }
 }
 )"},
-      {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
-      {"barrier_init", "", R"(
+    {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
+    {"barrier_init", "", R"(
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 )"},
-      {"barrier_init_fence", "", R"(
+    {"barrier_init_fence", "", R"(
 __device__ __forceinline__ void barrier_init_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 )"},
-      {"barrier_arrive", "", R"(
+    {"barrier_arrive", "", R"(
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared::cta.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
 }
 )"},
-      {"barrier_arrive_in", "", R"(
+    {"barrier_arrive_in", "", R"(
 // At the barrier in this place of a block of the cluster, as CUTLASS does: those who arrive have read, and
 // written nothing that the other block must see, so that the cluster's release (a fence of the whole device)
 // is not needed.
@@ -192,28 +131,28 @@ __device__ __forceinline__ void barrier_arrive_in(unsigned barrier, int block) {
                : "memory");
 }
 )"},
-      {"cluster_sync", "", R"(
+    {"cluster_sync", "", R"(
 // All threads of all blocks of the cluster meet; barriers that were set up before are there for all after.
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 )"},
-      {"cluster_leave", "", R"(
+    {"cluster_leave", "", R"(
 // All threads of all blocks of the cluster meet before the blocks end. The release orders their arrivals at each other's
 // barriers before the end: a late arrival would write to shared memory that belongs to another block by then.
 __device__ __forceinline__ void cluster_leave() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 )"},
-      {"cluster_arrive", "", R"(
+    {"cluster_arrive", "", R"(
 // The same in two steps.
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 )"},
-      {"cluster_wait", "", R"(
+    {"cluster_wait", "", R"(
 // Of blocks that have arrived.
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 )"},
-      {"send_to_block", "shared_address", R"(
+    {"send_to_block", "shared_address", R"(
 // To this place of a block of the cluster, where it counts at the barrier.
 template <typename T>
 __device__ __forceinline__ void send_to_block(T value, T* to, unsigned barrier, int block) {
@@ -234,13 +173,13 @@ __device__ __forceinline__ void send_to_block(T value, T* to, unsigned barrier, 
   }
 }
 )"},
-      {"barrier_arrive_expect", "", R"(
+    {"barrier_arrive_expect", "", R"(
 __device__ __forceinline__ void barrier_arrive_expect(unsigned barrier, int bytes) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 )"},
-      {"barrier_wait", "", R"(
+    {"barrier_wait", "", R"(
 // Until the phase of this parity is complete.
 __device__ __forceinline__ void barrier_wait(unsigned barrier, int parity) {
   asm volatile(
@@ -250,13 +189,13 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, int parity) {
       : "memory");
 }
 )"},
-      {"flag_raise", "", R"(
+    {"flag_raise", "", R"(
 // What this thread, and those that it met, wrote before is there for who awaits the flag.
 __device__ __forceinline__ void flag_raise(int* flag) {
   asm volatile("st.release.gpu.global.b32 [%0], 1;" ::"l"(flag) : "memory");
 }
 )"},
-      {"flag_await", "", R"(
+    {"flag_await", "", R"(
 __device__ __forceinline__ void flag_await(const int* flag) {
   int raised;
   do {
@@ -264,63 +203,63 @@ __device__ __forceinline__ void flag_await(const int* flag) {
   } while (raised == 0);
 }
 )"},
-      {"team_sync", "", R"(
+    {"team_sync", "", R"(
 // A barrier of some warps of the block.
 __device__ __forceinline__ void team_sync(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 )"},
-      {"team_arrive", "", R"(
+    {"team_arrive", "", R"(
 // Arrives at a barrier of some warps of the block, without waiting.
 __device__ __forceinline__ void team_arrive(int barrier, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 )"},
-      {"registers_dec", "", R"(
+    {"registers_dec", "", R"(
 template <int kRegisters>
 __device__ __forceinline__ void registers_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 )"},
-      {"registers_inc", "", R"(
+    {"registers_inc", "", R"(
 template <int kRegisters>
 __device__ __forceinline__ void registers_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 )"},
-      {"async_fence", "", R"(
+    {"async_fence", "", R"(
 // Ordinary writes to shared memory before are visible to bulk copies and wgmma after.
 __device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 )"},
-      {"bulk_commit", "", R"(
+    {"bulk_commit", "", R"(
 __device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 )"},
-      {"bulk_wait", "", R"(
+    {"bulk_wait", "", R"(
 // Until all but so many groups of bulk stores have read their shared memory.
 template <int kPending>
 __device__ __forceinline__ void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 )"},
-      {"wgmma_fence", "", R"(
+    {"wgmma_fence", "", R"(
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 )"},
-      {"wgmma_commit", "", R"(
+    {"wgmma_commit", "", R"(
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 )"},
-      {"wgmma_wait", "", R"(
+    {"wgmma_wait", "", R"(
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 )"},
-      {"wgmma_operand", "", R"(
+    {"wgmma_operand", "", R"(
 // The operand is in these registers here: before the wgmma_fence that follows, not after it.
 __device__ __forceinline__ void wgmma_operand(unsigned (&a)[4]) {
   asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3])::"memory");
 }
 )"},
-      {"wgmma_tile", "", R"(
+    {"wgmma_tile", "", R"(
 // The descriptor of a swizzled tile in shared memory: its address, the bytes from one block of columns to the next, and
 // from one group of 8 rows to the next. kMode: 1, 2, 3 for swizzles of 128, 64, 32 bytes.
 template <int kMode>
@@ -329,7 +268,25 @@ __device__ __forceinline__ unsigned long long wgmma_tile(unsigned address, int b
          static_cast<unsigned long long>(group_bytes >> 4) << 32 | static_cast<unsigned long long>(kMode) << 62;
 }
 )"},
+};
+
+// The functions that rows of instructions describe stand between the others.
+std::vector<PreludeFragment> Joined() {
+  std::vector<PreludeFragment> all(std::begin(kCopyFragments), std::end(kCopyFragments));
+  const auto add = [&](const std::vector<ProductFunction>& functions) {
+    for (const ProductFunction& made : functions) all.push_back({made.name.c_str(), "", made.text.c_str()});
   };
+  add(LoadFunctions());
+  all.insert(all.end(), std::begin(kPackFragments), std::end(kPackFragments));
+  add(WarpProductFunctions());
+  all.insert(all.end(), std::begin(kAsyncFragments), std::end(kAsyncFragments));
+  return all;
+}
+
+}  // namespace
+
+const std::vector<PreludeFragment>& TensorCoreFragments() {
+  static const std::vector<PreludeFragment> fragments = Joined();
   return fragments;
 }
 

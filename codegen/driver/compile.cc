@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
-#include "codegen/driver/naive_gpu_schedule.h"
 #include "codegen/driver/reference_kernel.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/schedule/schedule.h"
@@ -70,12 +69,10 @@ absl::StatusOr<std::string> EmitText(const KernelSpec& kernel, const Target& tar
 absl::StatusOr<KernelSpec> CompileReference(const Workload& workload, const Target& target) {
   KernelSpec spec;
   spec.workload = workload;
-  Function function = ReferenceFunction(Canonicalize(workload));
-  if (target.kind == TargetKind::kCuda) {
-    const Workload widened = WidenReductions(Canonicalize(workload));
-    MYCC_ASSIGN_OR_RETURN(const Schedule spread, NaiveGpuSchedule(Schedule::Create(widened, target)));
-    function = spread.function();
-  }
+  const Workload canonical = Canonicalize(workload);
+  // On a GPU lowering binds the naive nests.
+  const Function function = target.kind == TargetKind::kCuda ? BuildNaive(WidenReductions(canonical))
+                                                             : ReferenceFunction(canonical);
   MYCC_RETURN_IF_ERROR(LowerAndEmit(function, target, &spec));
   return spec;
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -34,18 +35,16 @@ Expr Widen(const Expr& expr) {
 // Whether a step of the loop moves by at most one element in every tensor that the block reads or writes.
 bool IsContiguous(const Block& block, const VarNode* loop) {
   bool contiguous = true;
-  VarMap bindings;
-  for (const IterVar& iter : block.iters) bindings[iter.var.get()] = iter.binding;
+  const VarMap bindings = BindingsOf(block);
   const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
-    Expr flat = IntConst(0);
-    for (size_t d = 0; d < indices.size(); ++d)
-      flat = flat + Substitute(indices[d], bindings) * buffer.stride(static_cast<int>(d));
-    const auto linear = SplitLinear(flat, loop);
+    const auto linear = SplitLinear(Substitute(FlatIndex(buffer, indices), bindings), loop);
     contiguous = contiguous && linear && (linear->coefficient == 0 || linear->coefficient == 1);
   };
   check(*block.out, block.indices);
-  Visit(block.value, [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) check(*e.buffer, e.args);
+  block.ForEachValue([&](const Expr& value) {
+    Visit(value, [&](const ExprNode& e) {
+      if (e.op == Op::kLoad) check(*e.buffer, e.args);
+    });
   });
   return contiguous;
 }
@@ -63,7 +62,7 @@ const VarNode* LastLoop(const Block& block, bool reduce) {
 const VarNode* ChooseLanes(const Block& block) {
   const VarNode* axis = LastLoop(block, /*reduce=*/false);
   if (axis != nullptr && IsContiguous(block, axis)) return axis;
-  const bool plain = block.reduce != ReduceOp::kNone && !block.arg_value;
+  const bool plain = block.reduce != ReduceOp::kNone && block.more.empty();
   const VarNode* reduction = plain ? LastLoop(block, /*reduce=*/true) : nullptr;
   return reduction != nullptr && IsContiguous(block, reduction) ? reduction : axis;
 }
@@ -74,7 +73,7 @@ Stmt WithKinds(const Stmt& stmt, const VarNode* lanes, const VarNode* threads) {
   LoopKind kind = LoopKind::kSerial;
   if (loop->var.get() == lanes) kind = LoopKind::kVector;
   if (loop->var.get() == threads) kind = LoopKind::kParallel;
-  return std::make_shared<For>(loop->var, loop->extent, kind, WithKinds(loop->body, lanes, threads));
+  return loop->With({.loop_kind = kind, .body = WithKinds(loop->body, lanes, threads)});
 }
 
 Stmt ScheduleNest(const Stmt& nest) {

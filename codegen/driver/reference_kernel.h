@@ -11,8 +11,9 @@ namespace mycc {
 // to the declared type.
 Workload WidenReductions(const Workload& canonical);
 
-// The naive nest with one loop of each block parallel and one vectorized, so that the reference of a large
-// workload takes seconds and not minutes. It depends on the workload alone.
+// For CPUs: the naive nest with one loop of each block parallel and one vectorized, so that the reference of
+// a large workload takes seconds and not minutes. It depends on the workload alone. For GPUs the naive nest
+// is enough (passes/bind_nests.cc).
 Function ReferenceFunction(const Workload& canonical);
 
 }  // namespace mycc

@@ -3,9 +3,12 @@
 #include "codegen/expr/affine.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/check.h"
+#include "codegen/expr/integers.h"
 #include "codegen/expr/range.h"
 
 namespace mycc {
@@ -36,7 +39,7 @@ void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Lin
     AddTerm(quotient, atom, q);
     AddTerm(remainder, atom, coefficient - q * divisor);
   }
-  const int64_t q = FloorDivide(linear.constant, divisor);
+  const int64_t q = FloorDivInt(linear.constant, divisor);
   quotient->constant += q;
   remainder->constant += linear.constant - q * divisor;
 }
@@ -61,7 +64,7 @@ std::optional<Coarsened> Coarsen(const Linear& linear, int64_t divisor) {
         result.fine.terms.emplace_back(atom, coefficient);
       }
     }
-    result.coarse.constant = FloorDivide(linear.constant, scale);
+    result.coarse.constant = FloorDivInt(linear.constant, scale);
     result.fine.constant = linear.constant - result.coarse.constant * scale;
     const auto range = RangeOfLinear(result.fine);
     if (range && range->min >= 0 && range->max < scale) return result;
@@ -73,8 +76,8 @@ Expr DivideLinear(const Linear& linear, int64_t divisor) {
   Linear quotient, remainder;
   SplitByDivisor(linear, divisor, &quotient, &remainder);
   const auto range = RangeOfLinear(remainder);
-  if (range && FloorDivide(range->min, divisor) == FloorDivide(range->max, divisor)) {
-    quotient.constant += FloorDivide(range->min, divisor);
+  if (range && FloorDivInt(range->min, divisor) == FloorDivInt(range->max, divisor)) {
+    quotient.constant += FloorDivInt(range->min, divisor);
     return FromLinear(quotient);
   }
   if (const auto coarsened = Coarsen(remainder, divisor)) {
@@ -98,8 +101,8 @@ Expr ModLinear(const Linear& linear, int64_t divisor) {
   Linear quotient, remainder;
   SplitByDivisor(linear, divisor, &quotient, &remainder);
   const auto range = RangeOfLinear(remainder);
-  if (range && FloorDivide(range->min, divisor) == FloorDivide(range->max, divisor)) {
-    remainder.constant -= FloorDivide(range->min, divisor) * divisor;
+  if (range && FloorDivInt(range->min, divisor) == FloorDivInt(range->max, divisor)) {
+    remainder.constant -= FloorDivInt(range->min, divisor) * divisor;
     return FromLinear(remainder);
   }
   if (const auto coarsened = Coarsen(remainder, divisor)) {
@@ -272,16 +275,91 @@ int64_t DivisorOf(const Expr& expr) {
   }
 }
 
+namespace {
+
+// An integer that is compared, as an index: i32(j) is j where it has room. Null for other types.
+Expr AsIndex(const Expr& number) {
+  if (number->dtype == DType::kI64) return number;
+  if (number->dtype != DType::kI32) return nullptr;
+  if (number->op == Op::kConst) return IntConst(number->value.i);
+  if (number->op == Op::kCast && number->args[0]->dtype == DType::kI64) {
+    using I32 = std::numeric_limits<int32_t>;
+    const std::optional<Interval> range = RangeOf(number->args[0]);
+    if (range && range->min >= I32::min() && range->max <= I32::max()) return number->args[0];
+  }
+  return MakeCast(DType::kI64, number);
+}
+
+}  // namespace
+
 Expr MarginOf(const Expr& comparison) {
   if (comparison->op != Op::kLt && comparison->op != Op::kLe) return nullptr;
+  const Expr a = AsIndex(comparison->args[0]), b = AsIndex(comparison->args[1]);
+  return a != nullptr ? b - a - (comparison->op == Op::kLt ? 1 : 0) : nullptr;
+}
+
+Expr WithinSums(const Expr& atom) {
+  bool may_be_any = false;
+  Visit(atom, [&](const ExprNode& e) { may_be_any |= e.op == Op::kLoad && e.dtype == DType::kI64; });
+  if (!may_be_any || RangeOf(atom)) return atom;
+  constexpr int64_t kMost = int64_t{1} << 61;
+  return MakeBinary(Op::kMin, IntConst(kMost), MakeBinary(Op::kMax, IntConst(-kMost), atom));
+}
+
+Linear Negated(Linear linear) {
+  linear.constant = -linear.constant;
+  for (auto& term : linear.terms) term.second = -term.second;
+  return linear;
+}
+
+std::vector<Linear> FactsOf(const Expr& comparison, bool holds) {
+  const Op op = comparison->op;
+  if (op != Op::kLt && op != Op::kLe && op != Op::kEq && op != Op::kNe) return {};
   const Expr &a = comparison->args[0], &b = comparison->args[1];
-  return a->dtype == DType::kI64 ? b - a - (comparison->op == Op::kLt ? 1 : 0) : nullptr;
+  if (a->dtype != DType::kI64) return {};
+  Linear above = ToLinear(b - a), below = Negated(above);
+  if (op == Op::kEq || op == Op::kNe)
+    return (op == Op::kEq) == holds ? std::vector<Linear>{above, below} : std::vector<Linear>{};
+  Linear& fact = holds ? above : below;
+  fact.constant -= (op == Op::kLt) == holds ? 1 : 0;
+  return {fact};
+}
+
+Expr Within(const Expr& index, int64_t extent) {
+  return MakeBinary(Op::kAnd, Simplify(MakeBinary(Op::kLe, IntConst(0), index)),
+                    Simplify(MakeBinary(Op::kLt, index, IntConst(extent))));
+}
+
+Expr OffsetOf(const Layout& layout, const std::vector<Expr>& indices) {
+  Expr offset = IntConst(0);
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    const std::vector<Mode>& modes = layout.dims[d];
+    for (size_t m = 0; m < modes.size(); ++m) {
+      int64_t below = 1;  // values of the faster digits
+      for (size_t faster = m + 1; faster < modes.size(); ++faster) below *= modes[faster].extent;
+      Expr digit = m == 0 ? indices[d] : Mod(indices[d], below * modes[m].extent);
+      if (m + 1 < modes.size()) digit = FloorDiv(digit, below);
+      offset = offset + digit * modes[m].stride;
+    }
+  }
+  return offset;
 }
 
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * buffer.stride(static_cast<int>(d));
-  return flat;
+  return OffsetOf(Layout::RowMajor(buffer.shape), indices);
+}
+
+int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& indices, const VarNode& lane) {
+  constexpr int64_t kMostLanes = 64;
+  const Linear offset = ToLinear(OffsetOf(buffer.layout, indices));
+  if (offset.CoefficientOf(&lane) != 1) return 0;
+  int64_t divisor = std::gcd(offset.constant, kMostLanes);
+  for (const auto& [atom, coefficient] : offset.terms) {
+    if (atom->op == Op::kVar && atom->var.get() == &lane) continue;
+    if (UsesVar(atom, &lane) || HasLoad(atom)) return 0;
+    divisor = std::gcd(divisor, coefficient * DivisorOf(atom));
+  }
+  return divisor;
 }
 
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
@@ -298,6 +376,28 @@ std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
   }
   result.rest = FromLinear(linear);
   return result;
+}
+
+std::optional<int64_t> StrideOf(const Expr& flat, const VarNode* var) {
+  const std::optional<LinearInVar> linear = SplitLinear(flat, var);
+  return linear ? std::optional<int64_t>(linear->coefficient) : std::nullopt;
+}
+
+HalfLine WhereAtLeastZero(const LinearInVar& linear) {
+  const int64_t step = linear.coefficient;
+  if (step < 0) return {nullptr, FloorDiv(linear.rest, -step) + 1};
+  return {FloorDiv(IntConst(step - 1) - linear.rest, step), nullptr};
+}
+
+std::optional<FreeAndRange> SplitByVars(const Linear& linear, const VarSet& vars) {
+  FreeAndRange split{{linear.constant, {}}, {0, 0}};
+  Linear rest;
+  for (const auto& term : linear.terms)
+    (UsesAnyOf(term.first, vars) ? rest : split.free).terms.push_back(term);
+  const std::optional<Interval> range = RangeOfLinear(rest);
+  if (!range) return std::nullopt;
+  split.range = *range;
+  return split;
 }
 
 }  // namespace mycc

@@ -29,6 +29,7 @@ struct Linear {
   int64_t CoefficientOf(const VarNode* var) const;  // 0 when the variable is no atom of its own
 };
 Linear ToLinear(const Expr& expr);
+Linear Negated(Linear linear);
 Expr FromLinear(const Linear& linear);
 
 // Canonical form: (8*a + b) / 8 -> a and (8*a + b) % 8 -> b for 0 <= b < 8, (f/J)*J + f%J -> f, comparisons
@@ -39,12 +40,28 @@ Expr Simplify(const Expr& expr);
 // A positive number that divides every value of an i64 expression; 0 for the constant 0.
 int64_t DivisorOf(const Expr& expr);
 
-// The margin of an i64 comparison a < b or a <= b: it is at least 0 exactly when the comparison holds. Null
-// for any other expression.
+// The margin, an i64, of a comparison a < b or a <= b of i64 or i32: it is at least 0 exactly when the
+// comparison holds. Null for any other expression.
 Expr MarginOf(const Expr& comparison);
+// The atom of a margin, so that sums with it do not overflow: a value from memory that may be any i64, such
+// as a length, is kept within +-2^61. The margin's sign stays, because its other terms are sizes.
+Expr WithinSums(const Expr& atom);
+// Linear forms that are all at least 0 exactly when the i64 comparison has this truth value. None for any
+// other expression, and for a != b.
+std::vector<Linear> FactsOf(const Expr& comparison, bool holds);
 
-// The row-major position of the element at `indices`.
+// The parts of 0 <= index < extent that ranges do not decide.
+Expr Within(const Expr& index, int64_t extent);
+
+// The offset of the element at `indices` by the layout, before its swizzle.
+Expr OffsetOf(const Layout& layout, const std::vector<Expr>& indices);
+// The number of the element at `indices`, row-major.
 Expr FlatIndex(const BufferNode& buffer, const std::vector<Expr>& indices);
+
+// The largest power of two, at most 64, that divides the offset of the element at `indices` without its term
+// of `lane`, whose coefficient is 1: a vector with that number of lanes begins at a multiple of its size. 0
+// where the coefficient is another one, or lanes are scattered.
+int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& indices, const VarNode& lane);
 
 // Splits an expression that is linear in `var`: expr == coefficient * var + rest, where rest is free of var.
 // nullopt otherwise (var under a division, or in a data-dependent index).
@@ -53,5 +70,23 @@ struct LinearInVar {
   Expr rest;
 };
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var);
+
+// The coefficient alone: the elements that a step of `var` moves a flat index.
+std::optional<int64_t> StrideOf(const Expr& flat, const VarNode* var);
+
+// The values of var for which coefficient * var + rest >= 0: those from `first` on, or those before `end`.
+// The other bound is null. REQUIRES: the coefficient is not 0.
+struct HalfLine {
+  Expr first, end;
+};
+HalfLine WhereAtLeastZero(const LinearInVar& linear);
+
+// A linear form as the part that is free of some variables, and the range of the rest while these run.
+// nullopt where that range is not known.
+struct FreeAndRange {
+  Linear free;  // with the constant
+  Interval range;
+};
+std::optional<FreeAndRange> SplitByVars(const Linear& linear, const VarSet& vars);
 
 }  // namespace mycc

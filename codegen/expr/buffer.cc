@@ -38,4 +38,10 @@ Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Sco
   return std::make_shared<BufferNode>(BufferNode{std::move(name), dtype, std::move(shape), scope});
 }
 
+Buffer WithSuffix(const Buffer& buffer, const std::string& suffix) {
+  BufferNode renamed = *buffer;
+  renamed.name += suffix;
+  return std::make_shared<BufferNode>(std::move(renamed));
+}
+
 }  // namespace mycc

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/expr/dtype.h"
+#include "codegen/expr/layout.h"
 
 namespace mycc {
 
@@ -19,36 +21,30 @@ enum class Scope : uint8_t { kGlobal, kPacked, kLocal, kShared, kFragment, kAccu
 std::string ScopeName(Scope scope);  // "global"
 bool ParseScope(const std::string& name, Scope* scope);
 
-// The layout of a buffer in a GPU's shared memory, beyond row-major. It avoids bank conflicts and follows the
-// formats of the tensor cores and the copy engine. It changes addresses and sizes, never results.
-struct SharedLayout {
-  int64_t row_pad = 0;  // elements between one row (of the last dimension) and the next
-  // Bytes of a swizzled row: 32, 64 or 128; 0: no swizzle. The number of each 16-byte chunk of a row is XORed
-  // with a function of the row's number (128: row % 8, 64: row / 2 % 4, 32: row / 4 % 2).
-  int swizzle_bytes = 0;
-  // The first dimension numbers separate tiles (the slots of a ring); rows are counted in each tile. A
-  // swizzled tile whose rows are longer than the swizzle is stored as panels of the swizzle's width, one
-  // after the other.
-  bool ring = false;
-
-  bool operator==(const SharedLayout&) const = default;
-};
-
-// Compact row-major over `shape`; another layout is another shape (see the pack primitive).
+// Elements are numbered row-major over `shape`; another order is another shape (see the pack primitive). The
+// layout is where they lie. It is row-major, except in a GPU's shared memory, where it avoids bank conflicts
+// and follows the formats of the tensor cores and the copy engine. It changes addresses and sizes, never
+// results.
 struct BufferNode {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   Scope scope = Scope::kGlobal;
-  SharedLayout layout = {};  // kShared alone
+  Layout layout = Layout::RowMajor(shape);
 
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * DTypeBytes(dtype); }
-  int64_t stride(int dim) const;  // in elements
+  int64_t stride(int dim) const;  // between the numbers of elements
+  // The bytes of memory that the layout takes, and those of a swizzled row (0: no swizzle).
+  int64_t memory_bytes() const { return layout.footprint() * DTypeBytes(dtype); }
+  int64_t swizzle_bytes() const { return layout.SwizzledRow() * DTypeBytes(dtype); }
 };
 using Buffer = std::shared_ptr<const BufferNode>;
+using BufferSet = std::unordered_set<const BufferNode*>;
 
 Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kGlobal);
+// A new buffer like another one, called by the same name and `suffix`.
+Buffer WithSuffix(const Buffer& buffer, const std::string& suffix);
 
 }  // namespace mycc

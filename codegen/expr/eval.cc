@@ -77,18 +77,6 @@ bool Compare(Op op, T a, T b) {
   }
 }
 
-Op CombinerOf(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum: return Op::kAdd;
-    case ReduceOp::kProd: return Op::kMul;
-    case ReduceOp::kMax: return Op::kMax;
-    case ReduceOp::kMin: return Op::kMin;
-    default: break;
-  }
-  MYCC_CHECK(false) << "no combiner of " << ReduceOpName(op);
-  return Op::kAdd;
-}
-
 }  // namespace
 
 Scalar EvaluateOp(Op op, DType dtype, DType operand_dtype, const Scalar* args) {

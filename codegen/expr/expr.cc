@@ -18,11 +18,12 @@ struct OpInfo {
 };
 
 constexpr OpInfo kOps[] = {
-    {"const", 0}, {"var", 0},  {"load", -1},    {"neg", 1},  {"not", 1},  {"abs", 1}, {"exp", 1}, {"exp2", 1},
-    {"log", 1},   {"sqrt", 1}, {"rsqrt", 1},    {"tanh", 1}, {"erf", 1},  {"sin", 1}, {"cos", 1},
-    {"floor", 1}, {"ceil", 1}, {"round", 1},    {"tf32", 1}, {"cast", 1}, {"add", 2}, {"sub", 2},
-    {"mul", 2},   {"div", 2},  {"floordiv", 2}, {"mod", 2},  {"min", 2},  {"max", 2}, {"pow", 2},
-    {"lt", 2},    {"le", 2},   {"eq", 2},       {"ne", 2},   {"and", 2},  {"or", 2},  {"select", 3},
+    {"const", 0},    {"var", 0},  {"load", -1}, {"neg", 1},   {"not", 1},   {"abs", 1},
+    {"exp", 1},      {"exp2", 1}, {"log", 1},   {"sqrt", 1},  {"rsqrt", 1}, {"tanh", 1},
+    {"erf", 1},      {"sin", 1},  {"cos", 1},   {"floor", 1}, {"ceil", 1},  {"round", 1},
+    {"tf32", 1},     {"cast", 1}, {"add", 2},   {"sub", 2},   {"mul", 2},   {"div", 2},
+    {"floordiv", 2}, {"mod", 2},  {"min", 2},   {"max", 2},   {"pow", 2},   {"lt", 2},
+    {"le", 2},       {"eq", 2},   {"ne", 2},    {"and", 2},   {"or", 2},    {"select", 3},
 };
 static_assert(std::size(kOps) == static_cast<size_t>(Op::kSelect) + 1);
 
@@ -121,6 +122,18 @@ Expr VarRef(Var var) {
   return node;
 }
 
+int64_t PointsOf(const std::vector<Var>& axes) {
+  int64_t points = 1;
+  for (const Var& axis : axes) points *= axis->extent;
+  return points;
+}
+
+int64_t PointsOf(const std::vector<Var>& axes, const std::vector<int>& chosen) {
+  int64_t points = 1;
+  for (const int axis : chosen) points *= axes[axis]->extent;
+  return points;
+}
+
 Expr IntConst(int64_t value, DType dtype) {
   MYCC_CHECK(!IsFloat(dtype)) << "IntConst of type " << DTypeName(dtype);
   auto node = std::make_shared<ExprNode>();
@@ -140,6 +153,8 @@ Expr FloatConst(double value, DType dtype) {
 }
 
 Expr BoolConst(bool value) { return IntConst(value, DType::kBool); }
+
+Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype); }
 
 Expr Load(Buffer buffer, std::vector<Expr> indices) {
   MYCC_CHECK(static_cast<int>(indices.size()) == buffer->rank())
@@ -224,6 +239,11 @@ bool IsConstInt(const Expr& expr, int64_t value) {
   return IsConstInt(expr, &found) && found == value;
 }
 
+bool IsZero(const Expr& expr) {
+  if (expr->op != Op::kConst) return false;
+  return IsFloat(expr->dtype) ? expr->value.f == 0 : expr->value.i == 0;
+}
+
 bool StructurallyEqual(const Expr& a, const Expr& b) {
   if (a == b) return true;
   if (a->op != b->op || a->dtype != b->dtype || a->args.size() != b->args.size() || a->var != b->var ||
@@ -285,6 +305,28 @@ bool UsesVar(const Expr& expr, const VarNode* var) {
   return false;
 }
 
+bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& expr) { return UsesVar(expr, var); });
+}
+
+bool Loads(const Expr& expr, const Buffer& buffer) {
+  return AnyExpr(expr, [&](const ExprNode& e) { return e.op == Op::kLoad && e.buffer == buffer; });
+}
+
+bool HasLoad(const Expr& expr) {
+  return AnyExpr(expr, [](const ExprNode& e) { return e.op == Op::kLoad; });
+}
+
+bool UsesAnyOf(const Expr& expr, const VarSet& vars) {
+  return AnyExpr(expr, [&](const ExprNode& e) { return e.op == Op::kVar && vars.contains(e.var.get()); });
+}
+
+bool UsesOnly(const Expr& expr, const VarSet& vars) {
+  return !AnyExpr(expr, [&](const ExprNode& e) {
+    return e.op == Op::kLoad || (e.op == Op::kVar && !vars.contains(e.var.get()));
+  });
+}
+
 std::string_view ReduceOpName(ReduceOp op) {
   static constexpr std::string_view kNames[] = {"none", "sum", "prod", "max", "min", "argmax", "argmin"};
   return kNames[static_cast<int>(op)];
@@ -319,16 +361,20 @@ Expr ReduceIdentity(ReduceOp op, DType dtype) {
   return nullptr;
 }
 
-Expr ReduceCombine(ReduceOp op, const Expr& accumulator, const Expr& value) {
+Op CombinerOf(ReduceOp op) {
   switch (op) {
-    case ReduceOp::kSum: return MakeBinary(Op::kAdd, accumulator, value);
-    case ReduceOp::kProd: return MakeBinary(Op::kMul, accumulator, value);
-    case ReduceOp::kMax: return MakeBinary(Op::kMax, accumulator, value);
-    case ReduceOp::kMin: return MakeBinary(Op::kMin, accumulator, value);
+    case ReduceOp::kSum: return Op::kAdd;
+    case ReduceOp::kProd: return Op::kMul;
+    case ReduceOp::kMax: return Op::kMax;
+    case ReduceOp::kMin: return Op::kMin;
     default: break;
   }
-  MYCC_CHECK(false) << "no combine of " << ReduceOpName(op);
-  return nullptr;
+  MYCC_CHECK(false) << "no combiner of " << ReduceOpName(op);
+  return Op::kAdd;
+}
+
+Expr ReduceCombine(ReduceOp op, const Expr& accumulator, const Expr& value) {
+  return MakeBinary(CombinerOf(op), accumulator, value);
 }
 
 }  // namespace mycc

@@ -6,12 +6,14 @@
 // division and modulo by positive constants (see affine.h). Thread rule: immutable, so free to share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/expr/buffer.h"
@@ -88,9 +90,13 @@ struct ExprNode {
 // constants and identities (x + 0, x * 1), never floats.
 Var MakeVar(std::string name, int64_t extent);
 Expr VarRef(Var var);
+// The product of the extents of the axes, or of those of them that are `chosen`.
+int64_t PointsOf(const std::vector<Var>& axes);
+int64_t PointsOf(const std::vector<Var>& axes, const std::vector<int>& chosen);
 Expr IntConst(int64_t value, DType dtype = DType::kI64);  // an integer or bool type
 Expr FloatConst(double value, DType dtype);
 Expr BoolConst(bool value);
+Expr ZeroOf(DType dtype);
 Expr Load(Buffer buffer, std::vector<Expr> indices);
 Expr MakeUnary(Op op, Expr a);
 Expr MakeCast(DType dtype, Expr a);
@@ -110,11 +116,24 @@ Expr Mod(const Expr& a, int64_t b);
 
 bool IsConstInt(const Expr& expr, int64_t* value = nullptr);
 bool IsConstInt(const Expr& expr, int64_t value);
+bool IsZero(const Expr& expr);  // the constant 0 of any type
 
 bool StructurallyEqual(const Expr& a, const Expr& b);
 
 // Calls `visit` on the expression and everything under it, parents first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);
+// The same for loads alone.
+template <typename VisitFn>
+void ForEachLoad(const Expr& expr, const VisitFn& visit) {
+  if (expr->op == Op::kLoad) visit(*expr);
+  for (const Expr& arg : expr->args) ForEachLoad(arg, visit);
+}
+// Whether the expression, or one under it, is as the predicate says.
+template <typename Predicate>
+bool AnyExpr(const Expr& expr, const Predicate& holds) {
+  return holds(*expr) || std::any_of(expr->args.begin(), expr->args.end(),
+                                     [&](const Expr& arg) { return AnyExpr(arg, holds); });
+}
 // Rebuilds bottom-up: `rewrite` sees a node whose operands were rewritten, and returns its replacement or
 // nullptr to keep it. The same pointer comes back when nothing changed.
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite);
@@ -122,6 +141,13 @@ Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite);
 using VarMap = std::unordered_map<const VarNode*, Expr>;
 Expr Substitute(const Expr& expr, const VarMap& map);
 bool UsesVar(const Expr& expr, const VarNode* var);
+bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var);  // whether one of them does
+bool Loads(const Expr& expr, const Buffer& buffer);
+bool HasLoad(const Expr& expr);
+using VarSet = std::unordered_set<const VarNode*>;
+bool UsesAnyOf(const Expr& expr, const VarSet& vars);
+// Whether all variables of the expression are among these, and it loads nothing.
+bool UsesOnly(const Expr& expr, const VarSet& vars);
 
 // Reductions of a stage or a block.
 enum class ReduceOp : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
@@ -129,6 +155,8 @@ std::string_view ReduceOpName(ReduceOp op);  // "sum"
 // The value a reduction starts from, in the accumulator's type: 0, 1, -inf or the lowest integer, +inf or the
 // highest. Not for arg*.
 Expr ReduceIdentity(ReduceOp op, DType dtype);
+// The operation that combines two values. Not for arg*.
+Op CombinerOf(ReduceOp op);
 // accumulator (op) value. Not for arg*.
 Expr ReduceCombine(ReduceOp op, const Expr& accumulator, const Expr& value);
 

@@ -28,6 +28,10 @@ inline int64_t FloorModInt(int64_t a, int64_t b) {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
+// Quotients that are rounded up, and numbers rounded up to a multiple; none is negative.
+inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
+
 // A u64 is held as its bits.
 inline int64_t DivUnsigned(int64_t a, int64_t b) {
   return b == 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) / static_cast<uint64_t>(b));

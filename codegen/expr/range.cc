@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/expr/integers.h"
+
 namespace mycc {
 namespace {
 
@@ -38,7 +40,7 @@ std::optional<Interval> RangeOfBinary(const ExprNode& expr) {
       return Interval{0, divisor - 1};
     case Op::kFloorDiv:
       if (!by_constant || !a) return std::nullopt;
-      return Interval{FloorDivide(a->min, divisor), FloorDivide(a->max, divisor)};
+      return Interval{FloorDivInt(a->min, divisor), FloorDivInt(a->max, divisor)};
     case Op::kMin:
       if (a && b) return Interval{std::min(a->min, b->min), std::min(a->max, b->max)};
       return std::nullopt;

@@ -95,7 +95,7 @@ const NDArray* GraphBuilder::ValueOf(const Buffer& tensor) const {
 }
 
 std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
-  std::unordered_set<const BufferNode*> needed = {tensor.get()};
+  BufferSet needed = {tensor.get()};
   // Nodes stand behind those that they read.
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
     const Node& node = graph_.nodes[i];
@@ -181,7 +181,7 @@ bool GraphBuilder::FoldCall(const LibraryCall& call, std::vector<Buffer>* output
 Buffer GraphBuilder::AddStage(Stage stage) {
   if (IsCopy(stage)) return stage.value->buffer;
   if (!status_.ok()) return stage.output;
-  std::unordered_set<const BufferNode*> readable;
+  BufferSet readable;
   for (const Buffer& load : TensorsIn(stage.value)) readable.insert(load.get());
   if (const auto problem = CheckStage(stage, readable)) {
     Fail(absl::InternalError(absl::StrCat("its stage is not sound: ", problem->message)));
@@ -289,7 +289,7 @@ Expr BroadcastLoad(const Buffer& tensor, const Axes& axes) {
 }
 
 void RemoveDeadNodes(Graph* graph) {
-  std::unordered_set<const BufferNode*> needed;
+  BufferSet needed;
   for (const NamedTensor& output : graph->outputs) needed.insert(output.tensor.get());
   std::vector<Node> kept;
   for (size_t i = graph->nodes.size(); i-- > 0;) {

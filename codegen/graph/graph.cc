@@ -10,7 +10,7 @@
 namespace mycc {
 namespace {
 
-using TensorSet = std::unordered_set<const BufferNode*>;
+using TensorSet = BufferSet;
 
 absl::Status Broken(const Buffer& tensor, const std::string& what) {
   return absl::InternalError(absl::StrCat("graph, tensor ", tensor->name, ": ", what));

@@ -13,7 +13,7 @@ bool IsAxis(const Expr& index, const Var& axis) {
 
 // Whether the load is at plain axes alone, and at every axis of more than one value.
 bool CoversAllAxes(const Stage& stage, const ExprNode& load) {
-  std::unordered_set<const VarNode*> seen;
+  VarSet seen;
   for (const Expr& index : load.args) {
     if (IsConstInt(index, int64_t{0})) continue;
     if (index->op != Op::kVar || !seen.insert(index->var.get()).second) return false;

@@ -4,6 +4,12 @@
 
 namespace mycc {
 
+bool CarriesReduction(const Block& block, const For& loop) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return iter.reduce && UsesVar(iter.binding, loop.var.get());
+  });
+}
+
 bool IsGuard(const Block& block, const IterVar& iter) {
   if (iter.reduce) return false;
   return std::none_of(block.indices.begin(), block.indices.end(),

@@ -1,9 +1,13 @@
-// Finds the block iteration variables whose domains exclude some loop iterations. Pure.
+// How a block's iteration variables depend on loops: those that run along a reduction, and variables whose
+// domains exclude some iterations. Pure.
 #pragma once
 
 #include "codegen/ir/stmt.h"
 
 namespace mycc {
+
+// Whether the loop runs along reduction variables of the block.
+bool CarriesReduction(const Block& block, const For& loop);
 
 // True for a spatial iteration variable that does not index the output. Its domain decides whether an
 // instance of the block is executed; the block's value may read it.

@@ -26,14 +26,24 @@ Stage WithoutEmptyReduction(const Stage& stage) {
 
 }  // namespace
 
-Stmt BuildStage(const Stage& stage, Buffer running_best) {
+Buffer BestValuesOf(const Stage& stage) {
+  if (!IsArg(stage.reduce)) return nullptr;
+  return MakeBuffer(absl::StrCat(stage.output->name, ".best"), stage.value->dtype, stage.output->shape);
+}
+
+Stmt BuildStage(const Stage& stage, const Buffer& best) {
   auto block = std::make_shared<Block>();
   block->name = stage.output->name;
   block->out = stage.output;
   block->value = stage.value;
-  block->reduce = stage.reduce;
+  if (best == nullptr) {
+    block->reduce = stage.reduce;
+  } else {
+    block->reduce = ArgExtremum(stage.reduce, stage.value->dtype);
+    block->value = MakeCast(stage.output->dtype, VarRef(stage.reduce_axes[0]));
+    block->more = {{best, stage.value}};
+  }
   block->init = stage.reduce != ReduceOp::kNone;
-  block->arg_value = std::move(running_best);
   std::vector<Var> loops;
   const auto add_axis = [&](const Var& axis, bool reduce) {
     loops.push_back(MakeVar(absl::StrCat(block->name, ".", axis->name), axis->extent));
@@ -69,14 +79,10 @@ Function BuildNaive(const Workload& workload) {
   std::vector<Buffer> allocated;
   for (const Stage& declared : workload.stages) {
     const Stage stage = WithoutEmptyReduction(declared);
-    Buffer running_best;
-    if (IsArg(stage.reduce)) {
-      running_best =
-          MakeBuffer(absl::StrCat(stage.output->name, ".best"), stage.value->dtype, stage.output->shape);
-      allocated.push_back(running_best);
-    }
+    const Buffer best = BestValuesOf(stage);
+    if (best) allocated.push_back(best);
     if (!is_output(stage.output)) allocated.push_back(stage.output);
-    nests.push_back(BuildStage(stage, std::move(running_best)));
+    nests.push_back(BuildStage(stage, best));
   }
   function.body = MakeSeq(std::move(nests));
   for (auto buffer = allocated.rbegin(); buffer != allocated.rend(); ++buffer) {

@@ -15,8 +15,7 @@ class Expansion {
   explicit Expansion(const For& loop) : rank_(loop.var), blocks_(loop.var->extent) {}
 
   Stmt Expand(const Stmt& stmt) {
-    if (const For* loop = DynAs<For>(stmt))
-      return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, Expand(loop->body), loop->marks);
+    if (const For* loop = DynAs<For>(stmt)) return loop->With({.body = Expand(loop->body)});
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
       tiles_.push_back({alloc->buffer});
       for (int64_t block = 1; block < blocks_; ++block) {
@@ -30,7 +29,7 @@ class Expansion {
       return body;
     }
     MYCC_CHECK(stmt->kind == StmtKind::kRoles) << "blocks that run side by side have roles";
-    return ExpandRoles(As<Roles>(stmt));
+    return ExpandRoles(stmt);
   }
 
  private:
@@ -38,9 +37,10 @@ class Expansion {
     return block == 0 ? name : absl::StrCat(name, ".block", block);
   }
 
-  Stmt ExpandRoles(const Roles& roles) {
+  Stmt ExpandRoles(const Stmt& of_block) {
+    const Roles& roles = As<Roles>(of_block);
     barriers_ = static_cast<int64_t>(roles.barrier_counts.size());
-    VisitStmts(roles.roles.back().body, [&](const Stmt& stmt) {
+    VisitStmts(of_block, [&](const Stmt& stmt) {
       if (const Signal* signal = DynAs<Signal>(stmt)) flags_ = signal->flags;
       return !flags_;
     });
@@ -48,8 +48,11 @@ class Expansion {
     std::vector<int> counts;
     for (int64_t block = 0; block < blocks_; ++block) {
       counts.insert(counts.end(), roles.barrier_counts.begin(), roles.barrier_counts.end());
-      for (const Roles::Role& role : roles.roles)
-        all.push_back({Named(role.name, block), OfBlock(role.body, block)});
+      for (Roles::Role role : roles.roles) {
+        role.name = Named(role.name, block);
+        role.body = OfBlock(role.body, block);
+        all.push_back(std::move(role));
+      }
     }
     if (flags_) counts.insert(counts.end(), flags_->shape[0], 1);
     return std::make_shared<Roles>(std::move(all), std::move(counts));
@@ -134,14 +137,13 @@ Stmt ExpandBlocks(const Stmt& body) {
 Stmt PartOfMulticast(const Stmt& nest, const Expr& rank, int64_t blocks) {
   const For& loop = As<For>(nest);
   if (loop.var->extent == 1) {
-    return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                 PartOfMulticast(loop.body, rank, blocks), loop.marks);
+    return loop.With({.body = PartOfMulticast(loop.body, rank, blocks)});
   }
   const int64_t part = loop.var->extent / blocks;
   const Var own = MakeVar(loop.var->name, part);
-  return std::make_shared<For>(own, IntConst(part), loop.loop_kind,
-                               SubstituteVars(loop.body, VarMap{{loop.var.get(), rank * part + VarRef(own)}}),
-                               loop.marks);
+  return loop.With({.var = own,
+                    .extent = IntConst(part),
+                    .body = SubstituteVars(loop.body, VarMap{{loop.var.get(), rank * part + VarRef(own)}})});
 }
 
 }  // namespace mycc

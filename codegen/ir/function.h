@@ -23,9 +23,12 @@ struct Function {
   Stmt body;
 };
 
-// One stage as a block under its own serial loops. `running_best`, for argmax and argmin, is the buffer that
-// the caller allocates.
-Stmt BuildStage(const Stage& stage, Buffer running_best);
+// The buffer of the best values of an argmax or argmin, which the caller of BuildStage allocates; null for
+// other stages.
+Buffer BestValuesOf(const Stage& stage);
+// One stage as a block under its own serial loops. An argmax or argmin reduces tuples: positions into the
+// stage's tensor, values into `best`.
+Stmt BuildStage(const Stage& stage, const Buffer& best = nullptr);
 
 // The naive loop nest: every stage of the canonical workload as one block under its own serial loops, in
 // order; intermediate tensors allocated around the body. Blocks are named after the stage's tensor (t3),

@@ -12,11 +12,6 @@ bool IsAtLeastZero(const Linear& linear) {
   return range && range->min >= 0;
 }
 
-// a - b + constant
-Linear Difference(const Expr& a, const Expr& b, int64_t constant) {
-  return ToLinear(Simplify(a - b + constant));
-}
-
 // The variable v of an atom v, v // c or v % c: such an atom takes all values of its range.
 const VarNode* FreeVar(const Expr& atom) {
   if (atom->op == Op::kVar) return atom->var.get();
@@ -34,22 +29,13 @@ void Guards::Assume(const Expr& condition, bool value) {
     return Assume(condition->args[1], value);
   }
   Guard guard{condition, {}};
-  if (condition->args.size() == 2 && condition->args[0]->dtype == DType::kI64) {
-    const Expr &a = condition->args[0], &b = condition->args[1];
-    if (condition->op == Op::kLt)
-      guard.at_least_zero.push_back(value ? Difference(b, a, -1) : Difference(a, b, 0));
-    if (condition->op == Op::kLe)
-      guard.at_least_zero.push_back(value ? Difference(b, a, 0) : Difference(a, b, -1));
-    if (condition->op == (value ? Op::kEq : Op::kNe)) {
-      guard.at_least_zero.push_back(Difference(a, b, 0));
-      guard.at_least_zero.push_back(Difference(b, a, 0));
-    }
-  }
+  for (const Linear& fact : FactsOf(condition, value))
+    guard.at_least_zero.push_back(ToLinear(Simplify(FromLinear(fact))));
   guards_.push_back(std::move(guard));
 }
 
 void Guards::AssumeWithin(const Expr& index, const Expr& extent) {
-  guards_.push_back(Guard{index + extent, {ToLinear(index), Difference(extent, index, -1)}});
+  guards_.push_back(Guard{index + extent, {ToLinear(index), ToLinear(Simplify(extent - index - 1))}});
 }
 
 bool Guards::Mentions(const VarNode* var) const {
@@ -57,9 +43,8 @@ bool Guards::Mentions(const VarNode* var) const {
                      [var](const Guard& guard) { return UsesVar(guard.expr, var); });
 }
 
-bool Guards::AtLeastZero(const Linear& linear) const {
-  if (IsAtLeastZero(linear)) return true;
-  const Expr expr = FromLinear(linear);
+bool Guards::ProvablyAtLeastZero(const Expr& expr) const {
+  if (IsAtLeastZero(ToLinear(expr))) return true;
   for (const Guard& guard : guards_) {
     for (const Linear& known : guard.at_least_zero) {
       if (IsAtLeastZero(ToLinear(expr - FromLinear(known)))) return true;
@@ -69,7 +54,7 @@ bool Guards::AtLeastZero(const Linear& linear) const {
 }
 
 bool Guards::ProvablyInside(const Expr& index, int64_t extent) const {
-  return AtLeastZero(ToLinear(index)) && AtLeastZero(ToLinear(IntConst(extent - 1) - index));
+  return ProvablyAtLeastZero(index) && ProvablyAtLeastZero(IntConst(extent - 1) - index);
 }
 
 bool Guards::ProvablyEscapes(const Expr& index, int64_t extent) const {

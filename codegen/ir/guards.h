@@ -21,8 +21,10 @@ class Guards {
   size_t Mark() const { return guards_.size(); }
   void Restore(size_t mark) { guards_.resize(mark); }
 
-  // True when `index` is provably inside [0, extent) wherever the guards hold. The proof uses ranges and at
-  // most one guard for each side.
+  // True when an i64 expression is provably at least 0 wherever the guards hold. The proof uses ranges and at
+  // most one guard.
+  bool ProvablyAtLeastZero(const Expr& expr) const;
+  // True when `index` is provably inside [0, extent) wherever the guards hold, each side by itself.
   bool ProvablyInside(const Expr& index, int64_t extent) const;
   // True when `index` provably takes a value outside [0, extent): it is linear in variables (or in the
   // quotient or remainder of one) that no guard mentions, so that all combinations occur. For correlated
@@ -36,8 +38,6 @@ class Guards {
     Expr expr;  // the source of its variables
     std::vector<Linear> at_least_zero;
   };
-
-  bool AtLeastZero(const Linear& linear) const;
 
   std::vector<Guard> guards_;
 };

@@ -26,9 +26,8 @@ absl::StatusOr<NDArray> TakeOutput(const interpreter::Memory& memory) {
   NDArray output = NDArray::Zeros(memory.buffer().dtype, memory.buffer().shape);
   for (int64_t flat = 0; flat < memory.size(); ++flat) {
     if (!memory.IsWritten(flat)) {
-      return absl::FailedPreconditionError(absl::StrCat("interpreter: output ", memory.buffer().name,
-                                                        ": element ", flat, " of ", memory.size(),
-                                                        " is never written"));
+      return Refusal("interpreter: output ", memory.buffer().name, ": element ", flat, " of ", memory.size(),
+                     " is never written");
     }
     output.Set(flat, memory.Value(flat));
   }
@@ -44,7 +43,7 @@ Function WithBlocksAsRoles(const Function& function) {
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
-                                                 uint64_t seed, Barriers barriers) {
+                                                 uint64_t seed) {
   const size_t num_inputs =
       std::count_if(function.params.begin(), function.params.end(),
                     [](const Param& param) { return param.kind != ParamKind::kOutput; });
@@ -53,7 +52,7 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));
   }
   const Function expanded = WithBlocksAsRoles(function);
-  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(expanded, barriers));
+  MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(expanded));
   interpreter::Machine machine(program, seed);
   auto input = inputs.begin();
   for (size_t p = 0; p < function.params.size(); ++p) {

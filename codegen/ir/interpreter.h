@@ -7,9 +7,13 @@
 // element which another one writes is an error. argmax and argmin take the lowest position of the best value
 // in any loop order; NaN is better than any number.
 //
-// In lowered code, threads of a block must synchronize (see Barriers) between accesses to an element of
-// memory that one of them writes; a missing barrier is an error in every order. Each thread has its own
-// registers, so threads of a nest that write the same element in registers must write the same value.
+// In lowered code, threads of a block must synchronize between accesses to an element of memory that one of
+// them writes. In a Launch they synchronize at Barrier statements, where they wait for a group of copies or
+// another block, and where they begin a bulk copy out of shared memory; a missing barrier is an error in
+// every order. So is a buffer in shared memory that is read after another one was written to its bytes. Code
+// that is not in a Launch yet has a barrier at the end of each nest of thread loops. Each
+// thread has its own registers, so threads of a nest that write the same element in registers must write the
+// same value.
 //
 // Roles run as coroutines, interleaved by `seed`. Accesses of different roles, of asynchronous copies and of
 // asynchronous products to one element must be ordered by barriers or groups; a copy or product of memory
@@ -28,20 +32,10 @@
 
 namespace mycc {
 
-// The places at which the threads of a block synchronize.
-enum class Barriers {
-  kAfterThreadLoops,  // at the end of each nest of thread loops, as the IR defines
-  // The places of emitted code: Barrier statements (also those of codegen/cuda/launch.h, WithBarriers), and
-  // those where threads wait for a group of copies or another block, or begin a bulk copy out of shared
-  // memory.
-  kExplicit,
-};
-
 // `inputs` are in declared order; const ones are not packed. Returns the outputs. Errors: InvalidArgument for
 // inputs that do not match the parameters; FailedPrecondition for each error above, naming element, statement
 // and loop variables.
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
-                                                 uint64_t seed = 0,
-                                                 Barriers barriers = Barriers::kAfterThreadLoops);
+                                                 uint64_t seed = 0);
 
 }  // namespace mycc

@@ -1,6 +1,7 @@
 #include "codegen/ir/interpreter_assembler.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 
 namespace mycc::interpreter {
 namespace {
@@ -26,7 +27,7 @@ Code CodeOf(const ExprNode& expr) {
 int Assembler::Fail(const std::string& what) {
   if (status_.ok()) {
     const std::string where = site_ < 0 ? "" : absl::StrCat(" in ", StmtName(program_.sites[site_].stmt));
-    status_ = absl::FailedPreconditionError(absl::StrCat("interpreter: ", what, where));
+    status_ = Refusal("interpreter: ", what, where);
   }
   return 0;
 }
@@ -59,7 +60,7 @@ int Assembler::List(const std::vector<int>& registers) {
 }
 
 int Assembler::AddMemory(const Buffer& buffer, bool read_only) {
-  const bool is_outside = loops_in_scope_.empty() && !group_;
+  const bool is_outside = loops_in_scope_.empty() && !group_ && !in_launch_;
   const bool is_shared = is_outside || buffer->scope == Scope::kShared;
   program_.memories.push_back(MemorySlot{buffer, read_only, is_shared, !is_shared && !in_nest_});
   return memories_[buffer.get()] = static_cast<int>(program_.memories.size()) - 1;
@@ -82,13 +83,14 @@ int Assembler::Expression(const ExprNode& expr) {
       return Fail(absl::StrCat("variable ", expr.var->name, " is used outside its loop"));
     }
     case Op::kLoad: {
+      if (const auto part = parts_.find(expr.buffer.get()); part != parts_.end()) return part->second;
       const int indices = List(Expressions(expr.args));
       const int dst = NewRegister();
       Emit({.code = Code::kLoad,
             .dst = dst,
             .a = MemoryOf(expr.buffer, /*write=*/false),
             .b = indices,
-            .c = in_shared_store_ ? 1 : 0});
+            .c = static_cast<int32_t>(readers_)});
       return dst;
     }
     case Op::kSelect: return Select(expr);

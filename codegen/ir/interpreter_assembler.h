@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "codegen/ir/interpreter_memory.h"
 #include "codegen/ir/interpreter_program.h"
 
 namespace mycc::interpreter {
@@ -45,8 +46,11 @@ class Assembler {
   std::vector<std::pair<std::string, int>> loops_in_scope_;  // names and registers, outermost first
   std::optional<int> group_;                                 // of the enclosing roles
   int site_ = -1;
-  bool in_nest_ = false;          // inside thread loops
-  bool in_shared_store_ = false;  // a store that one of several equal threads executes, with its loads
+  bool in_launch_ = false;           // threads synchronize at statements; what they allocate is in registers
+  bool in_nest_ = false;             // inside thread loops
+  Threads readers_ = Threads::kAll;  // of several equal threads, those that execute the loads here
+
+  std::unordered_map<const BufferNode*, int> parts_;  // registers of the tuples that are merged here
 
  private:
   int Select(const ExprNode& expr);

@@ -5,31 +5,24 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/ir/accumulators.h"
 #include "codegen/ir/block_guards.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/interpreter_assembler.h"
+#include "codegen/ir/interpreter_memory.h"
 #include "codegen/ir/interpreter_program.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc::interpreter {
 namespace {
 
-constexpr int64_t kWarp = 32;
-
-bool HasThreadLoops(const Stmt& root) {
-  bool has = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    has |= IsThreadLoop(stmt);
-    return !has;
-  });
-  return has;
-}
+bool HasThreadLoops(const Stmt& root) { return AnyStmt(root, IsThreadLoop); }
 
 class Compiler : Assembler {
  public:
-  explicit Compiler(Barriers barriers) : explicit_barriers_(barriers == Barriers::kExplicit) {}
-
   absl::StatusOr<Program> Run(const Function& function) {
     // Scheduled IR has thread loops, but does not yet say which tensors are in registers.
     program_.has_threads = HasThreadLoops(function.body) && !Contains(function.body, StmtKind::kBlock);
@@ -45,25 +38,6 @@ class Compiler : Assembler {
     const int outer_site = site_;
     program_.sites.push_back(Site{stmt, loops_in_scope_});
     site_ = static_cast<int>(program_.sites.size()) - 1;
-    if (IsLaunch(stmt)) {
-      const int64_t warps = (ThreadsUnder(stmt) + kWarp - 1) / kWarp;
-      Emit({.code = Code::kLaunch, .imm = warps * kWarp});
-      in_launch_ = true;
-      LaunchedStatement(stmt);
-      in_launch_ = false;
-    } else {
-      LaunchedStatement(stmt);
-    }
-    site_ = outer_site;
-  }
-
-  // Whether the statement is a launch: a statement at the root other than Seq and Alloc.
-  bool IsLaunch(const Stmt& stmt) const {
-    return program_.has_threads && explicit_barriers_ && !in_launch_ && stmt->kind != StmtKind::kSeq &&
-           stmt->kind != StmtKind::kAlloc;
-  }
-
-  void LaunchedStatement(const Stmt& stmt) {
     switch (stmt->kind) {
       case StmtKind::kSeq:
         for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
@@ -72,11 +46,19 @@ class Compiler : Assembler {
       case StmtKind::kIf: IfStatement(As<If>(stmt)); break;
       case StmtKind::kLet: LetStatement(As<Let>(stmt)); break;
       case StmtKind::kAlloc: AllocStatement(As<Alloc>(stmt)); break;
+      case StmtKind::kLaunch: LaunchStatement(As<Launch>(stmt)); break;
       case StmtKind::kBlock: BlockStatement(As<Block>(stmt)); break;
       case StmtKind::kStore: StoreStatement(As<Store>(stmt)); break;
       case StmtKind::kCombine: CombineStatement(As<Combine>(stmt)); break;
       case StmtKind::kMma: MmaStatement(As<Mma>(stmt)); break;
       case StmtKind::kCopy: CopyStatement(As<Copy>(stmt)); break;
+      case StmtKind::kVectors: VectorsStatement(As<Vectors>(stmt)); break;
+      // Caches and tile registers change no values.
+      case StmtKind::kBypass:
+      case StmtKind::kTileMove:
+      case StmtKind::kTileRegion:
+        for (const Stmt& child : Children(stmt)) Statement(child);
+        break;
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
         const Arrive& arrive = As<Arrive>(stmt);
@@ -108,10 +90,19 @@ class Compiler : Assembler {
       case StmtKind::kSignal:
       case StmtKind::kAwait: Fail("a flag between thread blocks that do not run side by side"); break;
     }
+    site_ = outer_site;
+  }
+
+  void LaunchStatement(const Launch& launch) {
+    Emit({.code = Code::kLaunch, .imm = launch.shape.threads * launch.shape.cluster_reduce});
+    in_launch_ = true;
+    ++launches_;
+    Statement(launch.body);
+    in_launch_ = false;
   }
 
   void EmitBarrier() {
-    if (explicit_barriers_) Emit({.code = Code::kBarrier});
+    if (in_launch_) Emit({.code = Code::kBarrier});
   }
 
   int GroupOf(const char* what) {
@@ -119,16 +110,8 @@ class Compiler : Assembler {
   }
 
   // The first instance of a block initialises the accumulator, so its iterations run in order.
-  static bool CarriesReduction(const For& loop) {
-    bool carries = false;
-    VisitStmts(loop.body, [&](const Stmt& stmt) {
-      const Block* block = DynAs<Block>(stmt);
-      if (block == nullptr) return !carries;
-      for (const IterVar& iter : block->iters)
-        carries |= iter.reduce && UsesVar(iter.binding, loop.var.get());
-      return !carries;
-    });
-    return carries;
+  static bool ReducesAlong(const For& loop) {
+    return AnyOf<Block>(loop.body, [&](const Block& block) { return CarriesReduction(block, loop); });
   }
 
   void ForStatement(const For& loop) {
@@ -138,7 +121,7 @@ class Compiler : Assembler {
         Loop{loop.var->name, variable, extent, loop.var->extent,
              loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid,
              loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid ||
-                 (loop.loop_kind == LoopKind::kThread && !CarriesReduction(loop)),
+                 (loop.loop_kind == LoopKind::kThread && !ReducesAlong(loop)),
              loops_in_scope_.empty() && !group_ &&
                  (loop.loop_kind == LoopKind::kGrid || loop.loop_kind == LoopKind::kThread),
              loop.loop_kind == LoopKind::kGrid});
@@ -191,13 +174,20 @@ class Compiler : Assembler {
       Fail(absl::StrCat("buffer ", alloc.buffer->name, " is allocated inside itself"));
     if (direct_ == &alloc) direct_ = alloc.body.get();
     Emit({.code = Code::kAlloc, .a = AddMemory(alloc.buffer, /*read_only=*/false)});
+    if (alloc.offset != Alloc::kNoOffset) {
+      MemorySlot& slot = program_.memories.back();
+      slot.launch = launches_;
+      slot.begin = alloc.offset;
+      slot.end = alloc.offset + alloc.buffer->bytes();
+    }
     Statement(alloc.body);
     EndMemory(alloc.buffer);
   }
 
   void StoreStatement(const Store& store) {
     const int memory = MemoryOf(store.buffer, /*write=*/true);
-    in_shared_store_ = program_.memories[memory].is_shared;
+    const Threads around = readers_;
+    if (program_.memories[memory].is_shared && around == Threads::kAll) readers_ = Threads::kFirst;
     const int indices = List(Expressions(store.indices));
     if (copy_) {
       Emit({.code = Code::kCopyStore,
@@ -206,21 +196,21 @@ class Compiler : Assembler {
             .c = CopiedValue(store.value),
             .imm = *copy_});
     } else {
-      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*store.value)});
+      const int value = Expression(*store.value);
+      const Threads writers = around == Threads::kSome ? around : Threads::kFirst;
+      Emit({.code = Code::kStore,
+            .a = memory,
+            .b = indices,
+            .c = value,
+            .imm = static_cast<int64_t>(writers)});
     }
-    in_shared_store_ = false;
+    readers_ = around;
   }
 
   void CombineStatement(const Combine& combine) {
-    const int memory = MemoryOf(combine.buffer, /*write=*/true);
-    const int indices = List(Expressions(combine.indices));
-    const int value = Expression(*combine.value);
-    Emit({.code = Code::kReduce,
-          .dtype = combine.buffer->dtype,
-          .a = memory,
-          .b = indices,
-          .c = value,
-          .imm = static_cast<int64_t>(combine.reduce)});
+    if (combine.groups.empty()) return Merge(ReducedBy(combine), Threads::kTogether, 0, combine.condition);
+    program_.combines.push_back(combine.groups);
+    Merge(ReducedBy(combine), Threads::kFirst, static_cast<int>(program_.combines.size()), combine.condition);
   }
 
   // Jumps taken when bindings of the block are outside their domains: those that guard terms of its sum, or
@@ -247,17 +237,12 @@ class Compiler : Assembler {
     const std::vector<int64_t> exits = UnlessInside(block, bindings, /*of_terms=*/false);
     for (size_t i = 0; i < bindings.size(); ++i) variables_[block.iters[i].var.get()] = bindings[i];
     std::vector<int64_t> skips;
-    if (block.reduce == ReduceOp::kArgMax || block.reduce == ReduceOp::kArgMin) {
-      skips = UnlessInside(block, bindings, /*of_terms=*/true);
-      ArgReduction(block, reduce);
-    } else {
-      const bool initialises = block.reduce != ReduceOp::kNone && block.init;
-      const std::vector<int> loops = initialises ? LoopsOfReduction(block) : std::vector<int>();
-      if (!loops.empty()) Initialisation(block, loops);
-      skips = UnlessInside(block, bindings, /*of_terms=*/true);
-      if (initialises && loops.empty()) Initialisation(block, reduce);
-      PlainInstance(block);
-    }
+    const bool initialises = block.reduce != ReduceOp::kNone && block.init;
+    const std::vector<int> loops = initialises ? LoopsOfReduction(block) : std::vector<int>();
+    if (!loops.empty()) Initialisation(block, loops);
+    skips = UnlessInside(block, bindings, /*of_terms=*/true);
+    if (initialises && loops.empty()) Initialisation(block, reduce);
+    PlainInstance(block);
     for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
     Land(skips);
     Land(exits);
@@ -291,53 +276,68 @@ class Compiler : Assembler {
 
   void Initialisation(const Block& block, const std::vector<int>& zeros) {
     const std::vector<int64_t> later = UnlessFirst(zeros);
-    const int identity = NewRegister(ReduceIdentity(block.reduce, block.out->dtype)->value);
-    const int memory = MemoryOf(block.out, /*write=*/true);
-    Emit({.code = Code::kStore, .a = memory, .b = List(Expressions(block.indices)), .c = identity});
+    const ReducedTuple reduced = ReducedBy(block);
+    const int indices = List(Expressions(block.indices));
+    for (size_t i = 0; i < reduced.buffers.size(); ++i) {
+      const Buffer& buffer = reduced.buffers[i];
+      const int identity = NewRegister(block.reduce.Identity(static_cast<int>(i), buffer->dtype)->value);
+      StoreTo(MemoryOf(buffer, /*write=*/true), indices, identity, Threads::kFirst);
+    }
     Land(later);
   }
 
   void PlainInstance(const Block& block) {
+    if (block.reduce != ReduceOp::kNone) return Merge(ReducedBy(block), Threads::kFirst);
     const int memory = MemoryOf(block.out, /*write=*/true);
     const int indices = List(Expressions(block.indices));
-    if (block.reduce == ReduceOp::kNone) {
-      Emit({.code = Code::kStore, .a = memory, .b = indices, .c = Expression(*block.value)});
-      return;
-    }
-    const int value = Expression(*block.value);
-    Emit({.code = Code::kReduce,
-          .dtype = block.out->dtype,
+    StoreTo(memory, indices, Expression(*block.value), Threads::kFirst);
+  }
+
+  void StoreTo(int memory, int indices, int value, Threads threads, int combine = 0) {
+    Emit({.code = Code::kStore,
+          .dst = combine,
           .a = memory,
           .b = indices,
           .c = value,
-          .imm = static_cast<int64_t>(block.reduce)});
+          .imm = static_cast<int64_t>(threads)});
   }
 
-  void ArgReduction(const Block& block, const std::vector<int>& reduce) {
-    if (reduce.size() != 1 || !block.arg_value) {
-      Fail("argmax and argmin need one reduction variable and a buffer of running best values");
-      return;
+  // Merges values into accumulators, where the condition holds. All parts of a tuple are read before any is
+  // stored. `combine` is one more than the number of the combine, 0 where its threads are not known.
+  void Merge(const ReducedTuple& reduced, Threads threads, int combine = 0, const Expr& condition = nullptr) {
+    std::vector<int> memories;
+    for (const Buffer& buffer : reduced.buffers) memories.push_back(MemoryOf(buffer, /*write=*/true));
+    const int indices = List(Expressions(reduced.indices));
+    const std::vector<int> values = Expressions(reduced.values);
+    std::vector<int64_t> past;
+    if (condition) past.push_back(Emit({.code = Code::kJumpIfZero, .a = Expression(*condition)}));
+    const TupleFunction* tuple = reduced.reduce.tuple();
+    if (tuple == nullptr) {
+      Emit({.code = Code::kReduce,
+            .dtype = reduced.buffers[0]->dtype,
+            .dst = combine,
+            .a = memories[0],
+            .b = indices,
+            .c = values[0],
+            .imm = static_cast<int64_t>(reduced.reduce.op())});
+      return Land(past);
     }
-    const int out = MemoryOf(block.out, /*write=*/true), best = MemoryOf(block.arg_value, /*write=*/true);
-    std::vector<int> list = Expressions(block.indices);
-    list.push_back(reduce[0]);
-    const int indices = List(list), value = Expression(*block.value);
-    std::vector<int64_t> done;
-    if (block.init) {
-      const std::vector<int64_t> later = UnlessFirst(reduce);
-      Emit({.code = Code::kStore, .a = out, .b = indices, .c = reduce[0]});
-      Emit({.code = Code::kStore, .a = best, .b = indices, .c = value});
-      done.push_back(Emit({.code = Code::kJump}));
-      Land(later);
+    for (size_t i = 0; i < memories.size(); ++i) {
+      const int before = NewRegister();
+      Emit({.code = Code::kLoad,
+            .dst = before,
+            .a = memories[i],
+            .b = indices,
+            .c = static_cast<int32_t>(threads),
+            .imm = combine});
+      parts_[tuple->parts[i].a.get()] = before;
+      parts_[tuple->parts[i].b.get()] = values[i];
     }
-    Emit({.code = Code::kArgReduce,
-          .dtype = block.arg_value->dtype,
-          .dst = best,
-          .a = out,
-          .b = indices,
-          .c = value,
-          .imm = static_cast<int64_t>(block.reduce)});
-    Land(done);
+    std::vector<int> merged;
+    for (const TupleFunction::Part& part : tuple->parts) merged.push_back(Expression(*part.combined));
+    for (size_t i = 0; i < memories.size(); ++i) StoreTo(memories[i], indices, merged[i], threads, combine);
+    parts_.clear();
+    Land(past);
   }
 
   View ViewOf(const TileView& view, bool write) {
@@ -358,9 +358,46 @@ class Compiler : Assembler {
     Emit({.code = Code::kMma, .a = static_cast<int32_t>(program_.tiles.size()) - 1});
   }
 
+  void VectorsStatement(const Vectors& vectors) {
+    readers_ = vectors.by_one ? Threads::kFirst : Threads::kAll;
+    for (const auto* moves : {&vectors.loads, &vectors.stores}) {
+      for (const VectorMove& move : *moves)
+        Emit({.code = Code::kAlloc, .a = AddMemory(move.lanes, /*read_only=*/false)});
+    }
+    for (const VectorMove& load : vectors.loads) {
+      std::vector<int64_t> past;
+      for (const Expr& condition : load.conditions)
+        past.push_back(Emit({.code = Code::kJumpIfZero, .a = Expression(*condition)}));
+      MoveVector(load, Code::kVectorLoad);
+      Land(past);
+    }
+    Statement(vectors.loop);
+    for (const VectorMove& store : vectors.stores) MoveVector(store, Code::kVectorStore);
+    for (const auto* moves : {&vectors.loads, &vectors.stores}) {
+      for (const VectorMove& move : *moves) EndMemory(move.lanes);
+    }
+    readers_ = Threads::kAll;
+  }
+
+  void MoveVector(const VectorMove& move, Code code) {
+    const int tensor = MemoryOf(move.tensor, /*write=*/code == Code::kVectorStore);
+    Emit({.code = code,
+          .dst = MemoryOf(move.lanes, /*write=*/true),
+          .a = tensor,
+          .b = List(Expressions(move.indices)),
+          .c = static_cast<int32_t>(move.count),
+          .imm = static_cast<int64_t>(readers_)});
+  }
+
   // Each store of the body becomes a kCopyLoad and a kCopyStore.
   void CopyStatement(const Copy& copy) {
     if (copy_) Fail("a copy inside a copy");
+    if (copy.engine == CopyEngine::kRegisters) {
+      readers_ = Threads::kSome;
+      Statement(copy.body);
+      readers_ = Threads::kAll;
+      return;
+    }
     CopySignal signal;
     if (copy.barrier) {
       signal.group = GroupOf("signal");
@@ -410,7 +447,7 @@ class Compiler : Assembler {
     Emit({.code = Code::kRoles, .a = *group_});
     const int64_t past_roles = Emit({.code = Code::kJump});
     for (const Roles::Role& role : roles.roles) {
-      const int64_t threads = IsForOneThread(role.body) ? 1 : RoleThreads(role.body);
+      const int64_t threads = role.by_one || IsForOneThread(role.body) ? 1 : RoleThreads(role.body);
       program_.groups[*group_].roles.push_back(RoleGroup::Role{role.name, Here(), threads});
       Statement(role.body);
       Emit({.code = Code::kEnd});
@@ -419,17 +456,14 @@ class Compiler : Assembler {
     group_.reset();
   }
 
-  std::optional<int> copy_;  // the enclosing copy
-  const bool explicit_barriers_;
-  bool in_launch_ = false;
+  std::optional<int> copy_;           // the enclosing copy
+  int launches_ = 0;                  // so far
   const StmtNode* direct_ = nullptr;  // the statement directly inside a parallel loop, apart from Allocs
 };
 
 }  // namespace
 
-absl::StatusOr<Program> Compile(const Function& function, Barriers barriers) {
-  return Compiler(barriers).Run(function);
-}
+absl::StatusOr<Program> Compile(const Function& function) { return Compiler().Run(function); }
 
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers) {
   if (program.site_of[pc] < 0) return "the function";

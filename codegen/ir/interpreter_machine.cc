@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
 #include "codegen/expr/eval.h"
+#include "codegen/expr/integers.h"
 
 namespace mycc::interpreter {
 
@@ -27,6 +29,11 @@ Machine::Machine(const Program& program, uint64_t seed)
   memories_.reserve(program.memories.size());
   for (const MemorySlot& slot : program.memories)
     memories_.emplace_back(slot.buffer, components, program.has_threads && slot.is_shared);
+  for (size_t i = 0; i < memories_.size(); ++i) {
+    for (size_t j = 0; j < memories_.size(); ++j) {
+      if (i != j && program.memories[i].Overlaps(program.memories[j])) memories_[i].LieOver(&memories_[j]);
+    }
+  }
   spread_.resize(memories_.size());
   for (size_t i = 0; program.has_threads && i < memories_.size(); ++i) {
     if (program.memories[i].is_spread) spread_[i].resize(memories_[i].size());
@@ -42,6 +49,7 @@ Machine::Machine(const Program& program, uint64_t seed)
   for (BarrierState& barrier : barriers_) {
     barrier.open.resize(components);
     barrier.known.resize(components);
+    barrier.before.resize(components);
   }
 }
 
@@ -52,8 +60,7 @@ absl::Status Machine::Run() {
 
 Machine::State Machine::Fail(const Agent& agent, const std::string& what) {
   const std::string role = agent.name.empty() ? "" : absl::StrCat(" of role ", agent.name);
-  status_ = absl::FailedPreconditionError(
-      absl::StrCat("interpreter: ", what, "; in ", DescribeSite(program_, agent.pc, registers_), role));
+  status_ = Refusal("interpreter: ", what, "; in ", DescribeSite(program_, agent.pc, registers_), role);
   return State::kFailed;
 }
 
@@ -92,31 +99,68 @@ int64_t Machine::InView(const Memory& memory, const View& view, int64_t base, in
   return flat >= 0 && flat < memory.size() ? flat : -1;
 }
 
+int64_t Machine::AccessingThread(const Agent& agent, int64_t combine) const {
+  int64_t first = agent.thread;
+  if (combine == 0) return first;
+  for (const CombineGroup& group : program_.combines[combine - 1])
+    first -= agent.thread / group.stride % group.extent * group.stride;
+  return first;
+}
+
 Machine::State Machine::Load(Agent& agent, const Instr& instr) {
   Memory& memory = memories_[instr.a];
   const int64_t flat = Flat(memory, instr.b);
   if (flat < 0) return FailRange(agent, memory, instr.b);
-  const Threads threads = instr.c != 0 ? Threads::kFirst : Threads::kAll;
-  const char* fault = memory.Read(flat, agent, threads, &registers_[instr.dst]);
+  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.imm));
+  const char* fault = memory.Read(flat, agent, static_cast<Threads>(instr.c), &registers_[instr.dst]);
+  agent.thread = thread;
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
 }
 
-Machine::State Machine::Store(Agent& agent, int slot, int list, Scalar value) {
-  Memory& memory = memories_[slot];
-  const int64_t flat = Flat(memory, list);
-  if (flat < 0) return FailRange(agent, memory, list);
-  if (agent.nest != 0 && !spread_[slot].empty() && NoteSpread(agent, slot, flat) == State::kFailed)
-    return State::kFailed;
-  const char* fault = memory.Write(flat, agent, Threads::kFirst, value);
+Machine::State Machine::Store(Agent& agent, const Instr& instr) {
+  Memory& memory = memories_[instr.a];
+  const int64_t flat = Flat(memory, instr.b);
+  if (flat < 0) return FailRange(agent, memory, instr.b);
+  const Threads threads = static_cast<Threads>(instr.imm);
+  const bool is_combined = threads == Threads::kTogether || instr.dst != 0;
+  const bool is_spread = agent.nest != 0 && !spread_[instr.a].empty() && !is_combined;
+  if (is_spread && NoteSpread(agent, instr.a, flat) == State::kFailed) return State::kFailed;
+  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.dst));
+  const char* fault = memory.Write(flat, agent, threads, registers_[instr.c]);
+  agent.thread = thread;
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+}
+
+Machine::State Machine::MoveVector(Agent& agent, const Instr& instr) {
+  Memory &tensor = memories_[instr.a], &lanes = memories_[instr.dst];
+  const int64_t first = Flat(tensor, instr.b);
+  if (first < 0) return FailRange(agent, tensor, instr.b);
+  if (tensor.buffer().layout.Flat(first) % instr.c != 0 || first + lanes.size() > tensor.size()) {
+    return Fail(agent, absl::StrCat("a vector of ", lanes.size(), " elements, ", instr.c,
+                                    " at a time, begins at element ", first, " of the ", tensor.size(),
+                                    " of ", tensor.buffer().name));
+  }
+  const bool is_load = instr.code == Code::kVectorLoad;
+  Memory &from = is_load ? tensor : lanes, &to = is_load ? lanes : tensor;
+  for (int64_t lane = 0; lane < lanes.size(); ++lane) {
+    Scalar value = {};
+    const int64_t read = is_load ? first + lane : lane, written = is_load ? lane : first + lane;
+    if (const char* fault = from.Read(read, agent, static_cast<Threads>(instr.imm), &value))
+      return FailAccess(agent, from, read, fault);
+    if (const char* fault = to.Write(written, agent, Threads::kFirst, value))
+      return FailAccess(agent, to, written, fault);
+  }
+  return State::kRunning;
 }
 
 Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
   Memory& memory = memories_[instr.a];
   const int64_t flat = Flat(memory, instr.b);
   if (flat < 0) return FailRange(agent, memory, instr.b);
+  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.dst));
+  const Threads threads = instr.dst != 0 ? Threads::kFirst : Threads::kTogether;
   Scalar accumulator;
-  const char* fault = memory.Read(flat, agent, Threads::kTogether, &accumulator);
+  const char* fault = memory.Read(flat, agent, threads, &accumulator);
   if (!fault) {
     const ReduceOp op = static_cast<ReduceOp>(instr.imm);
     if (op == ReduceOp::kSum && instr.dtype == DType::kF32) {
@@ -124,45 +168,10 @@ Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
     } else {
       accumulator = EvaluateReduce(op, instr.dtype, accumulator, registers_[instr.c]);
     }
-    fault = memory.Write(flat, agent, Threads::kTogether, accumulator);
+    fault = memory.Write(flat, agent, threads, accumulator);
   }
+  agent.thread = thread;
   return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
-}
-
-namespace {
-
-// Whether (value, at) precedes (best, best_at): a better value, or an equal one at a lower position. NaN is
-// better than any number.
-bool IsBetter(ReduceOp op, DType dtype, Scalar value, int64_t at, Scalar best, int64_t best_at) {
-  if (IsFloat(dtype)) {
-    const bool value_nan = std::isnan(value.f), best_nan = std::isnan(best.f);
-    if (value_nan || best_nan) return value_nan && (!best_nan || at < best_at);
-    if (value.f == best.f) return at < best_at;
-    return (op == ReduceOp::kArgMax) == (value.f > best.f);
-  }
-  if (value.i == best.i) return at < best_at;
-  return (op == ReduceOp::kArgMax) == (OrderOfInt(dtype, value.i) > OrderOfInt(dtype, best.i));
-}
-
-}  // namespace
-
-Machine::State Machine::ArgReduce(Agent& agent, const Instr& instr) {
-  Memory &positions = memories_[instr.a], &values = memories_[instr.dst];
-  const int64_t flat = Flat(positions, instr.b);
-  if (flat < 0) return FailRange(agent, positions, instr.b);
-  Scalar position, best;
-  if (const char* fault = positions.Read(flat, agent, Threads::kFirst, &position))
-    return FailAccess(agent, positions, flat, fault);
-  if (const char* fault = values.Read(flat, agent, Threads::kFirst, &best))
-    return FailAccess(agent, values, flat, fault);
-  const Scalar at = registers_[program_.operands[instr.b + positions.rank()]], value = registers_[instr.c];
-  if (!IsBetter(static_cast<ReduceOp>(instr.imm), instr.dtype, value, at.i, best, position.i))
-    return State::kRunning;
-  if (const char* fault = positions.Write(flat, agent, Threads::kFirst, at))
-    return FailAccess(agent, positions, flat, fault);
-  if (const char* fault = values.Write(flat, agent, Threads::kFirst, value))
-    return FailAccess(agent, values, flat, fault);
-  return State::kRunning;
 }
 
 Machine::State Machine::Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases) {
@@ -258,7 +267,7 @@ Machine::State Machine::AddProducts(Agent& agent, const Tile& tile, int64_t base
   const int64_t flat = InView(memory, tile.views[0], base, i, j);
   if (flat < 0) return FailView(agent, memory, i, j);
   Scalar sum = {};
-  const char* fault = tile.first                ? nullptr
+  const char* fault = tile.first              ? nullptr
                       : completion != nullptr ? memory.AsyncReadSum(flat, agent, *completion, &sum)
                                               : memory.Read(flat, agent, Threads::kAll, &sum);
   if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
@@ -333,8 +342,9 @@ Machine::State Machine::NextIteration(Agent& agent, const Instr& instr) {
     agent.replication = state.replication;
     if (state.interval == 0) agent.interval = 0;
   }
-  // A launch's writes come before all later accesses.
-  if (loop.is_launch && program_.concurrent) agent.fences.push_back(agent.clock[agent.agent]);
+  // A launch's writes, those of its roles too, come before all later accesses.
+  if (loop.is_launch && program_.concurrent)
+    for (Agent& writer : agents_) writer.fences.push_back(writer.clock[writer.agent]);
   ++agent.pc;
   return State::kRunning;
 }
@@ -351,18 +361,9 @@ Machine::State Machine::Execute(Agent& agent) {
         break;
       }
       // Index arithmetic wraps, as all integer arithmetic of the language.
-      case Code::kAddIndex:
-        r[instr.dst].i =
-            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) + static_cast<uint64_t>(r[instr.b].i));
-        break;
-      case Code::kSubIndex:
-        r[instr.dst].i =
-            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) - static_cast<uint64_t>(r[instr.b].i));
-        break;
-      case Code::kMulIndex:
-        r[instr.dst].i =
-            static_cast<int64_t>(static_cast<uint64_t>(r[instr.a].i) * static_cast<uint64_t>(r[instr.b].i));
-        break;
+      case Code::kAddIndex: r[instr.dst].i = WrapAdd(r[instr.a].i, r[instr.b].i); break;
+      case Code::kSubIndex: r[instr.dst].i = WrapSub(r[instr.a].i, r[instr.b].i); break;
+      case Code::kMulIndex: r[instr.dst].i = WrapMul(r[instr.a].i, r[instr.b].i); break;
       case Code::kLessIndex: r[instr.dst].i = r[instr.a].i < r[instr.b].i; break;
       case Code::kLessEqualIndex: r[instr.dst].i = r[instr.a].i <= r[instr.b].i; break;
       // Both operands are floats: rounding their sum or product from double gives the result of the float
@@ -391,9 +392,10 @@ Machine::State Machine::Execute(Agent& agent) {
       case Code::kLoopEnter: state = EnterLoop(agent, instr); continue;
       case Code::kLoopNext: state = NextIteration(agent, instr); continue;
       case Code::kAlloc: memories_[instr.a].Begin(agent); break;
-      case Code::kStore: state = Store(agent, instr.a, instr.b, r[instr.c]); break;
+      case Code::kStore: state = Store(agent, instr); break;
+      case Code::kVectorLoad:
+      case Code::kVectorStore: state = MoveVector(agent, instr); break;
       case Code::kReduce: state = Reduce(agent, instr); break;
-      case Code::kArgReduce: state = ArgReduce(agent, instr); break;
       case Code::kMma: state = Mma(agent, program_.tiles[instr.a]); break;
       case Code::kCopyLoad:
       case Code::kCopyStore: state = CopyEnd(agent, instr); break;

@@ -70,6 +70,7 @@ class Machine {
     uint32_t last_copy = 0;  // `completed` after the phase of the last copy that signals it
     VectorClock open;        // joined from the arrivals and copies of the open phase
     VectorClock known;       // joined into the clock of an agent that waits for the last completed phase
+    VectorClock before;      // `known` when that phase began
     int64_t phase() const { return static_cast<int64_t>(completed) - first; }
   };
 
@@ -84,15 +85,17 @@ class Machine {
   // The position of element (p, q) of a view whose first element is at `base`; -1 when out of range.
   static int64_t InView(const Memory& memory, const View& view, int64_t base, int64_t p, int64_t q);
 
+  // The thread that accesses an element: the agent's, or the first one of the groups of combine - 1.
+  int64_t AccessingThread(const Agent& agent, int64_t combine) const;
   State Load(Agent& agent, const Instr& instr);
-  State Store(Agent& agent, int slot, int list, Scalar value);
+  State Store(Agent& agent, const Instr& instr);
+  State MoveVector(Agent& agent, const Instr& instr);
   // Records a write to an element in registers that several threads of a nest each have a copy of.
   State NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
   // The agent's threads have synchronized. Does nothing except in lowered code with threads.
   void EndInterval(Agent& agent);
   State Reduce(Agent& agent, const Instr& instr);
-  State ArgReduce(Agent& agent, const Instr& instr);
   State Mma(Agent& agent, const Tile& tile);
   // `completion` is an asynchronous product's; otherwise nullptr.
   State ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,

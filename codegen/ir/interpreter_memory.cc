@@ -18,6 +18,8 @@ constexpr const char* kUnorderedRead =
     "them";
 constexpr const char* kThreadWrite = "was written by another thread of the block, and no barrier came since";
 constexpr const char* kThreadRead = "was read by another thread of the block, and no barrier came since";
+constexpr const char* kBytes =
+    "has bytes of a buffer that another thread of the block touched, and no barrier came since";
 constexpr const char* kUnfenced = "is read asynchronously without a fence after the ordinary write to it";
 
 }  // namespace
@@ -68,10 +70,24 @@ const char* Memory::CheckReadsBefore(int64_t flat, const Accessor& accessor) con
   return nullptr;
 }
 
+const char* Memory::TouchBytes(uint32_t interval, int64_t thread, bool is_write) {
+  for (Memory* other : over_) {
+    const Touched& last = other->bytes_;
+    if (last.interval == interval && (last.thread != thread || thread == kSeveral)) return kBytes;
+    if (is_write) ++other->scope_;
+  }
+  const bool alone = bytes_.interval != interval || bytes_.thread == thread;
+  bytes_ = {interval, alone ? thread : kSeveral};
+  return nullptr;
+}
+
 const char* Memory::ReadByThread(int64_t flat, const Accessor& accessor, Threads threads) {
   if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
   const bool one = threads == Threads::kFirst || (threads == Threads::kAll && accessor.replication == 1);
   const int64_t thread = one ? accessor.thread : kSeveral;
+  if (!over_.empty()) {
+    if (const char* fault = TouchBytes(accessor.interval, thread, /*is_write=*/false)) return fault;
+  }
   auto& [written, read] = threaded_[flat];
   if (written.interval == accessor.interval && (written.thread != thread || thread == kSeveral))
     return kThreadWrite;
@@ -83,6 +99,9 @@ const char* Memory::ReadByThread(int64_t flat, const Accessor& accessor, Threads
 const char* Memory::WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value) {
   if (threaded_.empty() || accessor.interval == 0 || threads == Threads::kTogether) return nullptr;
   const int64_t thread = threads == Threads::kSome ? kSeveral : accessor.thread;
+  if (!over_.empty()) {
+    if (const char* fault = TouchBytes(accessor.interval, thread, /*is_write=*/true)) return fault;
+  }
   auto& [written, read] = threaded_[flat];
   const auto by_others = [&](const Touched& touched) {
     return touched.interval == accessor.interval && (touched.thread != thread || thread == kSeveral);

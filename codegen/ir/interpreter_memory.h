@@ -66,6 +66,8 @@ class Memory {
   int rank() const { return rank_; }
   int64_t dim(int d) const { return shape_[d]; }
 
+  // The two buffers have bytes in common: a write to this one makes the other uninitialised.
+  void LieOver(Memory* other) { over_.push_back(other); }
   // Begins the buffer's lifetime: it is uninitialised, and no parallel iteration before `accessor`'s has
   // touched it.
   void Begin(const Accessor& accessor);
@@ -118,6 +120,8 @@ class Memory {
   // Whether earlier accesses to the element are ordered before the accessor's current time.
   const char* CheckWriteBefore(int64_t flat, const Accessor& accessor) const;
   const char* CheckReadsBefore(int64_t flat, const Accessor& accessor) const;
+  // Checks the access against those to buffers with bytes in common.
+  const char* TouchBytes(uint32_t interval, int64_t thread, bool is_write);
   // Check the access against those that other threads of the block have made since they last synchronized.
   const char* ReadByThread(int64_t flat, const Accessor& accessor, Threads threads);
   const char* WriteByThread(int64_t flat, const Accessor& accessor, Threads threads, Scalar value);
@@ -131,6 +135,8 @@ class Memory {
   size_t components_;
   uint32_t scope_ = 0;
   uint32_t first_iteration_ = 0;
+  std::vector<Memory*> over_;  // buffers with bytes in common
+  Touched bytes_;              // the last access to any element
   std::vector<Element> elements_;
   std::vector<Threaded> threaded_;      // by element; empty where threads are not told apart
   std::vector<LastWrite> last_writes_;  // by element; empty without components

@@ -85,6 +85,7 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     barrier.first = barrier.completed;
     std::fill(barrier.open.begin(), barrier.open.end(), 0);
     std::fill(barrier.known.begin(), barrier.known.end(), 0);
+    std::fill(barrier.before.begin(), barrier.before.end(), 0);
   }
 }
 
@@ -143,6 +144,7 @@ void Machine::EndPhaseIfComplete(BarrierState* barrier) {
   if (barrier->arrived < barrier->count || barrier->bytes != 0) return;
   barrier->arrived = 0;
   ++barrier->completed;
+  barrier->before = barrier->known;
   Join(&barrier->known, barrier->open);
   std::fill(barrier->open.begin(), barrier->open.end(), 0);
 }
@@ -155,10 +157,12 @@ Machine::State Machine::Wait(Agent& agent, const Instr& instr) {
     return Fail(agent, absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i,
                                     ", which has already completed phase ", barrier->phase() - 1));
   }
-  if (barrier->phase() < phase) {
-    return Fail(agent, absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i,
-                                    " when phase ", barrier->phase(),
-                                    " is still open: one bit does not tell it from phase ", phase - 2));
+  // In another order of the roles the phase before could still be open, even if it is complete here.
+  if (barrier->phase() < phase ||
+      !Covers(agent.clock, barrier->phase() > phase ? barrier->before : barrier->known)) {
+    return Fail(agent,
+                absl::StrCat("waits for phase ", phase, " of barrier ", registers_[instr.a].i, " when phase ",
+                             phase - 1, " may be open: one bit does not tell it from phase ", phase - 2));
   }
   if (barrier->phase() <= phase) {
     agent.barrier = static_cast<int>(barrier - barriers_.data());

@@ -27,7 +27,7 @@ enum class Code : uint8_t {
   kAddF32,
   kMulF32,
   kMove,           // dst = a
-  kLoad,           // dst = memory a [list b]; c: by one of several equal threads
+  kLoad,           // dst = memory a [list b], by Threads c of several equal threads, of combine imm - 1
   kJump,           // to imm
   kJumpIfZero,     // to imm when a == 0
   kJumpIfNonZero,  // to imm when a != 0
@@ -36,9 +36,10 @@ enum class Code : uint8_t {
   kLoopEnter,      // starts loop a; to imm when it has no iteration
   kLoopNext,       // to imm for the next iteration of loop a; falls through after the last
   kAlloc,          // begins a lifetime of memory a
-  kStore,          // memory a [list b] = c
-  kReduce,         // memory a [list b] (op imm)= c
-  kArgReduce,      // memories a and dst [list b] = the last of list b, and c, when c is better by op imm
+  kStore,          // memory a [list b] = c, by Threads imm, of combine dst - 1
+  kVectorLoad,     // memory dst = the elements of memory a from [list b] on, c at a time, by Threads imm
+  kVectorStore,    // the reverse
+  kReduce,         // memory a [list b] (op imm)= c, by the threads of combine dst - 1; 0: not known
   kMma,            // tile statement a
   kCopyLoad,       // dst = memory a [list b], by copy imm
   kCopyStore,      // memory a [list b] = c, by copy imm
@@ -118,6 +119,13 @@ struct MemorySlot {
   bool read_only;  // an input
   bool is_shared;  // in memory that the threads of a block share, not in registers
   bool is_spread;  // distributed over the registers of the block's threads, or replicated in them
+  // The bytes of shared memory that it takes in which launch; none before places are known.
+  int64_t begin = 0, end = 0;
+  int launch = 0;
+
+  bool Overlaps(const MemorySlot& other) const {
+    return launch == other.launch && begin < other.end && other.begin < end;
+  }
 };
 
 // An instruction's origin, for error messages.
@@ -135,6 +143,7 @@ struct Program {
   std::vector<Loop> loops;
   std::vector<Tile> tiles;
   std::vector<CopySignal> copies;
+  std::vector<std::vector<CombineGroup>> combines;
   std::vector<RoleGroup> groups;
   std::vector<MemorySlot> memories;  // parameters first, in order
   int num_barriers = 0;
@@ -143,9 +152,9 @@ struct Program {
   bool has_threads = false;  // lowered code with thread loops
 };
 
-// `barriers` as in RunFunction. FailedPrecondition when a variable or buffer is used outside its scope, an
-// input is written, or roles are nested.
-absl::StatusOr<Program> Compile(const Function& function, Barriers barriers);
+// FailedPrecondition when a variable or buffer is used outside its scope, an input is written, or roles are
+// nested.
+absl::StatusOr<Program> Compile(const Function& function);
 
 // "block t2 at t2.a0=3, t2.r0=7"
 std::string DescribeSite(const Program& program, int64_t pc, const std::vector<Scalar>& registers);

@@ -51,10 +51,20 @@ struct StreamKGroups {
   bool operator==(const StreamKGroups&) const = default;
 };
 
+// A CPU's code for a loop whose iterations are lanes, or for an unrolled loop around one.
+enum class LaneForm : uint8_t {
+  kPlain,        // vectors of a vector loop's iterations; other loops as their kind says
+  kOneByOne,     // a vector loop's iterations, because they access each other's elements
+  kReduces,      // vectors of partial results of a vector loop that reduces into one element
+  kInterleaves,  // vectors of stored elements, which are contiguous along the unrolled loop around the lanes
+  kTurns,        // tiles of elements, loaded along the unrolled loop around the lanes and transposed
+  kTurnsGroups,  // the same for groups of adjacent elements
+};
+
 // Marks that primitives set and lowering carries out.
 struct LoopMarks {
   // Non-empty when lowering turns this loop and those inside it into one tile statement of that hardware
-  // instruction (see schedule/instructions.h); set by the tensorize primitive.
+  // instruction (see target/instructions.h); set by the tensorize primitive.
   std::string instruction;
   WarpGrid warps;  // of that instruction, on tensor cores
   // On a CPU: how many iterations of this loop ahead the two operands are prefetched; 0: not at all.
@@ -82,8 +92,12 @@ struct LoopMarks {
   // time, and each tile that all of them read is loaded once and multicast.
   bool multicast_cluster = false;
   // For a serial loop in a GPU's kernel: the number of iterations that the device's compiler unrolls; 0: its
-  // own choice. Set by a pass (passes/overlap_products.cc).
+  // own choice. Set by a pass (passes/overlap_products.cc). For a vector loop on a CPU: the number of vectors
+  // in each step of a loop; 0: straight-line code.
   int unroll_by = 0;
+  // Set by a pass (passes/lane_forms.cc), on CPUs: the form, and the lanes of a whole vector.
+  LaneForm form = LaneForm::kPlain;
+  int lanes = 0;
 };
 
 }  // namespace mycc

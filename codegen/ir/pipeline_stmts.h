@@ -10,19 +10,25 @@
 
 namespace mycc {
 
-// kThreads: each thread copies 4 to 16 bytes at a time (cp.async). kBulk: one thread issues the copy of a
-// whole box to the copy engine (cp.async.bulk.tensor).
-enum class CopyEngine : uint8_t { kThreads, kBulk };
+// kThreads: each thread copies 4 to 16 bytes at a time (cp.async). kRegisters: each thread loads and stores
+// its elements itself. kBulk: one thread issues the copy of a whole box to the copy engine
+// (cp.async.bulk.tensor).
+enum class CopyEngine : uint8_t { kThreads, kRegisters, kBulk };
 
-// Executes `body` asynchronously: a nest of loops around one store of a loaded element, or of
-// select(condition, element, 0). With `barrier`, the copy signals the phase of that barrier that is open when
-// it is issued; without, it belongs to the group that is committed next. A role that has not waited for that
-// phase or group must not access the elements that the copy writes, nor write those that it reads: that is a
-// race.
+// Executes `body` asynchronously, except by kRegisters: a nest of loops around one store of a loaded element,
+// or of select(condition, element, 0). With `barrier`, the copy signals the phase of that barrier that is
+// open when it is issued; without, it belongs to the group that is committed next. A role that has not waited
+// for that phase or group must not access the elements that the copy writes, nor write those that it reads:
+// that is a race.
 //
 // With `cluster` (the variable of a cluster loop of n blocks) it is a multicast. Each block copies its n-th
 // part of the nest's outermost loop to the tiles of all blocks, and signals the barrier in each (see
 // ir/cluster.h).
+//
+// The elements of a copy by threads, flattened in the order of the loops, are dealt to the threads in chunks
+// of `chunk` elements. A chunk is one access, at the source and (by kThreads) at the destination. A copy by
+// kRegisters may begin and end apart: one statement loads into the registers that the other one stores, a
+// tensor of scope fragment with a row for each chunk.
 struct Copy : StmtNode {
   Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr, Expr cluster = nullptr)
       : StmtNode(StmtKind::kCopy),
@@ -35,6 +41,7 @@ struct Copy : StmtNode {
   Expr barrier;  // index into the enclosing Roles' barriers, over loop variables (a ring's slot); null for
                  // none
   Expr cluster;  // null for none
+  int64_t chunk = 0;  // of a copy by threads; 0 before the pass divide_copies
 };
 
 // Runs its roles concurrently (producer and consumers of a warp-specialized pipeline) and ends when all have
@@ -45,6 +52,10 @@ struct Roles : StmtNode {
   struct Role {
     std::string name;
     Stmt body;
+    // Set by the pass place_roles.
+    int64_t threads = 0;    // of the block, in the order of the roles
+    bool by_one = false;    // the first of them alone executes the body
+    int64_t registers = 0;  // that each thread asks for; 0: its share of the launch's
   };
   Roles(std::vector<Role> roles, std::vector<int> barrier_counts)
       : StmtNode(StmtKind::kRoles), roles(std::move(roles)), barrier_counts(std::move(barrier_counts)) {}
@@ -120,8 +131,8 @@ struct Turn : StmtNode {
   TurnStep step;
 };
 // A barrier of the threads that execute this code (a block's or a role's): all their accesses before it come
-// before all those after it. The end of a nest of thread loops is an implicit barrier; code for
-// Barriers::kExplicit (interpreter.h) has these statements in its place (codegen/cuda/launch.h).
+// before all those after it. Before code is in a Launch, the end of a nest of thread loops is
+// an implicit barrier; the pass place_barriers puts these statements in its place.
 struct Barrier : StmtNode {
   Barrier() : StmtNode(StmtKind::kBarrier) {}
 };

@@ -3,13 +3,18 @@
 // back end reads is printed, so equal texts mean equal code.
 #include "codegen/expr/print.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/ir/accumulators.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/vector_stmts.h"
+#include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
@@ -57,6 +62,46 @@ std::string MarksText(const LoopMarks& marks) {
   if (marks.min_blocks_per_sm != 0) absl::StrAppend(&text, " with ", marks.min_blocks_per_sm, " on an SM");
   if (marks.pingpong > 1) absl::StrAppend(&text, " in ", marks.pingpong, " turns");
   if (marks.unroll_by != 0) absl::StrAppend(&text, " unrolled by ", marks.unroll_by);
+  constexpr const char* kForms[] = {
+      "", " one by one", " reducing lanes", " interleaving lanes", " turning tiles", " turning groups"};
+  absl::StrAppend(&text, kForms[static_cast<int>(marks.form)]);
+  if (marks.lanes != 0) absl::StrAppend(&text, ", ", marks.lanes, " lanes");
+  return text;
+}
+
+std::string NamesText(const std::vector<Buffer>& buffers) {
+  return absl::StrJoin(buffers, ", ",
+                       [](std::string* text, const Buffer& buffer) { text->append(buffer->name); });
+}
+
+std::string FetchesText(const std::vector<ReadAhead>& fetches) {
+  return absl::StrJoin(fetches, "", [](std::string* text, const ReadAhead& ahead) {
+    absl::StrAppend(text, ", fetching ", PrintExpr(ahead.load), " ", ahead.elements, " elements ahead");
+  });
+}
+
+std::string ExchangesText(const std::vector<CombineGroup>& groups) {
+  constexpr const char* kWords[] = {"lanes", "threads of the warp", "warps", "threads", "blocks"};
+  std::string text;
+  for (const CombineGroup& group : groups) {
+    for (const Exchange& exchange : group.exchanges) {
+      absl::StrAppend(&text, text.empty() ? " over " : ", ", exchange.extent, " ",
+                      kWords[static_cast<int>(exchange.kind)],
+                      exchange.stride > 1 ? absl::StrCat(" ", exchange.stride, " apart") : "");
+    }
+  }
+  return text;
+}
+
+// A launch ends where the next one begins, so its body needs no indentation.
+std::string LaunchText(const LaunchShape& shape) {
+  std::string text = absl::StrCat("launch grid ", shape.grid, ", ", shape.threads, " threads");
+  if (shape.cluster > 1) absl::StrAppend(&text, ", clusters of ", shape.cluster);
+  if (shape.cluster_reduce > 1) absl::StrAppend(&text, " that reduce together");
+  if (shape.min_blocks_per_sm != 0) absl::StrAppend(&text, ", ", shape.min_blocks_per_sm, " on an SM");
+  if (shape.shared_bytes != 0) absl::StrAppend(&text, ", ", shape.shared_bytes, " bytes shared");
+  if (shape.after_launch) absl::StrAppend(&text, ", may begin early");
+  if (shape.before_launch) absl::StrAppend(&text, ", lets the next begin early");
   return text;
 }
 
@@ -72,17 +117,39 @@ const char* LoopWord(LoopKind kind) {
   return "";
 }
 
-const char* Assignment(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kNone: return "=";
-    case ReduceOp::kSum: return "+=";
-    case ReduceOp::kProd: return "*=";
-    case ReduceOp::kMax: return "max=";
-    case ReduceOp::kMin: return "min=";
-    case ReduceOp::kArgMax: return "argmax=";
-    case ReduceOp::kArgMin: return "argmin=";
+std::string Assignment(const Reduction& reduce) {
+  if (reduce == ReduceOp::kNone) return "=";
+  if (reduce == ReduceOp::kSum) return "+=";
+  if (reduce == ReduceOp::kProd) return "*=";
+  return absl::StrCat(reduce.name(), "=");
+}
+
+// "t1[a0] += x[a0,r0]", or "(t1[a0], t2[a0]) argmax= (r0, x[a0,r0])".
+std::string ReductionText(const ReducedTuple& reduced) {
+  std::vector<std::string> elements, values;
+  for (size_t i = 0; i < reduced.buffers.size(); ++i) {
+    elements.push_back(Element(reduced.buffers[i], reduced.indices));
+    values.push_back(PrintExpr(reduced.values[i]));
   }
-  return "";
+  const auto listed = [](const std::vector<std::string>& parts) {
+    return parts.size() == 1 ? parts[0] : absl::StrCat("(", absl::StrJoin(parts, ", "), ")");
+  };
+  return absl::StrCat(listed(elements), " ", Assignment(reduced.reduce), " ", listed(values));
+}
+
+// The functions of tuples that the code uses, each once.
+std::string FunctionsOfTuples(const Stmt& body) {
+  std::vector<std::string> texts;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const Block* block = DynAs<Block>(stmt);
+    const Combine* combine = DynAs<Combine>(stmt);
+    if (block == nullptr && combine == nullptr) return true;
+    std::string text = PrintReduction(block != nullptr ? block->reduce : combine->reduce);
+    if (!text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end())
+      texts.push_back(std::move(text));
+    return true;
+  });
+  return absl::StrJoin(texts, "");
 }
 
 // Whether the variable is bound to the loop named after the block and the variable, over the whole domain,
@@ -105,15 +172,22 @@ class Printer {
         Line(depth, "let ", As<Let>(stmt).var->name, " = ", PrintExpr(As<Let>(stmt).value));
         return Print(As<Let>(stmt).body, depth);
       case StmtKind::kAlloc: return PrintAlloc(As<Alloc>(stmt), depth, /*last=*/true);
+      case StmtKind::kLaunch:
+        Line(depth, LaunchText(As<Launch>(stmt).shape));
+        return Print(As<Launch>(stmt).body, depth);
       case StmtKind::kBlock: return PrintBlock(As<Block>(stmt), depth);
       case StmtKind::kStore: {
         const Store& store = As<Store>(stmt);
-        return Line(depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value));
+        return Line(
+            depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value),
+            store.bypass_lanes == 0 ? "" : absl::StrCat(", ", store.bypass_lanes, " lanes past the caches"),
+            FetchesText(store.fetches), store.flushes ? ", flushing" : "");
       }
       case StmtKind::kCombine: {
         const Combine& combine = As<Combine>(stmt);
-        return Line(depth, "combine ", Element(combine.buffer, combine.indices), " ",
-                    Assignment(combine.reduce), " ", PrintExpr(combine.value));
+        return Line(depth, combine.together ? "combine together " : "combine ",
+                    ReductionText(ReducedBy(combine)), ExchangesText(combine.groups),
+                    combine.condition ? absl::StrCat(" if ", PrintExpr(combine.condition)) : "");
       }
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
@@ -124,9 +198,26 @@ class Printer {
                     mma.a_ahead != 0 || mma.b_ahead != 0
                         ? absl::StrCat(" fetching ", mma.a_ahead, " and ", mma.b_ahead, " elements ahead")
                         : "",
-                    mma.fetches_sums ? " fetching sums" : "");
+                    mma.fetches_sums ? " fetching sums" : "", mma.is_fixed ? " of fixed tiles" : "");
       }
       case StmtKind::kCopy: return PrintCopy(As<Copy>(stmt), depth);
+      case StmtKind::kVectors: return PrintVectors(As<Vectors>(stmt), depth);
+      case StmtKind::kBypass:
+        Line(depth, "past the caches ", NamesText(As<Bypass>(stmt).outputs));
+        return Print(As<Bypass>(stmt).body, depth + 1);
+      case StmtKind::kTileMove: {
+        const TileMove& move = As<TileMove>(stmt);
+        constexpr const char* kWords[] = {"zero tiles of ", "load tiles from ", "store tiles to "};
+        Line(depth, kWords[static_cast<int>(move.move)], ViewText(move.view));
+        return Print(move.nest, depth + 1);
+      }
+      case StmtKind::kTileRegion: {
+        const TileRegion& region = As<TileRegion>(stmt);
+        Line(depth, "sums in tiles, steps of ", region.depth_bytes, " bytes",
+             region.configures ? ", with a configuration of their own" : "");
+        for (const Stmt& part : Children(stmt)) Print(part, depth + 1);
+        return;
+      }
       case StmtKind::kRoles: return PrintRoles(As<Roles>(stmt), depth);
       case StmtKind::kArrive: {
         const Arrive& arrive = As<Arrive>(stmt);
@@ -135,12 +226,7 @@ class Printer {
             arrive.cluster ? " of the whole cluster" : "",
             arrive.arrivals > 1 ? absl::StrCat(" by ", arrive.arrivals, " warpgroups") : "",
             arrive.expected_bytes > 0 ? absl::StrCat(", expects ", arrive.expected_bytes, " bytes") : "",
-            arrive.released.empty()
-                ? ""
-                : absl::StrCat(" releasing ", absl::StrJoin(arrive.released, ", ",
-                                                            [](std::string* text, const Buffer& tile) {
-                                                              text->append(tile->name);
-                                                            })));
+            arrive.released.empty() ? "" : absl::StrCat(" releasing ", NamesText(arrive.released)));
       }
       case StmtKind::kWait: {
         const Wait& wait = As<Wait>(stmt);
@@ -184,10 +270,13 @@ class Printer {
 
   // A buffer that lives until the end of the enclosing statements needs no indentation.
   void PrintAlloc(const Alloc& alloc, int depth, bool last) {
-    const SharedLayout& layout = alloc.buffer->layout;
+    const int64_t row_pad = alloc.buffer->layout.RowPad(), swizzle = alloc.buffer->swizzle_bytes();
     Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",
-         ScopeName(alloc.buffer->scope), layout.row_pad == 0 ? "" : absl::StrCat(" pad ", layout.row_pad),
-         layout.swizzle_bytes == 0 ? "" : absl::StrCat(" swizzle ", layout.swizzle_bytes));
+         ScopeName(alloc.buffer->scope), row_pad == 0 ? "" : absl::StrCat(" pad ", row_pad),
+         swizzle == 0 ? "" : absl::StrCat(" swizzle ", swizzle),
+         alloc.offset == Alloc::kNoOffset ? "" : absl::StrCat(" at ", alloc.offset),
+         alloc.read_columns == Alloc::kAllColumns ? ""
+                                                  : absl::StrCat(", ", alloc.read_columns, " columns read"));
     Print(alloc.body, last ? depth : depth + 1);
   }
 
@@ -208,9 +297,7 @@ class Printer {
   }
 
   void PrintBlock(const Block& block, int depth) {
-    Line(depth, "block ", block.name, ": ", Element(block.out, block.indices), " ", Assignment(block.reduce),
-         " ", PrintExpr(block.value), block.init ? ", init" : "",
-         block.arg_value ? absl::StrCat(", best in ", block.arg_value->name) : "");
+    Line(depth, "block ", block.name, ": ", ReductionText(ReducedBy(block)), block.init ? ", init" : "");
     for (const IterVar& iter : block.iters) {
       if (IsUsual(block, iter)) continue;
       Line(depth + 1, iter.reduce ? "reduce " : "", iter.var->name, " in ", iter.var->extent, " at ",
@@ -219,16 +306,37 @@ class Printer {
   }
 
   void PrintCopy(const Copy& copy, int depth) {
-    Line(depth, copy.engine == CopyEngine::kBulk ? "copy in bulk" : "copy by threads",
+    const char* words[] = {"copy by threads", "copy by registers", "copy in bulk"};
+    Line(depth, words[static_cast<int>(copy.engine)],
+         copy.chunk == 0 ? "" : absl::StrCat(", ", copy.chunk, " at a time"),
          copy.cluster ? absl::StrCat(", part ", PrintExpr(copy.cluster), " to the whole cluster") : "",
          copy.barrier ? absl::StrCat(", signals barrier[", PrintExpr(copy.barrier), "]") : "");
     Print(copy.body, depth + 1);
   }
 
+  void PrintVectors(const Vectors& vectors, int depth) {
+    Line(depth, "vectors", vectors.by_one ? " by one thread" : "");
+    for (const VectorMove& load : vectors.loads) {
+      Line(depth + 1, "load ", load.lanes->name, " = ", Element(load.tensor, load.indices), ", ", load.count,
+           " at a time", load.once ? ", once" : "", load.conditions.empty() ? "" : " if ",
+           absl::StrJoin(load.conditions, " && ", [](std::string* text, const Expr& condition) {
+             text->append(PrintExpr(condition));
+           }));
+    }
+    Print(vectors.loop, depth + 1);
+    for (const VectorMove& store : vectors.stores) {
+      Line(depth + 1, "store ", Element(store.tensor, store.indices), " = ", store.lanes->name, ", ",
+           store.count, " at a time");
+    }
+  }
+
   void PrintRoles(const Roles& roles, int depth) {
     Line(depth, "roles, barriers of [", absl::StrJoin(roles.barrier_counts, ","), "] arrivals");
     for (const Roles::Role& role : roles.roles) {
-      Line(depth + 1, "role ", role.name);
+      Line(
+          depth + 1, "role ", role.name,
+          role.threads == 0 ? "" : absl::StrCat(", ", role.by_one ? "one of " : "", role.threads, " threads"),
+          role.registers == 0 ? "" : absl::StrCat(", ", role.registers, " registers each"));
       Print(role.body, depth + 2);
     }
   }
@@ -251,7 +359,7 @@ std::string PrintFunction(const Function& function) {
   Printer printer;
   printer.Print(function.body, 1);
   return absl::StrCat("function ", function.name, "(", absl::StrJoin(inputs, ", "), ") -> (",
-                      absl::StrJoin(outputs, ", "), ")\n", printer.Take());
+                      absl::StrJoin(outputs, ", "), ")\n", FunctionsOfTuples(function.body), printer.Take());
 }
 
 std::string PrintStmt(const Stmt& stmt) {

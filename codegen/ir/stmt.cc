@@ -2,9 +2,49 @@
 // the same pointer.
 #include "codegen/ir/stmt.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mycc {
+
+std::shared_ptr<const For> For::With(ForParts parts) const {
+  auto loop = std::make_shared<For>(*this);
+  if (parts.var) loop->var = std::move(parts.var);
+  if (parts.extent) loop->extent = std::move(parts.extent);
+  if (parts.loop_kind) loop->loop_kind = *parts.loop_kind;
+  if (parts.body) loop->body = std::move(parts.body);
+  return loop;
+}
+
+std::shared_ptr<const For> For::Marked(LoopMarks changed) const {
+  auto loop = std::make_shared<For>(*this);
+  loop->marks = std::move(changed);
+  return loop;
+}
+
+bool Block::Writes(const Buffer& buffer) const {
+  return out == buffer || std::any_of(more.begin(), more.end(), [&](const Accumulator& accumulator) {
+           return accumulator.buffer == buffer;
+         });
+}
+
+int64_t IterationsOf(const std::vector<const For*>& loops) {
+  int64_t iterations = 1;
+  for (const For* loop : loops) iterations *= loop->var->extent;
+  return iterations;
+}
+
+Stmt InLoops(const std::vector<const For*>& loops, Stmt body) {
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+    body = (*loop)->With({.body = std::move(body)});
+  return body;
+}
+
+Stmt InAllocs(const std::vector<Buffer>& buffers, Stmt body) {
+  for (auto buffer = buffers.rbegin(); buffer != buffers.rend(); ++buffer)
+    body = std::make_shared<Alloc>(*buffer, std::move(body));
+  return body;
+}
 
 Stmt MakeSeq(std::vector<Stmt> stmts) {
   const bool flat = std::none_of(stmts.begin(), stmts.end(),

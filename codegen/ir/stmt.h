@@ -5,17 +5,22 @@
 // no Blocks: loops, Stores and tile statements, ready for a back end. passes/lower.cc goes from the first to
 // the second. The interpreter (interpreter.h) runs both and defines their meaning.
 //
-// Pipelines are in pipeline_stmts.h, marks of loops in loop_marks.h, walks over statements in visit.h and
-// stmt_exprs.h. Thread rule: immutable, so free to share.
+// Pipelines are in pipeline_stmts.h, what CPUs alone execute in cpu_stmts.h, marks of loops in loop_marks.h,
+// walks over statements in visit.h and stmt_exprs.h. Thread rule: immutable, so free to share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "codegen/expr/expr.h"
 #include "codegen/ir/loop_marks.h"
+#include "codegen/ir/reduction.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 
@@ -26,6 +31,7 @@ enum class StmtKind : uint8_t {
   kIf,
   kLet,
   kAlloc,
+  kLaunch,
   // Scheduled IR alone.
   kBlock,
   // Work.
@@ -33,6 +39,10 @@ enum class StmtKind : uint8_t {
   kCombine,
   kMma,
   kCopy,
+  kVectors,
+  kBypass,
+  kTileMove,
+  kTileRegion,
   // Pipelines.
   kRoles,
   kArrive,
@@ -62,16 +72,30 @@ struct Seq : StmtNode {
   std::vector<Stmt> stmts;
 };
 
+// The parts of a loop that replace those of another; null parts do not.
+struct ForParts {
+  Var var = nullptr;
+  Expr extent = nullptr;
+  std::optional<LoopKind> loop_kind = std::nullopt;
+  Stmt body = nullptr;
+};
+
 // for var in [0, extent). `extent` <= var->extent always: the loop of a tail is shorter than its variable's
 // range.
+//
+// A new loop has no marks. A loop in place of another is made by With, so that it keeps them.
 struct For : StmtNode {
-  For(Var var, Expr extent, LoopKind loop_kind, Stmt body, LoopMarks marks = {})
+  For(Var var, Expr extent, LoopKind loop_kind, Stmt body)
       : StmtNode(StmtKind::kFor),
         var(std::move(var)),
         extent(std::move(extent)),
         loop_kind(loop_kind),
-        body(std::move(body)),
-        marks(std::move(marks)) {}
+        body(std::move(body)) {}
+  // This loop with other parts.
+  std::shared_ptr<const For> With(ForParts parts) const;
+  // This loop with other marks.
+  std::shared_ptr<const For> Marked(LoopMarks changed) const;
+
   Var var;
   Expr extent;
   LoopKind loop_kind;
@@ -102,9 +126,42 @@ struct Let : StmtNode {
 // The buffer exists inside `body`, uninitialised at its start. Inside a parallel loop each iteration has its
 // own.
 struct Alloc : StmtNode {
-  Alloc(Buffer buffer, Stmt body)
-      : StmtNode(StmtKind::kAlloc), buffer(std::move(buffer)), body(std::move(body)) {}
+  Alloc(Buffer buffer, Stmt body, int64_t offset = kNoOffset)
+      : StmtNode(StmtKind::kAlloc), buffer(std::move(buffer)), body(std::move(body)), offset(offset) {}
+  static constexpr int64_t kNoOffset = -1;
+  static constexpr int64_t kAllColumns = -1;
   Buffer buffer;
+  Stmt body;
+  // On a CPU: nothing reads elements of the last dimension from this index on. Set by the pass place_locals.
+  int64_t read_columns = kAllColumns;
+  // The buffer's first byte in the shared memory of its thread block; kNoOffset before the pass place_shared,
+  // and for buffers that are not in shared memory.
+  int64_t offset;
+};
+
+// The size of a launch, and its relation to its neighbours.
+struct LaunchShape {
+  int64_t grid = 1;     // thread blocks
+  int64_t threads = 1;  // of a block: whole warps
+  // Thread blocks of one cluster: the iterations of the outermost grid loop (multicast), or the blocks that
+  // execute each grid iteration together.
+  int64_t cluster = 1;
+  int64_t cluster_reduce = 1;     // blocks that execute each iteration together
+  int64_t min_blocks_per_sm = 0;  // blocks that must fit on an SM at the same time; 0: no limit
+  int64_t shared_bytes = 0;       // of a block's shared memory
+  bool after_launch = false;      // may overlap with the launch before it
+  bool before_launch = false;     // may overlap with the launch after it
+  // The first bytes of the parts of shared memory that follow the buffers: values that threads combine across
+  // warps, values that the blocks of a reducing cluster send each other, and barriers.
+  int64_t scratch_offset = 0, received_offset = 0, barriers_offset = 0;
+};
+
+// One launch of a GPU's kernel. The body is a nest of grid loops around the code of a thread block. Lowered
+// code for a GPU is a sequence of launches. Threads in a launch synchronize at Barrier statements, not where
+// their loops end.
+struct Launch : StmtNode {
+  Launch(LaunchShape shape, Stmt body) : StmtNode(StmtKind::kLaunch), shape(shape), body(std::move(body)) {}
+  LaunchShape shape;
   Stmt body;
 };
 
@@ -116,6 +173,12 @@ struct IterVar {
   Expr binding;
 };
 
+// An accumulator of a reduction of tuples, and the part of the value that is merged into it.
+struct Accumulator {
+  Buffer buffer;
+  Expr value;
+};
+
 // out[indices] = value (reduce == kNone) or out[indices] = combine(out[indices], value). `indices` and
 // `value` are over iteration variables and, for buffers that were moved into a loop, over the enclosing
 // loops' variables (the offset of the region).
@@ -124,8 +187,10 @@ struct IterVar {
 // divide, and regions that reach past an edge, correct; lowering derives its guards from it. A reduction with
 // init == true stores the identity into out[indices] before all its other instances, at the one in which all
 // reduction variables are 0, even if that one is not executed. With init == false another block has filled
-// the accumulator. argmax and argmin compare `value`, and store the lowest position of the best one along the
-// single reduction variable; `arg_value`, a buffer like `out` with value's type, holds the best value so far.
+// the accumulator.
+//
+// A reduction of tuples (reduction.h) merges several values at once: `value` and those of `more` are the
+// parts of a partial result, `out` and the buffers of `more` the accumulators, all at `indices`.
 struct Block : StmtNode {
   Block() : StmtNode(StmtKind::kBlock) {}
   std::string name;  // unique in the function
@@ -133,9 +198,29 @@ struct Block : StmtNode {
   Buffer out;
   std::vector<Expr> indices;
   Expr value;
-  ReduceOp reduce = ReduceOp::kNone;
+  Reduction reduce;
   bool init = false;
-  Buffer arg_value;  // argmax/argmin alone
+  std::vector<Accumulator> more;  // of a tuple: the second and further ones
+
+  bool Writes(const Buffer& buffer) const;
+  // Calls `visit` on each value.
+  template <typename VisitFn>
+  void ForEachValue(const VisitFn& visit) const {
+    visit(value);
+    for (const Accumulator& accumulator : more) visit(accumulator.value);
+  }
+  // Replaces each value by `map` of it.
+  template <typename MapFn>
+  void MapValues(const MapFn& map) {
+    value = map(value);
+    for (Accumulator& accumulator : more) accumulator.value = map(accumulator.value);
+  }
+};
+
+// Elements of an input that lie `elements` after those that `load` reads.
+struct ReadAhead {
+  Expr load;
+  int64_t elements;
 };
 
 struct Store : StmtNode {
@@ -147,22 +232,73 @@ struct Store : StmtNode {
   Buffer buffer;
   std::vector<Expr> indices;
   Expr value;
+  // On a CPU, of vectors of lanes; set by the last passes. Each vector prefetches these.
+  std::vector<ReadAhead> fetches;
+  // In a Bypass (cpu_stmts.h), vectors of up to this number of lanes bypass the caches. The position of a
+  // vector's first lane is a multiple of its lanes. 0: none does.
+  int64_t bypass_lanes = 0;
+  // The value is rounded to bf16, and all its readers treat subnormal numbers as zero: so may the rounding.
+  bool flushes = false;
 };
+
+// An exchange of values between `extent` threads, `stride` apart.
+enum class ExchangeKind : uint8_t {
+  kLanes,    // of one warp, by shuffles, in log2(extent) rounds
+  kWarp,     // of a block of one warp, by shuffles, one thread after the other
+  kWarps,    // the result of each whole warp, through shared memory
+  kThreads,  // of a block, through shared memory, one thread after the other
+  kBlocks,   // the results of whole blocks of a reducing cluster, by messages
+};
+struct Exchange {
+  ExchangeKind kind;
+  int64_t stride, extent;
+};
+
+// Threads that combine an element: `extent` of them, `stride` apart. The first one adds the element's earlier
+// value, and stores the result of an element in memory.
+struct CombineGroup {
+  int64_t stride, extent;
+  std::vector<Exchange> exchanges;
+};
+inline bool CrossesWarps(const CombineGroup& group) {
+  for (const Exchange& exchange : group.exchanges) {
+    if (exchange.kind == ExchangeKind::kWarps || exchange.kind == ExchangeKind::kThreads) return true;
+  }
+  return false;
+}
+// The buffers for the partial results that the blocks of a reducing cluster send each other; each has a
+// barrier.
+inline constexpr int64_t kReceiveBuffers = 2;
+// The bytes of one value while threads exchange it: in registers narrow types are as wide as f32.
+inline int64_t ExchangedBytes(const Buffer& buffer) { return std::max(4, DTypeBytes(buffer->dtype)); }
 
 // buffer[indices] = combine(buffer[indices], value), together for all iterations of the enclosing thread
 // loops: iterations that name the same element all contribute to it, and all see the result. Lowering makes
-// these of reductions carried by thread loops. It synchronizes the threads.
+// these of reductions carried by thread loops. It synchronizes the threads. For tuples, `more` holds the
+// further accumulators, as in a Block.
 struct Combine : StmtNode {
-  Combine(ReduceOp reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
+  Combine(Reduction reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
       : StmtNode(StmtKind::kCombine),
-        reduce(reduce),
+        reduce(std::move(reduce)),
         buffer(std::move(buffer)),
         indices(std::move(indices)),
         value(std::move(value)) {}
-  ReduceOp reduce;
+  // Calls `visit` on each accumulator's buffer.
+  template <typename VisitFn>
+  void ForEachBuffer(const VisitFn& visit) const {
+    visit(buffer);
+    for (const Accumulator& accumulator : more) visit(accumulator.buffer);
+  }
+
+  Reduction reduce;
   Buffer buffer;
   std::vector<Expr> indices;
   Expr value;
+  std::vector<Accumulator> more;
+  // Set by the pass place_combines.
+  std::vector<CombineGroup> groups;
+  Expr condition;         // where it is false, threads take part and change nothing; null for none
+  bool together = false;  // with the other elements of the loop around, through shared memory
 };
 
 // A two-dimensional view of a buffer for tile statements: element (p, q) is at buffer[indices] displaced by p
@@ -208,11 +344,13 @@ struct Mma : StmtNode {
         b(std::move(b)),
         warps(warps),
         group(group) {}
-  bool rounds_to_tf32() const { return instruction == "mma.tf32"; }
+  // The instruction's row; null where the table has none.
+  const Instruction* row() const { return InstructionNamed(instruction); }
+  bool rounds_to_tf32() const { return row() != nullptr && row()->rounds_itself(); }
+  bool of_warpgroups() const { return row() != nullptr && row()->of_warpgroups(); }
   // The number of a GPU's threads that execute it together.
   int64_t threads() const {
-    const int64_t warps_of_row = instruction.starts_with("wgmma.") ? 4 : 1;
-    return 32 * warps_of_row * warps.rows * warps.columns;
+    return row() == nullptr ? 1 : int64_t{row()->threads} * warps.rows * warps.columns;
   }
   std::string instruction;
   int64_t m, n, k;
@@ -224,18 +362,36 @@ struct Mma : StmtNode {
   // On a CPU: the distance in elements from an operand's read to its prefetch; 0: no prefetch.
   int64_t a_ahead = 0, b_ahead = 0;
   bool fetches_sums = false;  // the memory of the sums is prefetched for writing before they are computed
+  // In a TileRegion (cpu_stmts.h): a and b are the same in all its iterations. Tiles that are copied, because
+  // they are less deep than the region, are copied before it.
+  bool is_fixed = false;
 };
+
+// A copy of the statement, after `change` has edited it.
+template <typename T, typename Change>
+Stmt Changed(const T& stmt, const Change& change) {
+  auto copy = std::make_shared<T>(stmt);
+  change(copy.get());
+  return copy;
+}
 
 // Downcast; the kind must match.
 template <typename T>
 const T& As(const Stmt& stmt) {
   return static_cast<const T&>(*stmt);
 }
+// Null for a statement of another kind. Nothing derives from the kinds.
 template <typename T>
 const T* DynAs(const Stmt& stmt) {
-  return stmt ? dynamic_cast<const T*>(stmt.get()) : nullptr;
+  const StmtNode* node = stmt.get();
+  return node != nullptr && typeid(*node) == typeid(T) ? static_cast<const T*>(node) : nullptr;
 }
 
+// The iterations of nested loops; the loops, outermost first, around another body; Allocs of the buffers
+// around it.
+int64_t IterationsOf(const std::vector<const For*>& loops);
+Stmt InLoops(const std::vector<const For*>& loops, Stmt body);
+Stmt InAllocs(const std::vector<Buffer>& buffers, Stmt body);
 Stmt MakeSeq(std::vector<Stmt> stmts);  // flattens nested Seqs and drops nulls; one part is itself
 
 }  // namespace mycc

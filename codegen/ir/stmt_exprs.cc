@@ -1,10 +1,15 @@
 #include "codegen/ir/stmt_exprs.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -25,14 +30,6 @@ bool MapVector(const std::vector<Expr>& exprs, const Map& map, std::vector<Expr>
 }
 
 template <typename Map>
-bool MapView(const TileView& view, const Map& map, TileView* out) {
-  std::vector<Expr> indices;
-  if (!MapVector(view.indices, map, &indices)) return false;
-  out->indices = std::move(indices);
-  return true;
-}
-
-template <typename Map>
 Stmt MapBlock(const Stmt& stmt, const Map& map) {
   const Block& block = As<Block>(stmt);
   std::shared_ptr<Block> changed;
@@ -48,113 +45,121 @@ Stmt MapBlock(const Stmt& stmt, const Map& map) {
   if (MapVector(block.indices, map, &indices)) edit().indices = std::move(indices);
   Expr value = map(block.value);
   if (value != block.value) edit().value = std::move(value);
+  for (size_t i = 0; i < block.more.size(); ++i) {
+    Expr part = map(block.more[i].value);
+    if (part != block.more[i].value) edit().more[i].value = std::move(part);
+  }
   return changed ? Stmt(std::move(changed)) : stmt;
-}
-
-Stmt WithViews(const Mma& mma, TileView acc, TileView a, TileView b) {
-  auto changed = std::make_shared<Mma>(mma);
-  changed->acc = std::move(acc);
-  changed->a = std::move(a);
-  changed->b = std::move(b);
-  return changed;
 }
 
 template <typename Map>
 Stmt MapMma(const Stmt& stmt, const Map& map) {
   const Mma& mma = As<Mma>(stmt);
   TileView acc = mma.acc, a = mma.a, b = mma.b;
-  const bool acc_changed = MapView(mma.acc, map, &acc);
-  const bool a_changed = MapView(mma.a, map, &a);
-  const bool b_changed = MapView(mma.b, map, &b);
-  if (!acc_changed && !a_changed && !b_changed) return stmt;
-  return WithViews(mma, std::move(acc), std::move(a), std::move(b));
+  bool changes = MapVector(mma.acc.indices, map, &acc.indices);
+  changes |= MapVector(mma.a.indices, map, &a.indices);
+  changes |= MapVector(mma.b.indices, map, &b.indices);
+  if (!changes) return stmt;
+  return Changed(mma, [&](Mma* changed) {
+    changed->acc = std::move(acc);
+    changed->a = std::move(a);
+    changed->b = std::move(b);
+  });
+}
+
+template <typename Map>
+Stmt MapVectors(const Stmt& stmt, const Map& map) {
+  std::vector<VectorMove> loads = As<Vectors>(stmt).loads, stores = As<Vectors>(stmt).stores;
+  bool changed = false;
+  for (std::vector<VectorMove>* moves : {&loads, &stores}) {
+    for (VectorMove& move : *moves) {
+      changed |= MapVector(move.indices, map, &move.indices);
+      changed |= MapVector(move.conditions, map, &move.conditions);
+    }
+  }
+  if (!changed) return stmt;
+  return std::make_shared<Vectors>(std::move(loads), As<Vectors>(stmt).loop, std::move(stores),
+                                   As<Vectors>(stmt).by_one);
+}
+
+// Maps expressions that are members of the statement; null ones stay.
+template <typename T, typename Map>
+Stmt MapMembers(const Stmt& stmt, const Map& map, std::initializer_list<Expr T::*> members,
+                std::vector<Expr> T::*list = nullptr) {
+  std::shared_ptr<T> changed;
+  const auto edit = [&]() -> T& {
+    if (!changed) changed = std::make_shared<T>(As<T>(stmt));
+    return *changed;
+  };
+  std::vector<Expr> mapped_list;
+  if (list != nullptr && MapVector(As<T>(stmt).*list, map, &mapped_list))
+    edit().*list = std::move(mapped_list);
+  for (Expr T::*member : members) {
+    const Expr& expr = As<T>(stmt).*member;
+    if (!expr) continue;
+    Expr mapped = map(expr);
+    if (mapped != expr) edit().*member = std::move(mapped);
+  }
+  return changed ? Stmt(std::move(changed)) : stmt;
+}
+
+// Maps the expression of each part of a list.
+template <typename T, typename Part, typename Map>
+Stmt MapParts(const Stmt& stmt, const Map& map, std::vector<Part> T::*list, Expr Part::*member) {
+  std::vector<Part> parts = As<T>(stmt).*list;
+  bool changes = false;
+  for (Part& part : parts) {
+    Expr mapped = map(part.*member);
+    changes |= mapped != part.*member;
+    part.*member = std::move(mapped);
+  }
+  if (!changes) return stmt;
+  return Changed(As<T>(stmt), [&](T* changed) { changed->*list = std::move(parts); });
+}
+
+template <typename Map>
+Stmt MapCombine(const Stmt& stmt, const Map& map) {
+  return MapParts(MapMembers<Combine>(stmt, map, {&Combine::value, &Combine::condition}, &Combine::indices),
+                  map, &Combine::more, &Accumulator::value);
+}
+
+template <typename Map>
+Stmt MapStore(const Stmt& stmt, const Map& map) {
+  return MapParts(MapMembers<Store>(stmt, map, {&Store::value}, &Store::indices), map, &Store::fetches,
+                  &ReadAhead::load);
+}
+
+template <typename Map>
+Stmt MapTileMove(const Stmt& stmt, const Map& map) {
+  std::vector<Expr> indices;
+  if (!MapVector(As<TileMove>(stmt).view.indices, map, &indices)) return stmt;
+  return Changed(As<TileMove>(stmt), [&](TileMove* changed) { changed->view.indices = std::move(indices); });
 }
 
 // MapExprs for any callable, so that the walks of this file call it without indirection.
 template <typename Map>
 Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
   switch (stmt->kind) {
-    case StmtKind::kFor: {
-      const For& loop = As<For>(stmt);
-      Expr extent = map(loop.extent);
-      if (extent == loop.extent) return stmt;
-      return std::make_shared<For>(loop.var, std::move(extent), loop.loop_kind, loop.body, loop.marks);
-    }
-    case StmtKind::kIf: {
-      const If& branch = As<If>(stmt);
-      Expr condition = map(branch.condition);
-      if (condition == branch.condition) return stmt;
-      return std::make_shared<If>(std::move(condition), branch.then, branch.otherwise);
-    }
+    case StmtKind::kFor: return MapMembers<For>(stmt, map, {&For::extent});
+    case StmtKind::kIf: return MapMembers<If>(stmt, map, {&If::condition});
+    case StmtKind::kLet: return MapMembers<Let>(stmt, map, {&Let::value});
     case StmtKind::kBlock: return MapBlock(stmt, map);
-    case StmtKind::kLet: {
-      const Let& let = As<Let>(stmt);
-      Expr value = map(let.value);
-      return value == let.value ? stmt : std::make_shared<Let>(let.var, std::move(value), let.body);
-    }
-    case StmtKind::kStore: {
-      const Store& store = As<Store>(stmt);
-      std::vector<Expr> indices;
-      const bool moved = MapVector(store.indices, map, &indices);
-      Expr value = map(store.value);
-      if (!moved && value == store.value) return stmt;
-      if (!moved) indices = store.indices;
-      return std::make_shared<Store>(store.buffer, std::move(indices), std::move(value));
-    }
-    case StmtKind::kCombine: {
-      const Combine& combine = As<Combine>(stmt);
-      std::vector<Expr> indices;
-      const bool moved = MapVector(combine.indices, map, &indices);
-      Expr value = map(combine.value);
-      if (!moved && value == combine.value) return stmt;
-      if (!moved) indices = combine.indices;
-      return std::make_shared<Combine>(combine.reduce, combine.buffer, std::move(indices), std::move(value));
-    }
+    case StmtKind::kStore: return MapStore(stmt, map);
+    case StmtKind::kCombine: return MapCombine(stmt, map);
     case StmtKind::kMma: return MapMma(stmt, map);
-    case StmtKind::kCopy: {
-      const Copy& copy = As<Copy>(stmt);
-      Expr barrier = copy.barrier ? map(copy.barrier) : nullptr;
-      Expr cluster = copy.cluster ? map(copy.cluster) : nullptr;
-      if (barrier == copy.barrier && cluster == copy.cluster) return stmt;
-      return std::make_shared<Copy>(copy.body, copy.engine, std::move(barrier), std::move(cluster));
-    }
-    case StmtKind::kArrive: {
-      const Arrive& arrive = As<Arrive>(stmt);
-      Expr barrier = map(arrive.barrier), cluster = arrive.cluster ? map(arrive.cluster) : nullptr;
-      if (barrier == arrive.barrier && cluster == arrive.cluster) return stmt;
-      return std::make_shared<Arrive>(std::move(barrier), std::move(cluster), arrive.arrivals,
-                                      arrive.expected_bytes, arrive.released);
-    }
-    case StmtKind::kWait: {
-      const Wait& wait = As<Wait>(stmt);
-      Expr barrier = map(wait.barrier), phase = map(wait.phase);
-      if (barrier == wait.barrier && phase == wait.phase) return stmt;
-      return std::make_shared<Wait>(std::move(barrier), std::move(phase));
-    }
-    case StmtKind::kSignal: {
-      const Signal& signal = As<Signal>(stmt);
-      Expr index = map(signal.index);
-      return index == signal.index ? stmt : std::make_shared<Signal>(signal.flags, std::move(index));
-    }
-    case StmtKind::kAwait: {
-      const Await& await = As<Await>(stmt);
-      Expr index = map(await.index);
-      return index == await.index ? stmt : std::make_shared<Await>(await.flags, std::move(index));
-    }
+    case StmtKind::kCopy: return MapMembers<Copy>(stmt, map, {&Copy::barrier, &Copy::cluster});
+    case StmtKind::kVectors: return MapVectors(stmt, map);
+    case StmtKind::kTileMove: return MapTileMove(stmt, map);
+    case StmtKind::kArrive: return MapMembers<Arrive>(stmt, map, {&Arrive::barrier, &Arrive::cluster});
+    case StmtKind::kWait: return MapMembers<Wait>(stmt, map, {&Wait::barrier, &Wait::phase});
+    case StmtKind::kSignal: return MapMembers<Signal>(stmt, map, {&Signal::index});
+    case StmtKind::kAwait: return MapMembers<Await>(stmt, map, {&Await::index});
     default: return stmt;
   }
 }
 
-bool UsesAnyVar(const ExprNode& expr, const VarMap& map) {
-  if (expr.op == Op::kVar) return map.contains(expr.var.get());
-  return std::any_of(expr.args.begin(), expr.args.end(),
-                     [&](const Expr& arg) { return UsesAnyVar(*arg, map); });
-}
-
-bool LoadsBuffer(const ExprNode& expr, const Buffer& buffer) {
-  if (expr.op == Op::kLoad && expr.buffer == buffer) return true;
-  return std::any_of(expr.args.begin(), expr.args.end(),
-                     [&](const Expr& arg) { return LoadsBuffer(*arg, buffer); });
+bool UsesKeyOf(const Expr& expr, const VarMap& map) {
+  return AnyExpr(expr, [&](const ExprNode& e) { return e.op == Op::kVar && map.contains(e.var.get()); });
 }
 
 // One ReplaceBuffer call: the buffers and the map of index vectors.
@@ -169,7 +174,7 @@ struct BufferReplacement {
   }
 
   Expr InExpr(const Expr& expr) const {
-    if (!LoadsBuffer(*expr, from)) return expr;
+    if (!Loads(expr, from)) return expr;
     return Rewrite(expr, [this](const Expr& e) -> Expr {
       return e->op == Op::kLoad && e->buffer == from ? Load(to, Indices(e->args)) : nullptr;
     });
@@ -184,16 +189,41 @@ struct BufferReplacement {
     return moved;
   }
 
-  Stmt InBlock(const Stmt& stmt) const {
-    const Block& block = As<Block>(stmt);
-    if (block.out != from && block.arg_value != from) return nullptr;
-    auto changed = std::make_shared<Block>(block);
-    if (block.out == from) {
-      changed->out = to;
-      changed->indices = Indices(block.indices);
-    }
-    if (block.arg_value == from) changed->arg_value = to;
-    return changed;
+  // A tensor with its indices.
+  template <typename T>
+  Stmt InAccess(const Stmt& stmt, Buffer T::*buffer, std::vector<Expr> T::*indices) const {
+    if (As<T>(stmt).*buffer != from) return nullptr;
+    return Changed(As<T>(stmt), [&](T* changed) {
+      changed->*buffer = to;
+      changed->*indices = Indices(changed->*indices);
+    });
+  }
+  // A Block or Combine with the accumulators of its tuple.
+  template <typename T>
+  Stmt InAccumulators(const Stmt& stmt, Buffer T::*first) const {
+    const Stmt moved = InAccess(stmt, first, &T::indices);
+    bool found = moved != nullptr;
+    const Stmt changed = Changed(As<T>(found ? moved : stmt), [&](T* reduction) {
+      for (Accumulator& accumulator : reduction->more) {
+        if (accumulator.buffer != from) continue;
+        accumulator.buffer = to;
+        found = true;
+      }
+    });
+    return found ? changed : nullptr;
+  }
+  template <typename T>
+  Stmt InList(const Stmt& stmt, std::vector<Buffer> T::*list) const {
+    const std::vector<Buffer>& buffers = As<T>(stmt).*list;
+    if (std::count(buffers.begin(), buffers.end(), from) == 0) return nullptr;
+    return Changed(As<T>(stmt), [&](T* changed) {
+      std::replace((changed->*list).begin(), (changed->*list).end(), from, to);
+    });
+  }
+  template <typename T>
+  Stmt InFlag(const Stmt& stmt) const {
+    if (As<T>(stmt).flags != from) return nullptr;
+    return std::make_shared<T>(to, Indices({As<T>(stmt).index})[0]);
   }
 
   // Replaces the statement's own uses, without its expressions; nullptr when there are none.
@@ -201,35 +231,37 @@ struct BufferReplacement {
     switch (stmt->kind) {
       case StmtKind::kAlloc:
         if (As<Alloc>(stmt).buffer != from) return nullptr;
-        return std::make_shared<Alloc>(to, As<Alloc>(stmt).body);
-      case StmtKind::kBlock: return InBlock(stmt);
-      case StmtKind::kStore: {
-        const Store& store = As<Store>(stmt);
-        if (store.buffer != from) return nullptr;
-        return std::make_shared<Store>(to, Indices(store.indices), store.value);
+        return Changed(As<Alloc>(stmt), [&](Alloc* alloc) { alloc->buffer = to; });
+      case StmtKind::kBlock: return InAccumulators(stmt, &Block::out);
+      case StmtKind::kStore: return InAccess(stmt, &Store::buffer, &Store::indices);
+      case StmtKind::kCombine: return InAccumulators(stmt, &Combine::buffer);
+      case StmtKind::kVectors: {
+        bool found = false;
+        Stmt changed = Changed(As<Vectors>(stmt), [&](Vectors* vectors) {
+          for (std::vector<VectorMove>* moves : {&vectors->loads, &vectors->stores}) {
+            for (VectorMove& move : *moves) {
+              if (move.tensor != from) continue;
+              move.tensor = to;
+              move.indices = Indices(move.indices);
+              found = true;
+            }
+          }
+        });
+        return found ? changed : nullptr;
       }
-      case StmtKind::kCombine: {
-        const Combine& combine = As<Combine>(stmt);
-        if (combine.buffer != from) return nullptr;
-        return std::make_shared<Combine>(combine.reduce, to, Indices(combine.indices), combine.value);
-      }
-      case StmtKind::kSignal:
-        if (As<Signal>(stmt).flags != from) return nullptr;
-        return std::make_shared<Signal>(to, Indices({As<Signal>(stmt).index})[0]);
-      case StmtKind::kAwait:
-        if (As<Await>(stmt).flags != from) return nullptr;
-        return std::make_shared<Await>(to, Indices({As<Await>(stmt).index})[0]);
-      case StmtKind::kArrive: {
-        const Arrive& arrive = As<Arrive>(stmt);
-        if (std::count(arrive.released.begin(), arrive.released.end(), from) == 0) return nullptr;
-        auto changed = std::make_shared<Arrive>(arrive);
-        std::replace(changed->released.begin(), changed->released.end(), from, to);
-        return changed;
-      }
+      case StmtKind::kSignal: return InFlag<Signal>(stmt);
+      case StmtKind::kAwait: return InFlag<Await>(stmt);
+      case StmtKind::kArrive: return InList(stmt, &Arrive::released);
+      case StmtKind::kBypass: return InList(stmt, &Bypass::outputs);
+      case StmtKind::kTileMove:
+        if (As<TileMove>(stmt).view.buffer != from) return nullptr;
+        return Changed(As<TileMove>(stmt), [&](TileMove* moved) { moved->view = InView(moved->view); });
       case StmtKind::kMma: {
         const Mma& mma = As<Mma>(stmt);
         if (mma.acc.buffer != from && mma.a.buffer != from && mma.b.buffer != from) return nullptr;
-        return WithViews(mma, InView(mma.acc), InView(mma.a), InView(mma.b));
+        return Changed(mma, [&](Mma* changed) {
+          for (TileView* view : {&changed->acc, &changed->a, &changed->b}) *view = InView(*view);
+        });
       }
       default: return nullptr;
     }
@@ -253,34 +285,68 @@ void ForEachExpr(const Stmt& stmt, const std::function<void(const Expr&)>& visit
   });
 }
 
+void ForEachLoad(const Stmt& stmt, const std::function<void(const ExprNode&)>& visit) {
+  ForEachExpr(stmt, [&](const Expr& expr) { ForEachLoad(expr, visit); });
+}
+
 void ForEachBuffer(const Stmt& stmt, const std::function<void(const Buffer&)>& visit) {
-  ForEachExpr(stmt, [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& e) {
-      if (e.op == Op::kLoad) visit(e.buffer);
-    });
-  });
+  ForEachLoad(stmt, [&](const ExprNode& load) { visit(load.buffer); });
   switch (stmt->kind) {
     case StmtKind::kBlock:
       visit(As<Block>(stmt).out);
-      if (As<Block>(stmt).arg_value) visit(As<Block>(stmt).arg_value);
+      for (const Accumulator& accumulator : As<Block>(stmt).more) visit(accumulator.buffer);
       return;
     case StmtKind::kStore: return visit(As<Store>(stmt).buffer);
-    case StmtKind::kCombine: return visit(As<Combine>(stmt).buffer);
+    case StmtKind::kCombine: return As<Combine>(stmt).ForEachBuffer(visit);
     case StmtKind::kMma:
       for (const TileView* view : {&As<Mma>(stmt).acc, &As<Mma>(stmt).a, &As<Mma>(stmt).b})
         visit(view->buffer);
       return;
+    case StmtKind::kVectors:
+      for (const VectorMove& move : As<Vectors>(stmt).loads) visit(move.tensor);
+      for (const VectorMove& move : As<Vectors>(stmt).stores) visit(move.tensor);
+      return;
+    case StmtKind::kBypass:
+      for (const Buffer& output : As<Bypass>(stmt).outputs) visit(output);
+      return;
+    case StmtKind::kTileMove: return visit(As<TileMove>(stmt).view.buffer);
     case StmtKind::kSignal: return visit(As<Signal>(stmt).flags);
     case StmtKind::kAwait: return visit(As<Await>(stmt).flags);
     default: return;
   }
 }
 
+BufferSet BuffersUnder(const Stmt& root) {
+  BufferSet used;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachBuffer(stmt, [&](const Buffer& buffer) { used.insert(buffer.get()); });
+    return true;
+  });
+  return used;
+}
+
+bool UsesVar(const Stmt& stmt, const VarNode* var) {
+  bool uses = false;
+  ForEachExpr(stmt, [&](const Expr& expr) { uses = uses || UsesVar(expr, var); });
+  return uses;
+}
+
+bool Accesses(const Stmt& stmt, const Buffer& buffer) {
+  bool accesses = false;
+  ForEachBuffer(stmt, [&](const Buffer& used) { accesses |= used == buffer; });
+  return accesses;
+}
+
 Stmt SubstituteVars(const Stmt& root, const VarMap& map) {
   const auto substitute = [&map](const Expr& expr) {
-    return UsesAnyVar(*expr, map) ? Substitute(expr, map) : expr;
+    return UsesKeyOf(expr, map) ? Substitute(expr, map) : expr;
   };
   return RewriteStmts(root, [&](const Stmt& stmt) { return MapOwnExprs(stmt, substitute); });
+}
+
+Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
+  return MapAllExprs(
+      stmt, [&](const Expr& expr) { return UsesKeyOf(expr, map) ? Simplify(Substitute(expr, map)) : expr; });
 }
 
 Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
@@ -292,6 +358,32 @@ Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
     Stmt replaced = replacement.InStmt(mapped);
     return replaced ? replaced : mapped;
   });
+}
+
+Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
+  VarMap renamed;
+  std::vector<Buffer> buffers;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    const For* loop = DynAs<For>(s);
+    const Let* let = DynAs<Let>(s);
+    if (loop != nullptr || let != nullptr) {
+      const Var& var = loop != nullptr ? loop->var : let->var;
+      renamed[var.get()] = VarRef(MakeVar(absl::StrCat(var->name, suffix), var->extent));
+    }
+    if (const Alloc* alloc = DynAs<Alloc>(s)) buffers.push_back(alloc->buffer);
+    return true;
+  });
+  if (renamed.empty() && buffers.empty()) return stmt;
+  Stmt copy = SubstituteVars(stmt, renamed);
+  copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {
+    if (const Let* let = DynAs<Let>(s))
+      return std::make_shared<Let>(renamed.at(let->var.get())->var, let->value, let->body);
+    const For* loop = DynAs<For>(s);
+    if (loop == nullptr) return nullptr;
+    return loop->With({.var = renamed.at(loop->var.get())->var});
+  });
+  for (const Buffer& buffer : buffers) copy = ReplaceBuffer(copy, buffer, WithSuffix(buffer, suffix));
+  return copy;
 }
 
 }  // namespace mycc

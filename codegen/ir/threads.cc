@@ -12,6 +12,17 @@ constexpr int64_t kWarpgroup = 128;
 
 }  // namespace
 
+std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside) {
+  std::vector<const For*> loops;
+  *inside = body;
+  while (const For* loop = DynAs<For>(*inside)) {
+    if (loop->loop_kind != LoopKind::kGrid) break;
+    loops.push_back(loop);
+    *inside = loop->body;
+  }
+  return loops;
+}
+
 int64_t ThreadsUnder(const Stmt& stmt) {
   if (const Roles* roles = DynAs<Roles>(stmt)) {
     int64_t threads = 0;
@@ -26,10 +37,8 @@ int64_t ThreadsUnder(const Stmt& stmt) {
 
 int WarpgroupsUnder(const Stmt& stmt) {
   int groups = 0;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    const Mma* mma = DynAs<Mma>(s);
-    if (mma != nullptr && mma->instruction.starts_with("wgmma.")) groups = std::max(groups, mma->warps.rows);
-    return true;
+  VisitEach<Mma>(stmt, [&](const Mma& mma) {
+    if (mma.of_warpgroups()) groups = std::max(groups, mma.warps.rows);
   });
   return groups;
 }
@@ -45,6 +54,9 @@ bool IsForOneThread(const Stmt& role) {
       case StmtKind::kWait:
       case StmtKind::kArrive: return one;
       case StmtKind::kFor: one &= !IsThreadLoop(stmt); return one;
+      // It counts in a register.
+      case StmtKind::kAlloc: one &= As<Alloc>(stmt).buffer->scope == Scope::kLocal; return one;
+      case StmtKind::kStore: one &= As<Store>(stmt).buffer->scope == Scope::kLocal; return one;
       default: one = false; return false;
     }
   });

@@ -3,16 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "codegen/ir/stmt.h"
 
 namespace mycc {
 
+inline constexpr int64_t kThreadsOfWarp = 32;
+
+// The grid loops of a launch's body, outermost first; `inside` is the code in them.
+std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside);
+
 // The number of threads of the largest nest of thread loops under a statement; 1 where there is none. For a
 // thread loop, ThreadsUnder(loop.body) is also the distance between the threads of consecutive iterations.
 int64_t ThreadsUnder(const Stmt& stmt);
 
-// Whether one thread executes the role: it only waits, arrives, and issues bulk copies into shared memory.
+// Whether one thread executes the role: it only waits, arrives, counts in registers, and issues bulk copies
+// into shared memory.
 bool IsForOneThread(const Stmt& role);
 // The number of threads of a role: whole warpgroups. Roles run concurrently, so that a block has the sum of
 // their threads.

@@ -11,15 +11,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/print.h"
+#include "codegen/ir/accumulators.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/guards.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
 
-bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
+constexpr int64_t kSharedAlignment = 16;  // bytes of a vector
 
 // Walks a function and tracks the names in scope. The first broken rule is kept.
 class Verifier {
@@ -59,6 +62,7 @@ class Verifier {
       case StmtKind::kIf: CheckIf(As<If>(stmt)); break;
       case StmtKind::kLet: CheckLet(As<Let>(stmt)); break;
       case StmtKind::kAlloc: CheckAlloc(As<Alloc>(stmt)); break;
+      case StmtKind::kLaunch: CheckLaunch(As<Launch>(stmt)); break;
       case StmtKind::kBlock: CheckBlock(As<Block>(stmt)); break;
       case StmtKind::kStore: {
         const Store& store = As<Store>(stmt);
@@ -67,12 +71,18 @@ class Verifier {
           Fail(DTypeName(store.value->dtype), " is stored into ", store.buffer->name, " of ",
                DTypeName(store.buffer->dtype));
         }
+        for (const ReadAhead& ahead : store.fetches) Expression(ahead.load);
+        if (store.bypass_lanes != 0) CheckBypassed(store);
         Write(store.buffer, store.indices);
         break;
       }
       case StmtKind::kCombine: CheckCombine(As<Combine>(stmt)); break;
       case StmtKind::kMma: CheckMma(As<Mma>(stmt)); break;
       case StmtKind::kCopy: CheckCopy(As<Copy>(stmt)); break;
+      case StmtKind::kVectors: CheckVectors(As<Vectors>(stmt)); break;
+      case StmtKind::kBypass: CheckBypass(As<Bypass>(stmt)); break;
+      case StmtKind::kTileMove: CheckTileMove(As<TileMove>(stmt)); break;
+      case StmtKind::kTileRegion: CheckTileRegion(As<TileRegion>(stmt)); break;
       case StmtKind::kRoles: CheckRoles(As<Roles>(stmt)); break;
       case StmtKind::kArrive:
         BarrierIndex(As<Arrive>(stmt).barrier);
@@ -161,20 +171,86 @@ class Verifier {
     if (!buffers_.emplace(alloc.buffer.get(), BufferInfo{loops_.size(), false}).second) {
       return Fail("buffer ", alloc.buffer->name, " is already in scope");
     }
+    const Layout& layout = alloc.buffer->layout;
+    bool has_shape = layout.dims.size() == alloc.buffer->shape.size();
+    for (size_t d = 0; has_shape && d < layout.dims.size(); ++d)
+      has_shape = layout.extent(d) == alloc.buffer->shape[d];
+    if (!has_shape || !layout.IsInjective())
+      return Fail("buffer ", alloc.buffer->name, " lies as ", layout.Text(),
+                  "; expected a place of its own for each element");
+    if (alloc.offset != Alloc::kNoOffset) CheckOffset(alloc);
     Statement(alloc.body);
     buffers_.erase(alloc.buffer.get());
   }
 
-  void CheckCombine(const Combine& combine) {
-    Expression(combine.value);
-    if (combine.value->dtype != combine.buffer->dtype) {
-      Fail(DTypeName(combine.value->dtype), " is combined in ", combine.buffer->name, " of ",
-           DTypeName(combine.buffer->dtype));
+  // Launches.
+
+  // The shape says what the loops and buffers of the body say.
+  void CheckLaunch(const Launch& launch) {
+    const LaunchShape& shape = launch.shape;
+    if (launch_ != nullptr || roles_ != nullptr || !loops_.empty()) return Fail("a launch inside other code");
+    Stmt inside;
+    const int64_t grid = shape.cluster_reduce * IterationsOf(GridLoopsOf(launch.body, &inside));
+    const int64_t threads = ThreadsUnder(inside), most = shape.threads * shape.cluster_reduce;
+    if (shape.grid != grid) Fail("the grid loops have ", grid, " blocks");
+    if (shape.threads < 1 || shape.threads % kThreadsOfWarp != 0 || threads > most)
+      Fail(threads, " threads; expected at most ", most, ", whole warps of each block");
+    if (shape.cluster < 1 || shape.grid % shape.cluster != 0)
+      Fail("clusters of ", shape.cluster, " blocks do not divide the grid");
+    launch_ = &launch;
+    Statement(launch.body);
+    launch_ = nullptr;
+  }
+
+  void CheckOffset(const Alloc& alloc) {
+    if (launch_ == nullptr || alloc.buffer->scope != Scope::kShared)
+      return Fail("an offset of ", alloc.buffer->name, ", which is not in the shared memory of a launch");
+    const int64_t end = alloc.offset + alloc.buffer->bytes();
+    if (alloc.offset < 0 || alloc.offset % kSharedAlignment != 0 || end > launch_->shape.shared_bytes) {
+      Fail(alloc.buffer->name, " in bytes ", alloc.offset, "..", end,
+           " of shared memory; expected multiples of ", kSharedAlignment, " up to ",
+           launch_->shape.shared_bytes);
     }
-    if (combine.reduce == ReduceOp::kNone || IsArg(combine.reduce))
-      Fail("threads combine by sum, prod, max or min");
+  }
+
+  void CheckCombine(const Combine& combine) {
+    CheckAccumulators(ReducedBy(combine));
+    const size_t mark = guards_.Mark();
+    if (combine.condition) {
+      Expression(combine.condition);
+      guards_.Assume(combine.condition, true);
+    }
+    if (combine.reduce == ReduceOp::kNone) Fail("threads combine by no reduction");
     for (const Expr& index : combine.indices) Expression(index);
-    Access(combine.buffer, combine.indices);
+    combine.ForEachBuffer([&](const Buffer& buffer) { Access(buffer, combine.indices); });
+    guards_.Restore(mark);
+  }
+
+  // An accumulator for each part of the reduction, of its type, and all of one shape.
+  void CheckAccumulators(const ReducedTuple& reduced) {
+    if (reduced.reduce == ReduceOp::kArgMax || reduced.reduce == ReduceOp::kArgMin)
+      return Fail(reduced.reduce.name(), " reduces tuples; expected its function");
+    if (const absl::Status status = CheckReduction(reduced.reduce); !status.ok())
+      return Fail(std::string(status.message()));
+    if (reduced.reduce.arity() != static_cast<int>(reduced.buffers.size())) {
+      return Fail("a reduction of ", reduced.reduce.arity(), " parts into ", reduced.buffers.size(),
+                  " accumulators");
+    }
+    for (size_t i = 0; i < reduced.buffers.size(); ++i) {
+      const Buffer& buffer = reduced.buffers[i];
+      Expression(reduced.values[i]);
+      if (reduced.values[i]->dtype != buffer->dtype) {
+        Fail(DTypeName(reduced.values[i]->dtype), " is accumulated in ", buffer->name, " of ",
+             DTypeName(buffer->dtype));
+      }
+      if (buffer->shape != reduced.buffers[0]->shape)
+        Fail(buffer->name, " and ", reduced.buffers[0]->name, ", parts of a tuple, have different shapes");
+      const TupleFunction* tuple = reduced.reduce.tuple();
+      if (tuple != nullptr && tuple->parts[i].a->dtype != buffer->dtype) {
+        Fail("part ", i, " of ", tuple->name, " is ", DTypeName(tuple->parts[i].a->dtype), "; ", buffer->name,
+             " is ", DTypeName(buffer->dtype));
+      }
+    }
   }
 
   // Blocks.
@@ -192,30 +268,18 @@ class Verifier {
       const bool inside = range && range->min >= 0 && range->max < iter.var->extent;
       if (!inside) guards_.AssumeWithin(iter.binding, IntConst(iter.var->extent));
     }
-    CheckReduction(block);
-    Expression(block.value);
+    CheckReductionOf(block);
     Write(block.out, block.indices);
-    if (block.arg_value) Write(block.arg_value, block.indices);
+    for (const Accumulator& accumulator : block.more) Write(accumulator.buffer, block.indices);
     for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
     bindings_.clear();
     guards_.Restore(mark);
   }
 
-  void CheckReduction(const Block& block) {
+  void CheckReductionOf(const Block& block) {
     const auto reduced = std::count_if(block.iters.begin(), block.iters.end(),
                                        [](const IterVar& iter) { return iter.reduce; });
-    const Buffer& accumulator = IsArg(block.reduce) ? block.arg_value : block.out;
-    if (IsArg(block.reduce) != (block.arg_value != nullptr))
-      return Fail("a buffer of best values is for argmax and argmin");
-    if (IsArg(block.reduce) && reduced != 1) Fail("argmax and argmin have one reduction variable");
-    if (IsArg(block.reduce) &&
-        (block.out->dtype != DType::kI32 || block.out->shape != block.arg_value->shape)) {
-      Fail("the positions must be i32, with the shape of the best values");
-    }
-    if (block.value->dtype != accumulator->dtype) {
-      Fail(DTypeName(block.value->dtype), " is accumulated in ", accumulator->name, " of ",
-           DTypeName(accumulator->dtype));
-    }
+    CheckAccumulators(ReducedBy(block));
     if (block.reduce == ReduceOp::kNone && (reduced != 0 || block.init))
       Fail("reduction variables or init without a reduction");
     for (const IterVar& iter : block.iters) {
@@ -358,7 +422,7 @@ class Verifier {
   // strides, when the indices are constant.
   void CheckMma(const Mma& mma) {
     if (mma.group < 1) return Fail("groups of ", mma.group, " elements");
-    if (mma.is_async && !mma.instruction.starts_with("wgmma."))
+    if (mma.is_async && (mma.row() == nullptr || !mma.row()->is_async))
       return Fail(mma.instruction, " is not asynchronous; expected wgmma");
     const int64_t groups = (mma.k + mma.group - 1) / mma.group;
     const int64_t last = mma.k > 0 ? (mma.k - 1) % mma.group : 0;  // in the last group
@@ -382,6 +446,85 @@ class Verifier {
     if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {
       Fail("the ", rows, "x", cols, " view of ", view.buffer->name, " reaches past its end");
     }
+  }
+
+  // Stores past the caches, and sums in tile registers.
+
+  void CheckBypass(const Bypass& bypass) {
+    if (bypass_ != nullptr) return Fail("a bypass inside a bypass");
+    if (bypass.outputs.empty()) return Fail("a bypass of no outputs");
+    for (const Buffer& output : bypass.outputs) {
+      if (!buffers_.contains(output.get())) Fail("buffer ", output->name, " is used outside its scope");
+    }
+    bypass_ = &bypass;
+    Statement(bypass.body);
+    bypass_ = nullptr;
+  }
+
+  // The innermost vector loop has the lanes.
+  void CheckBypassed(const Store& store) {
+    const auto& outputs = bypass_ == nullptr ? std::vector<Buffer>{} : bypass_->outputs;
+    if (std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end())
+      return Fail(store.buffer->name, " is stored past the caches outside a bypass of it");
+    const auto lanes = std::find_if(loops_.rbegin(), loops_.rend(),
+                                    [](const For* loop) { return loop->loop_kind == LoopKind::kVector; });
+    if (lanes == loops_.rend()) return Fail("no lanes are stored past the caches");
+    const int64_t most = AlignedLanes(*store.buffer, store.indices, *(*lanes)->var);
+    if (most % store.bypass_lanes != 0 || most == 0) {
+      Fail(store.bypass_lanes, " lanes are stored past the caches from positions that are multiples of ",
+           most);
+    }
+  }
+
+  void CheckTileMove(const TileMove& move) {
+    if (tiles_ == nullptr) return Fail("sums in tiles are moved outside their region");
+    for (const Expr& index : move.view.indices) Expression(index);
+    Access(move.view.buffer, move.view.indices);
+    Statement(move.nest);
+  }
+
+  void CheckTileRegion(const TileRegion& region) {
+    if (tiles_ != nullptr) return Fail("sums in tiles inside others");
+    if (region.end->kind != StmtKind::kTileMove) Fail("sums in tiles end with ", StmtName(region.end));
+    VisitStmts(region.products, [&](const Stmt& stmt) {
+      const Mma* mma = DynAs<Mma>(stmt);
+      if (mma == nullptr) return true;
+      if (mma->row() == nullptr || !mma->row()->in_tiles()) Fail(mma->instruction, " has no sums in tiles");
+      const int64_t bytes = mma->k * DTypeBytes(mma->a.buffer->dtype);
+      if (bytes > region.depth_bytes) Fail("a step of ", bytes, " bytes in tiles of ", region.depth_bytes);
+      return true;
+    });
+    tiles_ = &region;
+    for (const Stmt* part : {&region.begin, &region.products, &region.end}) Statement(*part);
+    tiles_ = nullptr;
+  }
+
+  void CheckVectors(const Vectors& vectors) {
+    const For* loop = DynAs<For>(vectors.loop);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return Fail("vectors around no vector loop");
+    for (const VectorMove& load : vectors.loads) CheckMove(load, loop->extent, /*write=*/false);
+    for (const VectorMove& store : vectors.stores) CheckMove(store, loop->extent, /*write=*/true);
+    Statement(vectors.loop);
+    for (const auto* moves : {&vectors.loads, &vectors.stores}) {
+      for (const VectorMove& move : *moves) buffers_.erase(move.lanes.get());
+    }
+  }
+
+  void CheckMove(const VectorMove& move, const Expr& lanes, bool write) {
+    if (move.lanes->rank() != 1 || !IsConstInt(lanes, move.lanes->shape[0]) || move.count < 1 ||
+        move.lanes->shape[0] % move.count != 0) {
+      return Fail(move.lanes->name, " for ", PrintExpr(lanes), " lanes is moved ", move.count,
+                  " elements at a time");
+    }
+    const size_t mark = guards_.Mark();
+    for (const Expr& condition : move.conditions) {
+      Expression(condition);
+      guards_.Assume(condition, true);
+    }
+    View({move.tensor, move.indices, move.lanes->shape[0], 1}, 1, move.lanes->shape[0], write);
+    guards_.Restore(mark);
+    if (!buffers_.emplace(move.lanes.get(), BufferInfo{loops_.size(), false}).second)
+      Fail("buffer ", move.lanes->name, " is already in scope");
   }
 
   void CheckCopy(const Copy& copy) {
@@ -450,10 +593,13 @@ class Verifier {
   absl::Status status_;
   Stmt current_;
   bool is_scheduled_ = false;
-  const Roles* roles_ = nullptr;   // the enclosing roles
+  const Launch* launch_ = nullptr;  // the enclosing launch
+  const Roles* roles_ = nullptr;    // the enclosing roles
+  const Bypass* bypass_ = nullptr;  // the enclosing bypass
+  const TileRegion* tiles_ = nullptr;
   int warpgroups_ = 0;             // that multiply together in the enclosing role
   std::vector<const For*> loops_;  // enclosing loops, outermost first
-  std::unordered_set<const VarNode*> variables_;
+  VarSet variables_;
   std::unordered_map<const BufferNode*, BufferInfo> buffers_;
   std::unordered_set<std::string> loop_names_, block_names_;
   VarMap bindings_;  // of the block being checked

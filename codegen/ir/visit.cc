@@ -3,140 +3,126 @@
 #include <utility>
 
 #include "base/check.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/vector_stmts.h"
 
 namespace mycc {
 
-std::vector<Stmt> Children(const Stmt& stmt) {
-  switch (stmt->kind) {
-    case StmtKind::kSeq: return As<Seq>(stmt).stmts;
-    case StmtKind::kFor: return {As<For>(stmt).body};
-    case StmtKind::kIf: {
-      const If& branch = As<If>(stmt);
-      if (branch.otherwise) return {branch.then, branch.otherwise};
-      return {branch.then};
-    }
-    case StmtKind::kLet: return {As<Let>(stmt).body};
-    case StmtKind::kAlloc: return {As<Alloc>(stmt).body};
-    case StmtKind::kCopy: return {As<Copy>(stmt).body};
-    case StmtKind::kRoles: {
-      std::vector<Stmt> bodies;
-      for (const Roles::Role& role : As<Roles>(stmt).roles) bodies.push_back(role.body);
-      return bodies;
-    }
-    default: return {};
-  }
-}
+namespace {
 
-Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
-  switch (stmt->kind) {
-    case StmtKind::kSeq: return MakeSeq(std::move(children));
-    case StmtKind::kFor: {
-      MYCC_CHECK(children.size() == 1) << "a loop has one body";
-      const For& loop = As<For>(stmt);
-      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(children[0]), loop.marks);
-    }
-    case StmtKind::kIf: {
-      const If& branch = As<If>(stmt);
-      MYCC_CHECK(children.size() == (branch.otherwise ? 2u : 1u)) << "an if keeps its number of arms";
-      return std::make_shared<If>(branch.condition, std::move(children[0]),
-                                  children.size() == 2 ? std::move(children[1]) : nullptr);
-    }
-    case StmtKind::kLet:
-      MYCC_CHECK(children.size() == 1) << "a let has one body";
-      return std::make_shared<Let>(As<Let>(stmt).var, As<Let>(stmt).value, std::move(children[0]));
-    case StmtKind::kAlloc:
-      MYCC_CHECK(children.size() == 1) << "an alloc has one body";
-      return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(children[0]));
-    case StmtKind::kCopy:
-      MYCC_CHECK(children.size() == 1) << "a copy has one body";
-      return std::make_shared<Copy>(std::move(children[0]), As<Copy>(stmt).engine, As<Copy>(stmt).barrier,
-                                    As<Copy>(stmt).cluster);
-    case StmtKind::kRoles: {
-      std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
-      MYCC_CHECK(children.size() == roles.size()) << "roles keep their number";
-      for (size_t i = 0; i < roles.size(); ++i) roles[i].body = std::move(children[i]);
-      return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
-    }
-    default: MYCC_CHECK(children.empty()) << "this statement has no children"; return stmt;
-  }
-}
-
-Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) {
-  switch (stmt->kind) {
-    case StmtKind::kSeq: {
-      const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
-      std::vector<Stmt> changed;
-      for (size_t i = 0; i < parts.size(); ++i) {
-        Stmt part = map(parts[i]);
-        if (part == parts[i]) continue;
-        if (changed.empty()) changed = parts;
-        changed[i] = std::move(part);
-      }
-      return changed.empty() ? stmt : MakeSeq(std::move(changed));
-    }
-    case StmtKind::kFor: {
-      const For& loop = As<For>(stmt);
-      Stmt body = map(loop.body);
-      if (body == loop.body) return stmt;
-      return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
-    }
-    case StmtKind::kAlloc: {
-      Stmt body = map(As<Alloc>(stmt).body);
-      if (body == As<Alloc>(stmt).body) return stmt;
-      return std::make_shared<Alloc>(As<Alloc>(stmt).buffer, std::move(body));
-    }
-    case StmtKind::kIf:
-    case StmtKind::kLet:
-    case StmtKind::kCopy:
-    case StmtKind::kRoles: {
-      std::vector<Stmt> children = Children(stmt);
-      bool changed = false;
-      for (Stmt& child : children) {
-        Stmt mapped = map(child);
-        changed |= mapped != child;
-        child = std::move(mapped);
-      }
-      return changed ? WithChildren(stmt, std::move(children)) : stmt;
-    }
-    default: return stmt;
-  }
-}
-
-void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit) {
-  if (!visit(root)) return;
-  switch (root->kind) {
+// Calls `visit` on each child, in order.
+template <typename VisitFn>
+void ForEachChild(const StmtNode& node, const VisitFn& visit) {
+  switch (node.kind) {
     case StmtKind::kSeq:
-      for (const Stmt& part : As<Seq>(root).stmts) VisitStmts(part, visit);
+      for (const Stmt& part : static_cast<const Seq&>(node).stmts) visit(part);
       return;
-    case StmtKind::kFor: return VisitStmts(As<For>(root).body, visit);
-    case StmtKind::kLet: return VisitStmts(As<Let>(root).body, visit);
-    case StmtKind::kAlloc: return VisitStmts(As<Alloc>(root).body, visit);
-    case StmtKind::kCopy: return VisitStmts(As<Copy>(root).body, visit);
     case StmtKind::kIf:
-      VisitStmts(As<If>(root).then, visit);
-      if (As<If>(root).otherwise) VisitStmts(As<If>(root).otherwise, visit);
+      visit(static_cast<const If&>(node).then);
+      if (static_cast<const If&>(node).otherwise) visit(static_cast<const If&>(node).otherwise);
       return;
     case StmtKind::kRoles:
-      for (const Roles::Role& role : As<Roles>(root).roles) VisitStmts(role.body, visit);
+      for (const Roles::Role& role : static_cast<const Roles&>(node).roles) visit(role.body);
       return;
+    case StmtKind::kFor: return visit(static_cast<const For&>(node).body);
+    case StmtKind::kLet: return visit(static_cast<const Let&>(node).body);
+    case StmtKind::kAlloc: return visit(static_cast<const Alloc&>(node).body);
+    case StmtKind::kLaunch: return visit(static_cast<const Launch&>(node).body);
+    case StmtKind::kCopy: return visit(static_cast<const Copy&>(node).body);
+    case StmtKind::kVectors: return visit(static_cast<const Vectors&>(node).loop);
+    case StmtKind::kBypass: return visit(static_cast<const Bypass&>(node).body);
+    case StmtKind::kTileMove: return visit(static_cast<const TileMove&>(node).nest);
+    case StmtKind::kTileRegion:
+      visit(static_cast<const TileRegion&>(node).begin);
+      visit(static_cast<const TileRegion&>(node).products);
+      return visit(static_cast<const TileRegion&>(node).end);
     default: return;
   }
 }
 
-bool Contains(const Stmt& root, StmtKind kind) {
+// The statement, whose children were mapped to `children`, of the same number.
+template <typename T>
+Stmt WithChild(const Stmt& stmt, Stmt T::*child, std::vector<Stmt> children) {
+  return Changed(As<T>(stmt), [&](T* changed) { changed->*child = std::move(children[0]); });
+}
+
+}  // namespace
+
+std::vector<Stmt> Children(const Stmt& stmt) {
+  std::vector<Stmt> children;
+  ForEachChild(*stmt, [&](const Stmt& child) { children.push_back(child); });
+  return children;
+}
+
+Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
+  size_t number = 0;
+  ForEachChild(*stmt, [&](const Stmt&) { ++number; });
+  MYCC_CHECK(children.size() == number || stmt->kind == StmtKind::kSeq)
+      << "a statement keeps its children's number";
+  switch (stmt->kind) {
+    case StmtKind::kSeq: return MakeSeq(std::move(children));
+    case StmtKind::kIf:
+      return std::make_shared<If>(As<If>(stmt).condition, std::move(children[0]),
+                                  number == 2 ? std::move(children[1]) : nullptr);
+    case StmtKind::kRoles:
+      return Changed(As<Roles>(stmt), [&](Roles* roles) {
+        for (size_t i = 0; i < number; ++i) roles->roles[i].body = std::move(children[i]);
+      });
+    case StmtKind::kFor: return WithChild(stmt, &For::body, std::move(children));
+    case StmtKind::kLet: return WithChild(stmt, &Let::body, std::move(children));
+    case StmtKind::kAlloc: return WithChild(stmt, &Alloc::body, std::move(children));
+    case StmtKind::kLaunch: return WithChild(stmt, &Launch::body, std::move(children));
+    case StmtKind::kCopy: return WithChild(stmt, &Copy::body, std::move(children));
+    case StmtKind::kVectors: return WithChild(stmt, &Vectors::loop, std::move(children));
+    case StmtKind::kBypass: return WithChild(stmt, &Bypass::body, std::move(children));
+    case StmtKind::kTileMove: return WithChild(stmt, &TileMove::nest, std::move(children));
+    case StmtKind::kTileRegion:
+      return Changed(As<TileRegion>(stmt), [&](TileRegion* region) {
+        region->begin = std::move(children[0]);
+        region->products = std::move(children[1]);
+        region->end = std::move(children[2]);
+      });
+    default: return stmt;
+  }
+}
+
+Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) {
+  std::vector<Stmt> children;
+  bool changed = false;
+  ForEachChild(*stmt, [&](const Stmt& child) {
+    children.push_back(map(child));
+    changed |= children.back() != child;
+  });
+  return changed ? WithChildren(stmt, std::move(children)) : stmt;
+}
+
+void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit) {
+  if (visit(root)) ForEachChild(*root, [&](const Stmt& child) { VisitStmts(child, visit); });
+}
+
+bool AnyStmt(const Stmt& root, const std::function<bool(const Stmt&)>& holds) {
   bool found = false;
   VisitStmts(root, [&](const Stmt& stmt) {
-    found |= stmt->kind == kind;
+    found = found || holds(stmt);
     return !found;
   });
   return found;
+}
+
+bool Contains(const Stmt& root, StmtKind kind) {
+  return AnyStmt(root, [kind](const Stmt& stmt) { return stmt->kind == kind; });
 }
 
 Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite) {
   Stmt current = MapChildren(root, [&rewrite](const Stmt& child) { return RewriteStmts(child, rewrite); });
   Stmt replacement = rewrite(current);
   return replacement ? replacement : current;
+}
+
+Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement) {
+  if (root.get() == old) return replacement;
+  return MapChildren(root, [&](const Stmt& child) { return ReplaceStmt(child, old, replacement); });
 }
 
 }  // namespace mycc

@@ -17,9 +17,37 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 
 // Calls `visit` on every statement, parents first; a false return skips its children.
 void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);
+// Calls `visit` on every statement of one kind, parents first.
+template <typename Kind, typename VisitFn>
+void VisitEach(const Stmt& root, const VisitFn& visit) {
+  VisitStmts(root, [&](const Stmt& stmt) {
+    if (const Kind* one = DynAs<Kind>(stmt)) visit(*one);
+    return true;
+  });
+}
+
+// Whether the statement, or one under it, is as the predicate says; the second form asks about one kind.
+bool AnyStmt(const Stmt& root, const std::function<bool(const Stmt&)>& holds);
+template <typename Kind, typename Predicate>
+bool AnyOf(const Stmt& root, const Predicate& holds) {
+  return AnyStmt(root, [&](const Stmt& stmt) {
+    const Kind* one = DynAs<Kind>(stmt);
+    return one != nullptr && holds(*one);
+  });
+}
 bool Contains(const Stmt& root, StmtKind kind);
+
 // Rebuilds bottom-up; `rewrite` returns the replacement or nullptr to keep. Same pointer when nothing
-// changed.
+// changed. The second form asks about statements of one kind.
 Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite);
+template <typename Kind, typename RewriteFn>
+Stmt RewriteEach(const Stmt& root, const RewriteFn& rewrite) {
+  return RewriteStmts(root, [&](const Stmt& stmt) -> Stmt {
+    const Kind* one = DynAs<Kind>(stmt);
+    return one != nullptr ? rewrite(*one) : nullptr;
+  });
+}
+// The tree with another statement in the place of `old`.
+Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement);
 
 }  // namespace mycc

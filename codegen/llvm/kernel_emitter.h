@@ -6,7 +6,6 @@
 // both. Thread rule: one owner.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,12 +14,13 @@
 #include <vector>
 
 #include "codegen/expr/affine.h"
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/function.h"
 #include "codegen/llvm/kernel_layout.h"
 #include "codegen/llvm/lane_products.h"
-#include "codegen/llvm/loop_facts.h"
 #include "codegen/llvm/numbers.h"
-#include "codegen/llvm/tile_grid.h"
+#include "codegen/passes/loop_facts.h"
+#include "codegen/passes/tile_grid.h"
 
 namespace mycc {
 
@@ -35,9 +35,6 @@ struct KernelContext {
   const std::string symbol;
   int regions = 0;  // parallel regions so far, for their names
 };
-
-// Whether all these products can be computed in tile registers (kernel_tile_registers.cc).
-bool IsForTileRegisters(const std::vector<const Mma*>& products);
 
 class LlvmKernelEmitter {
  public:
@@ -126,6 +123,7 @@ class LlvmKernelEmitter {
   llvm::Value* LoadStrided(const Access& access);
   llvm::Value* LoadScattered(const Access& access);
   void StoreAccess(const Access& access, llvm::Value* value);
+  void StoreLanes(const Access& access, llvm::Value* stored);
   void StoreContiguous(const Access& access, llvm::Value* value);
   void StoreScattered(const Access& access, llvm::Value* value);
   llvm::Value* LanePointer(const Access& access, int lane);
@@ -136,6 +134,11 @@ class LlvmKernelEmitter {
   llvm::Constant* FirstLanes(int active, int count);
   llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
                          int active);
+  // The first `valid` elements of each of the first `active` of `count` groups.
+  llvm::Constant* FirstOfGroups(int active, int count, int group, int valid);
+  // Lanes outside of the mask are not read, and zero.
+  llvm::Value* LoadMasked(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
+                          llvm::Value* mask);
   void StoreFirst(const Place& place, llvm::Value* value, llvm::Value* pointer, int align, int active);
   // Tags the access with its buffer's alias group, so that LLVM may move it across accesses to other buffers.
   template <typename Instruction>
@@ -146,13 +149,13 @@ class LlvmKernelEmitter {
     }
     return instruction;
   }
+  void Fetch(llvm::Value* pointer, bool to_write = false);
   void StorePastCaches(const Place& place, llvm::Value* value, llvm::Value* pointer);
   llvm::Value* ByteOffset(llvm::Value* pointer, int64_t bytes);
 
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
   void EmitFor(const For& loop);
-  void EmitIterations(const For& loop);
   void EmitUnrolled(const For& loop);
   void EmitIf(const If& branch);
   void EmitMaskedIf(const If& branch, llvm::Value* condition);
@@ -161,32 +164,24 @@ class LlvmKernelEmitter {
 
   // Vector loops (kernel_vector.cc).
   void EmitVectorLoop(const For& loop);
-  void EmitLaneReduction(const For& loop, const Store& store, int width);
+  void EmitLaneReduction(const For& loop, const Store& store);
   using ChunkFn = std::function<void(llvm::Value* first, int count, int active)>;
-  void Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk);
+  void Chunks(const For& loop, const ChunkFn& chunk);
   void InLanes(const For& loop, llvm::Value* first, int count, int active, const std::function<void()>& body);
-  int WidthOf(const For& loop) const;
   llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
 
-  // Interleaved stores (kernel_interleave.cc). False when the loop is not one.
-  bool EmitInterleaved(const For& loop);
+  // Interleaved stores (kernel_interleave.cc).
+  void EmitInterleaved(const For& loop);
 
-  // Prefetches (kernel_fetch.cc).
-  void Fetch(llvm::Value* pointer, bool to_write = false);
-  void EmitFetching(const For& loop);
-  int64_t NextIteration(const Linear& index) const;
-  void FetchNext(const Expr& value);
-
-  // Stores that bypass the caches (kernel_nontemporal.cc).
-  void EmitNontemporal(const For& loop);
-  std::vector<Buffer> OutputsOf(const Stmt& body) const;
-  bool IsNontemporal(const Buffer& buffer, const Linear& index) const;
+  // Stores that bypass the caches (kernel_bypass.cc).
+  void EmitBypass(const Bypass& bypass);
+  bool BypassesCaches(const Store& store) const;
   void EmitStoreFence();
 
-  // Transposed reads of tiles (kernel_transpose.cc). False when the loop has none.
-  bool EmitTransposed(const For& loop);
-  bool EmitTurnedGroups(const For& loop);
+  // Transposed reads of tiles (kernel_transpose.cc).
+  void EmitTransposed(const For& loop);
+  void EmitTurnedGroups(const For& loop);
   std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
                                      int active, int64_t columns);
   std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
@@ -203,6 +198,9 @@ class LlvmKernelEmitter {
   std::vector<MmaColumn> ColumnsOf(const Mma& mma, int least_lanes);
   llvm::Value* LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column, int64_t element,
                           int64_t group = 1);
+  llvm::Value* LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
+                          const MmaColumn& column, int64_t element, int valid);
+  static bool EndsInside(const TileView& view, int64_t elements);
   void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value,
                    bool keeps_rest);
   llvm::Value* LoadGroup(const LaneProducts& products, const Access& a, int64_t element, int valid);
@@ -213,20 +211,26 @@ class LlvmKernelEmitter {
   void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
                  const Sums& sums);
 
-  bool EmitProductRegion(const Stmt& stmt);
-
-  void EmitSequence(const Seq& seq);
-  size_t EmitTileSequence(const Seq& seq, size_t s);
-  bool BeginsTiles(const Stmt& stmt, const Mma& mma);
-  void BeginTiles(const Stmt& stmt, const Mma& mma);
-  template <typename Visit>
-  void EachSumTile(const Mma& mma, const TileView& view, const Visit& visit);
+  // Tile registers (kernel_tile_registers.cc).
+  void EmitTileRegion(const TileRegion& region);
+  void EmitTileMove(const TileMove& tile_move);
+  template <typename Element, typename Move>
+  void MoveJoinedTiles(const TileGrid& grid, const Access& access, const Element& element, const Move& move,
+                       bool stores);
+  llvm::Value* TileMemory(int64_t bytes);
   void FetchSums(const Mma& mma, const TileView& destination);
-  void LoadSumTiles(const Mma& mma, const TileView& view);
-  void EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin, const TileView& destination);
+  llvm::Value* CopyOfTile(const Access& access, const std::vector<llvm::Value*>& rows, int64_t bytes,
+                          int64_t tile_rows, llvm::Constant* last_mask = nullptr);
+  struct TileRows {
+    llvm::Value* first;
+    int64_t stride;  // bytes
+  };
+  TileRows TileOfA(const Mma& mma, const Access& a, const TileGrid& grid, int i);
+  TileRows TileOfB(const Mma& mma, const Access& b, const TileGrid& grid, int j);
+  void CopyFixedTiles(const Stmt& products);
   void EmitTileProducts(const Mma& mma);
   llvm::Value* TileConfiguration(const TileGrid::Bytes& bytes);
-  llvm::CallInst* LoadTileConfiguration(const TileGrid::Bytes& configuration);
+  llvm::CallInst* LoadTileConfiguration(llvm::Value* configuration);
   void ConfigureTiles();
   // The end of the function.
   void Return();
@@ -262,18 +266,16 @@ class LlvmKernelEmitter {
   bool exact_quotients_ = false;  // within what is rounded to an integer
   llvm::BasicBlock* entry_;       // has the allocations and pointers of buffers
   bool in_region_ = false;
-  int depth_ = 0;                    // number of enclosing loops
-  double runs_ = 1;                  // product of their known numbers of iterations
-  bool in_tiles_ = false;            // inside a region whose sums are in tile registers
-  std::deque<TileView> tile_views_;  // made here; keys of flat_ point into it
-  // A region that uses tile registers, with the instruction before it that loads its configuration, and the
-  // one after it that restores the function's.
-  struct TileUse {
-    TileGrid::Bytes configuration;
-    double runs;
-    llvm::CallInst *before, *after;
+  int depth_ = 0;  // number of enclosing loops
+  // The enclosing region whose sums are in tile registers, and one of its products.
+  const TileRegion* tiles_ = nullptr;
+  const Mma* tiled_ = nullptr;
+  struct CopiedTiles {
+    std::vector<TileRows> a, b;
   };
-  std::vector<TileUse> tile_uses_;
+  std::unordered_map<const Mma*, CopiedTiles> copied_tiles_;  // of products in the same region
+  llvm::Value* configuration_ = nullptr;                      // of the function's tiles; null: it has none
+  std::vector<llvm::CallInst*> restores_;                     // instructions that load it after another one
   std::vector<llvm::Instruction*> after_regions_;  // calls after which no tile configuration is loaded
 
   struct Variable {
@@ -283,9 +285,7 @@ class LlvmKernelEmitter {
   std::unordered_map<const VarNode*, Variable> vars_;
   std::unordered_map<const BufferNode*, Place> places_;
   std::optional<Lanes> lanes_;
-  // The loop with the mark fetches_next, and the loops inside it.
-  std::optional<std::unordered_set<const VarNode*>> fetching_;
-  std::unordered_set<const BufferNode*> nontemporal_;  // aligned to cache lines; stores bypass the caches
+  bool bypasses_ = false;  // the outputs of the enclosing Bypass begin at cache lines
   // Values of expressions that are already computed here: one level for each enclosing arm of a branch.
   std::vector<Memo> memo_;
   Memo turned_;                                   // values of a transposed tile's loads

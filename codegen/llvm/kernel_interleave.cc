@@ -5,7 +5,7 @@
 //     y[v, e] = f(x[e, v])            ->   interleave them in registers
 //                                          store 32 elements
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/loop_facts.h"
+#include "codegen/passes/loop_facts.h"
 
 namespace mycc {
 namespace {
@@ -28,12 +28,11 @@ Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
 
 }  // namespace
 
-bool LlvmKernelEmitter::EmitInterleaved(const For& loop) {
+void LlvmKernelEmitter::EmitInterleaved(const For& loop) {
   const std::optional<InterleavedStore> interleaved = InterleavedStoreOf(loop);
-  if (!interleaved) return false;
   const For& lanes = *interleaved->lanes;
   const Store& store = *interleaved->store;
-  Chunks(lanes, WidthOf(lanes), /*unroll=*/false, [&](Value* first, int count, int active) {
+  Chunks(lanes, [&](Value* first, int count, int active) {
     std::vector<Value*> vectors;
     Access access;
     for (int e = 0; e < interleaved->group; ++e) {
@@ -49,7 +48,6 @@ bool LlvmKernelEmitter::EmitInterleaved(const For& loop) {
     StoreFirst(*access.place, Interleave(b_, vectors), access.pointer, DTypeBytes(access.dtype),
                active * interleaved->group);
   });
-  return true;
 }
 
 }  // namespace mycc

@@ -55,7 +55,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
                                                       const void* key) {
   const Place& place = PlaceOf(buffer);
   auto [cached, fresh] = flat_.try_emplace(key);
-  if (fresh) cached->second = ToLinear(FlatIndex(*buffer, indices));
+  if (fresh) cached->second = ToLinear(OffsetOf(buffer->layout, indices));
   const Linear& flat = cached->second;
   const int64_t size = DTypeBytes(buffer->dtype);
   // Elements of a lane's own buffer are interleaved with those of the other lanes.
@@ -89,7 +89,6 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
     access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
   }
   access.pointer = ByteOffset(access.pointer, constant * size * scale);
-  access.nontemporal = scattered.empty() && IsNontemporal(buffer, flat);
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
   if (scattered.empty()) return access;
 
@@ -127,11 +126,23 @@ llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count) {
   return llvm::ConstantVector::get(bits);
 }
 
+llvm::Constant* LlvmKernelEmitter::FirstOfGroups(int active, int count, int group, int valid) {
+  llvm::SmallVector<llvm::Constant*, 64> bits;
+  for (int lane = 0; lane < count * group; ++lane)
+    bits.push_back(b_.getInt1(lane < active * group && lane % group < valid));
+  return llvm::ConstantVector::get(bits);
+}
+
 Value* LlvmKernelEmitter::LoadFirst(const Place& place, llvm::FixedVectorType* type, Value* pointer,
                                     int align, int active) {
   const int count = static_cast<int>(type->getNumElements());
   if (active == count) return LoadRaw(place, type, pointer, align);
-  return Annotate(place, b_.CreateMaskedLoad(type, pointer, llvm::Align(align), FirstLanes(active, count),
+  return LoadMasked(place, type, pointer, align, FirstLanes(active, count));
+}
+
+Value* LlvmKernelEmitter::LoadMasked(const Place& place, llvm::FixedVectorType* type, Value* pointer,
+                                     int align, Value* mask) {
+  return Annotate(place, b_.CreateMaskedLoad(type, pointer, llvm::Align(align), mask,
                                              llvm::Constant::getNullValue(type)));
 }
 
@@ -139,6 +150,12 @@ void LlvmKernelEmitter::StoreFirst(const Place& place, Value* value, Value* poin
   const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
   if (active == count) return StoreRaw(place, value, pointer, align);
   Annotate(place, b_.CreateMaskedStore(value, pointer, llvm::Align(align), FirstLanes(active, count)));
+}
+
+void LlvmKernelEmitter::Fetch(Value* pointer, bool to_write) {
+  constexpr int kToL1 = 3, kData = 1;
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                     {pointer, b_.getInt32(to_write), b_.getInt32(kToL1), b_.getInt32(kData)});
 }
 
 void LlvmKernelEmitter::StorePastCaches(const Place& place, Value* value, Value* pointer) {
@@ -250,8 +267,12 @@ void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
   const Place& place = *access.place;
   Value* stored = numbers_.ToMemory(access.dtype, value);
   if (!lanes_) return StoreRaw(place, stored, access.pointer, DTypeBytes(access.dtype));
+  StoreLanes(access, Splat(stored, lanes_->count));
+}
+
+// Stores a vector of numbers as memory has them.
+void LlvmKernelEmitter::StoreLanes(const Access& access, Value* stored) {
   MYCC_CHECK(access.stride != 0) << "lanes store to one element";
-  stored = Splat(stored, lanes_->count);
   access.stride == 1 ? StoreContiguous(access, stored) : StoreScattered(access, stored);
 }
 

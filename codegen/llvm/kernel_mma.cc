@@ -4,8 +4,6 @@
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/loop_facts.h"
-#include "codegen/schedule/instructions.h"
 #include "llvm/IR/InlineAsm.h"
 
 namespace mycc {
@@ -59,6 +57,28 @@ Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, con
   return LoadFirst(*access.place, llvm::cast<llvm::FixedVectorType>(type), pointer, size, column.active);
 }
 
+// Loads a column's groups of the depth. The last one may be partial: its other elements are zero or, in the
+// tensor, arbitrary (LaneProducts::Row). They are not read where they may lie beyond the tensor.
+Value* LlvmKernelEmitter::LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
+                                     const MmaColumn& column, int64_t element, int valid) {
+  llvm::Type* type = products.StoredType(access.dtype, column.lanes);
+  const int group = products.group(), size = DTypeBytes(access.dtype);
+  const int64_t end = element + (column.first + column.active) * group;
+  if (valid == group || access.place->over_read || EndsInside(view, end))
+    return LoadColumn(access, type, column, element, group);
+  auto* elements = llvm::FixedVectorType::get(b_.getIntNTy(8 * size), column.lanes * group);
+  Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
+  return b_.CreateBitCast(LoadMasked(*access.place, elements, pointer, size,
+                                     FirstOfGroups(column.active, column.lanes, group, valid)),
+                          type);
+}
+
+// Whether `elements` from the view's first one on lie in its buffer, wherever loops have brought it.
+bool LlvmKernelEmitter::EndsInside(const TileView& view, int64_t elements) {
+  const auto first = RangeOf(OffsetOf(view.buffer->layout, view.indices));
+  return first && first->max + elements <= view.buffer->num_elements();
+}
+
 void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element,
                                     Value* value, bool keeps_rest) {
   const int size = DTypeBytes(access.dtype);
@@ -98,16 +118,6 @@ Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& 
   return group;
 }
 
-// Emits a statement that is one region of products; false for others.
-bool LlvmKernelEmitter::EmitProductRegion(const Stmt& stmt) {
-  if (in_tiles_ || (stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kMma)) return false;
-  const std::vector<const Mma*> products = ProductsOfOneAccumulator(stmt);
-  if (products.empty()) return false;
-  if (!IsForTileRegisters(products)) return false;
-  EmitTileRegion(stmt, *products.front(), /*begin=*/nullptr, products.front()->acc);
-  return true;
-}
-
 // Prefetches rows of an operand `ahead` elements further on; 0: no prefetch.
 void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead) {
   if (ahead == 0) return;
@@ -118,19 +128,18 @@ void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, i
 }
 
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {
-  if (in_tiles_) return EmitTileProducts(mma);
+  if (tiles_ != nullptr) return EmitTileProducts(mma);
   const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
   Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
-  const LaneProducts products(b_, numbers_, mma.instruction, a.dtype, b.dtype, acc.dtype);
+  const LaneProducts products(b_, numbers_, *mma.row(), a.dtype, b.dtype, acc.dtype);
   const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
   const bool is_window = IsWindow(mma);
 
   // A tile register has more rows than fit the vector registers, so the rows are computed in parts.
   const auto width = static_cast<int64_t>(columns.size());
   const int64_t most = std::max<int64_t>((kernel_.registers - width - 1) / width, 1);
-  const bool in_tiles = InstructionNamed(mma.instruction)->kind == InstructionClass::kTile;
-  const int64_t rows = in_tiles ? std::min(most, mma.m) : mma.m;
+  const int64_t rows = mma.row()->in_tiles() ? std::min(most, mma.m) : mma.m;
   FetchAhead(a, mma.a, mma.m, mma.a_ahead);
   for (int64_t first = 0; first < mma.m; first += rows) {
     const int64_t end = std::min(first + rows, mma.m);
@@ -141,8 +150,7 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
       std::vector<Value*> row;
       for (const MmaColumn& column : columns) {
         const int64_t element = k / mma.group * mma.b.row_stride;
-        Value* stored = LoadColumn(b, products.StoredType(b.dtype, column.lanes), column, element, mma.group);
-        row.push_back(products.Row(stored, valid));
+        row.push_back(products.Row(LoadGroups(products, b, mma.b, column, element, valid), valid));
         if (mma.b_ahead == 0 || first > 0) continue;
         const int64_t ahead = element + column.first * mma.group + mma.b_ahead;
         Fetch(ByteOffset(b.pointer, ahead * DTypeBytes(b.dtype)));

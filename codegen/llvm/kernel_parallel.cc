@@ -16,8 +16,8 @@ namespace {
 using llvm::Value;
 
 struct FreeNames {
-  std::unordered_set<const VarNode*> vars;
-  std::unordered_set<const BufferNode*> buffers;
+  VarSet vars;
+  BufferSet buffers;
 };
 
 FreeNames NamesIn(const Stmt& stmt) {
@@ -26,13 +26,9 @@ FreeNames NamesIn(const Stmt& stmt) {
     ForEachExpr(s, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) {
         if (e.op == Op::kVar) names.vars.insert(e.var.get());
-        if (e.op == Op::kLoad) names.buffers.insert(e.buffer.get());
       });
     });
-    if (const Store* store = DynAs<Store>(s)) names.buffers.insert(store->buffer.get());
-    if (const Mma* mma = DynAs<Mma>(s)) {
-      for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) names.buffers.insert(view->buffer.get());
-    }
+    ForEachBuffer(s, [&](const Buffer& buffer) { names.buffers.insert(buffer.get()); });
     return true;
   });
   return names;
@@ -136,7 +132,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
 
   LlvmKernelEmitter inner(kernel_, region, Arguments{received[0], received[1], received[2], thread});
   inner.in_region_ = true;
-  inner.nontemporal_ = nontemporal_;
+  inner.bypasses_ = bypasses_;
   for (const auto& [var, variable] : vars_) {
     if (llvm::isa<llvm::Constant>(variable.value)) inner.vars_[var] = Variable{variable.value, 0};
   }

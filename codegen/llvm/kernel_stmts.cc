@@ -2,11 +2,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/ir/stmt_exprs.h"
-#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
-#include "codegen/llvm/loop_facts.h"
+#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/stmt_facts.h"
 #include "llvm/IR/Module.h"
 
@@ -15,37 +13,8 @@ namespace {
 
 using llvm::Value;
 
-// Loops over a register tile are unrolled up to this extent even without an unroll mark, because registers
-// have no addresses.
-constexpr int64_t kMaxTileUnroll = 64;
 // A tile on the stack may be read this far past its end.
 constexpr int64_t kSlack = 64;
-
-// The number of leading elements of the buffer's last dimension that are read.
-int64_t ColumnsRead(const Alloc& alloc) {
-  if (alloc.buffer->rank() == 0) return 1;
-  int64_t columns = 0;
-  const auto read_to = [&](const Expr& index, int64_t width) {
-    const auto range = RangeOf(index);
-    columns = std::max(columns, range ? std::min(range->max + width, alloc.buffer->shape.back())
-                                      : alloc.buffer->shape.back());
-  };
-  VisitStmts(alloc.body, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad && e.buffer == alloc.buffer) read_to(e.args.back(), 1);
-      });
-    });
-    if (const Mma* mma = DynAs<Mma>(stmt)) {
-      for (const TileView* view : {&mma->a, &mma->b}) {
-        if (view->buffer == alloc.buffer) columns = alloc.buffer->shape.back();
-      }
-      if (mma->acc.buffer == alloc.buffer) read_to(mma->acc.indices.back(), mma->n);
-    }
-    return true;
-  });
-  return columns;
-}
 
 }  // namespace
 
@@ -77,48 +46,45 @@ void LlvmKernelEmitter::Body(const Stmt& stmt) {
 
 void LlvmKernelEmitter::Statement(const Stmt& stmt) {
   memo_.assign(1, {});
-  if (EmitProductRegion(stmt)) return;
   switch (stmt->kind) {
-    case StmtKind::kSeq: return EmitSequence(As<Seq>(stmt));
+    case StmtKind::kSeq:
+      for (const Stmt& part : As<Seq>(stmt).stmts) Statement(part);
+      return;
     case StmtKind::kFor: return EmitFor(As<For>(stmt));
     case StmtKind::kIf: return EmitIf(As<If>(stmt));
     case StmtKind::kAlloc: return EmitAlloc(As<Alloc>(stmt));
     case StmtKind::kStore: return EmitStore(As<Store>(stmt));
     case StmtKind::kMma: return EmitMma(As<Mma>(stmt));
+    case StmtKind::kBypass: return EmitBypass(As<Bypass>(stmt));
+    case StmtKind::kTileMove: return EmitTileMove(As<TileMove>(stmt));
+    case StmtKind::kTileRegion: return EmitTileRegion(As<TileRegion>(stmt));
     default: break;
   }
   MYCC_CHECK(false) << "a CPU kernel has no pipelines: " << PrintStmt(stmt);
 }
 
 void LlvmKernelEmitter::EmitFor(const For& loop) {
-  if (loop.marks.nontemporal && nontemporal_.empty()) return EmitNontemporal(loop);
-  if (loop.marks.fetches_next && !fetching_) return EmitFetching(loop);
-  EmitIterations(loop);
-}
-
-void LlvmKernelEmitter::EmitIterations(const For& loop) {
   const auto extent = ConstExtent(loop);
   if (extent == 0) return;
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
   if (loop.loop_kind == LoopKind::kParallel && !in_region_ && !lanes_) return EmitParallel(loop);
   if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
-  if (extent &&
-      (loop.loop_kind == LoopKind::kUnroll || (*extent <= kMaxTileUnroll && IndexesAccumulator(loop)))) {
-    return EmitUnrolled(loop);
-  }
+  if (IsUnrolled(loop)) return EmitUnrolled(loop);
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
   EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
-    const double runs = runs_;
     ++depth_;
-    runs_ *= static_cast<double>(extent.value_or(1));
     With(loop.var.get(), v, [&] { Statement(loop.body); });
-    runs_ = runs;
     --depth_;
   });
 }
 
 void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
-  if (!lanes_ && (EmitTurnedGroups(loop) || EmitInterleaved(loop) || EmitTransposed(loop))) return;
+  switch (loop.marks.form) {
+    case LaneForm::kInterleaves: return EmitInterleaved(loop);
+    case LaneForm::kTurns: return EmitTransposed(loop);
+    case LaneForm::kTurnsGroups: return EmitTurnedGroups(loop);
+    default: break;
+  }
   for (int64_t v = 0; v < *ConstExtent(loop); ++v) {
     With(loop.var.get(), b_.getInt64(v), [&] { Statement(loop.body); });
   }
@@ -158,7 +124,9 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
   place.on_stack = true;
   place.over_read = true;
   place.lanes = lanes_ ? lanes_->count : 0;
-  place.read_columns = ColumnsRead(alloc);
+  place.read_columns = alloc.read_columns;
+  if (alloc.read_columns == Alloc::kAllColumns && alloc.buffer->rank() > 0)
+    place.read_columns = alloc.buffer->shape.back();
   const int64_t bytes = alloc.buffer->bytes() * std::max(place.lanes, 1) + kSlack;
   llvm::AllocaInst* memory = nullptr;
   {
@@ -176,9 +144,21 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
 }
 
 void LlvmKernelEmitter::EmitStore(const Store& store) {
+  PlaceOf(store.buffer);  // its pointer is loaded before those of what it reads
+  if (store.flushes && lanes_ && numbers_.CanRoundToBF16(lanes_->count)) {
+    const Access access = AccessOf(store.buffer, store.indices, &store);
+    return StoreLanes(access, numbers_.RoundedToBF16(EmitWide(store.value->args[0])));
+  }
   Value* value = Emit(store.value);
-  if (fetching_ && lanes_) FetchNext(store.value);
-  StoreAccess(AccessOf(store.buffer, store.indices, &store), value);
+  if (lanes_) {
+    for (const auto& [load, elements] : store.fetches) {
+      const Access next = AccessOf(load->buffer, load->args, load.get());
+      Fetch(ByteOffset(next.pointer, elements * DTypeBytes(load->dtype)));
+    }
+  }
+  Access access = AccessOf(store.buffer, store.indices, &store);
+  access.nontemporal = BypassesCaches(store);
+  StoreAccess(access, value);
 }
 
 }  // namespace mycc

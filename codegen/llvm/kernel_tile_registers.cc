@@ -1,24 +1,16 @@
-// Emits AMX products, whose sums stay in tile registers over the loops of a reduction.
+// Emits AMX products, whose sums stay in tile registers over the loops of a region.
 //
-//   for i in 32: for j in 32: acc[i, j] = 0          tilezero x 4
+//   zero tiles of acc                                tilezero x 4
 //   for k in 8:                                 ->   for k in 8: 2 tiles of a, 2 of b, 4 products
 //     mma amx.bf16 32x32x32: acc += a * b            tilestored x 4: y
-//   for i in 32: for j in 32: y[.., ..] = acc[i, j]
+//   store tiles to y
 //
-// The emitter numbers the registers itself, so nothing spills. Each function loads one tile configuration at
-// its entry, the most used one of its regions. A region with another one loads it, and restores the
-// function's at its end. The remainder of the depth is computed in vectors (kernel_mma.cc), from the same
-// operands.
-#include <algorithm>
-#include <map>
-
-#include "codegen/ir/stmt_exprs.h"
+// The registers have numbers here already (tile_grid.h), so nothing spills. A step that is less deep than its
+// region, the rest of the depth, reads copies of its operands' tiles that zeros fill up.
+#include "base/check.h"
 #include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
-#include "codegen/llvm/loop_facts.h"
-#include "codegen/llvm/tile_copies.h"
-#include "codegen/schedule/instructions.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
@@ -29,105 +21,94 @@ namespace intrinsic = llvm::Intrinsic;
 
 namespace {
 
-constexpr int64_t kDepthBytes = 64;  // bytes of a tile's row
-
-intrinsic::ID ProductOf(DType a, DType b) {
-  if (a == DType::kBF16) return intrinsic::x86_tdpbf16ps;
-  if (a == DType::kI8) return b == DType::kI8 ? intrinsic::x86_tdpbssd : intrinsic::x86_tdpbsud;
-  return b == DType::kI8 ? intrinsic::x86_tdpbusd : intrinsic::x86_tdpbuud;
+// The row's intrinsic, with the signs of the operands in its name.
+intrinsic::ID ProductOf(const Instruction& row, DType a, DType b) {
+  std::string name = row.emitter;
+  for (const DType dtype : {a, b}) {
+    if (const size_t sign = name.find('?'); sign != std::string::npos)
+      name[sign] = dtype == DType::kU8 ? 'u' : 's';
+  }
+  const intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
+  MYCC_CHECK(id != intrinsic::not_intrinsic) << row.name << ": LLVM has no intrinsic " << name;
+  return id;
 }
 
-TileGrid GridOf(const Mma& mma) { return {mma.m, mma.n, mma.a.block_rows}; }
+constexpr int64_t kCopyStride = 64;  // bytes between rows of a tile on the stack
 
-bool Touches(const Stmt& root, const BufferNode& buffer) {
-  bool touches = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachBuffer(stmt, [&](const Buffer& other) { touches |= other.get() == &buffer; });
-    return !touches;
-  });
-  return touches;
+// Elements from a's first row to the r-th one of its i-th tile.
+int64_t RowOfTile(const TileView& a, const TileGrid& grid, int i, int64_t r) {
+  const int64_t row = grid.FirstRow(i) + r;
+  return grid.block_pitch > 0 ? row * a.row_stride : a.Row(row);
 }
 
 }  // namespace
 
-// Whether the products have whole depths of tiles, fit the registers, and read a along its memory.
-bool IsForTileRegisters(const std::vector<const Mma*>& products) {
-  return std::all_of(products.begin(), products.end(), [](const Mma* mma) {
-    return InstructionNamed(mma->instruction)->kind == InstructionClass::kTile && GridOf(*mma).fits() &&
-           mma->k * DTypeBytes(mma->a.buffer->dtype) == kDepthBytes && mma->a.col_stride == mma->group &&
-           mma->b.col_stride == mma->group;
-  });
-}
-
-// Statements before and after a region that only move its sums are executed by tile registers too.
-void LlvmKernelEmitter::EmitSequence(const Seq& seq) {
-  for (size_t s = 0; s < seq.stmts.size();) {
-    const size_t done = EmitTileSequence(seq, s);
-    if (done == 0) Statement(seq.stmts[s]);
-    s += std::max<size_t>(done, 1);
-  }
-}
-
-// Emits a region with the statements that begin and end it. Returns the number of statements from s on that
-// it covers; 0 when there is no region.
-size_t LlvmKernelEmitter::EmitTileSequence(const Seq& seq, size_t s) {
-  if (in_tiles_ || s + 1 >= seq.stmts.size() || seq.stmts[s + 1]->kind == StmtKind::kSeq) return 0;
-  const std::vector<const Mma*> products = ProductsOfOneAccumulator(seq.stmts[s + 1]);
-  if (products.empty() || !IsForTileRegisters(products)) return 0;
-  const Mma& mma = *products[0];
-  if (!BeginsTiles(seq.stmts[s], mma)) return 0;
-  // The sums stay in registers to the end if no other statement reads them.
-  const TileView* destination = nullptr;
-  if (s + 2 < seq.stmts.size()) {
-    const std::optional<TileView> stored = StoresSums(seq.stmts[s + 2], mma);
-    const bool last = std::none_of(seq.stmts.begin() + static_cast<ptrdiff_t>(s) + 3, seq.stmts.end(),
-                                   [&](const Stmt& stmt) { return Touches(stmt, *mma.acc.buffer); });
-    if (stored && last) destination = &tile_views_.emplace_back(*stored);
-  }
-  memo_.assign(1, {});
-  EmitTileRegion(seq.stmts[s + 1], mma, seq.stmts[s], destination ? *destination : mma.acc);
-  return destination ? 3 : 2;
-}
-
-bool LlvmKernelEmitter::BeginsTiles(const Stmt& stmt, const Mma& mma) {
-  if (const If* choice = DynAs<If>(stmt))
-    return choice->otherwise && BeginsTiles(choice->then, mma) && BeginsTiles(choice->otherwise, mma);
-  return SetsSumsToZero(stmt, mma) || LoadsSums(stmt, mma);
-}
-
-// Visits the tiles of the sums: register, pointer, and bytes between rows in `view`.
-template <typename Visit>
-void LlvmKernelEmitter::EachSumTile(const Mma& mma, const TileView& view, const Visit& visit) {
-  const TileGrid grid = GridOf(mma);
-  const Access access = AccessOf(view.buffer, view.indices, &view);
-  const int64_t size = DTypeBytes(access.dtype);
-  for (int i = 0; i < grid.rows(); ++i) {
-    for (int j = 0; j < grid.columns(); ++j) {
-      const int64_t element = grid.FirstRow(i) * view.row_stride + j * TileGrid::kRows;
-      visit(b_.getInt8(grid.Sum(i, j)), ByteOffset(access.pointer, element * size),
-            b_.getInt64(view.row_stride * size));
-    }
-  }
-}
-
-void LlvmKernelEmitter::LoadSumTiles(const Mma& mma, const TileView& view) {
-  EachSumTile(mma, view, [&](Value* tile, Value* pointer, Value* stride) {
-    b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {}, {tile, pointer, stride});
-  });
-}
-
-void LlvmKernelEmitter::BeginTiles(const Stmt& stmt, const Mma& mma) {
-  if (const If* choice = DynAs<If>(stmt)) {
-    EmitBranch(
-        b_, Emit(choice->condition), [&] { BeginTiles(choice->then, mma); },
-        [&] { BeginTiles(choice->otherwise, mma); });
+void LlvmKernelEmitter::EmitTileMove(const TileMove& tile_move) {
+  const TileGrid grid = GridOf(*tiled_);
+  if (tile_move.move == TileMove::kZero) {
+    for (int tile = 0; tile < grid.rows() * grid.columns(); ++tile)
+      b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
     return;
   }
-  if (const std::optional<TileView> view = LoadsSums(stmt, mma))
-    return LoadSumTiles(mma, tile_views_.emplace_back(*view));
-  const TileGrid grid = GridOf(mma);
-  for (int tile = 0; tile < grid.rows() * grid.columns(); ++tile)
-    b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
+  const TileView& view = tile_move.view;
+  const bool stores = tile_move.move == TileMove::kStore;
+  const Access access = AccessOf(view.buffer, view.indices, &view);
+  const int64_t size = DTypeBytes(access.dtype);
+  const auto element = [&](int64_t row, int j) {
+    return ByteOffset(access.pointer, (row * view.row_stride + j * grid.TileColumns()) * size);
+  };
+  const auto move = [&](int i, int j, Value* pointer, int64_t stride) {
+    b_.CreateIntrinsic(stores ? intrinsic::x86_tilestored64 : intrinsic::x86_tileloadd64, {},
+                       {b_.getInt8(grid.Sum(i, j)), pointer, b_.getInt64(stride)});
+  };
+  if (grid.block_pitch > 0) return MoveJoinedTiles(grid, access, element, move, stores);
+  for (int i = 0; i < grid.rows(); ++i) {
+    for (int j = 0; j < grid.columns(); ++j) move(i, j, element(grid.FirstRow(i), j), view.row_stride * size);
+  }
+}
+
+// Tiles that run on through several blocks go through the stack: rows of blocks are copied from there to the
+// tensor or back, rows between blocks are not.
+template <typename Element, typename Move>
+void LlvmKernelEmitter::MoveJoinedTiles(const TileGrid& grid, const Access& access, const Element& element,
+                                        const Move& move, bool stores) {
+  const int64_t tile_bytes = grid.TileRows() * kCopyStride;
+  auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(grid.TileColumns()));
+  Value* tiles = TileMemory(grid.rows() * grid.columns() * tile_bytes);
+  const auto each_tile = [&](const auto& visit) {
+    for (int i = 0; i < grid.rows(); ++i) {
+      for (int j = 0; j < grid.columns(); ++j) visit(i, j, ByteOffset(tiles, grid.Sum(i, j) * tile_bytes));
+    }
+  };
+  const auto move_tiles = [&] {
+    each_tile([&](int i, int j, Value* tile) { move(i, j, tile, kCopyStride); });
+  };
+  if (stores) move_tiles();
+  each_tile([&](int i, int j, Value* tile) {
+    const int columns = static_cast<int>(grid.ColumnsOf(j));
+    for (int64_t r = 0; r < grid.RowsOf(i); ++r) {
+      const int64_t sum_row = grid.SumRow(i, r);
+      if (sum_row < 0) continue;
+      Value* row = ByteOffset(tile, r * kCopyStride);
+      if (stores) {
+        Value* sums = b_.CreateAlignedLoad(vector, row, llvm::Align(kCopyStride));
+        StoreFirst(*access.place, sums, element(sum_row, j), 4, columns);
+      } else {
+        Value* sums = LoadFirst(*access.place, vector, element(sum_row, j), 4, columns);
+        b_.CreateAlignedStore(sums, row, llvm::Align(kCopyStride));
+      }
+    }
+  });
+  if (!stores) move_tiles();
+}
+
+// Memory of this function, aligned to cache lines.
+Value* LlvmKernelEmitter::TileMemory(int64_t bytes) {
+  const Builder::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(entry_, entry_->begin());
+  llvm::AllocaInst* memory = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), bytes));
+  memory->setAlignment(llvm::Align(kCopyStride));
+  return memory;
 }
 
 // A store to a cache line that is not in the cache delays later stores; a prefetch for writing delays
@@ -136,48 +117,120 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
   const Access access = AccessOf(destination.buffer, destination.indices, &destination);
   const int64_t size = DTypeBytes(access.dtype);
   for (int64_t row = 0; row < mma.m; ++row) {
-    for (int64_t column = 0; column < mma.n; column += TileGrid::kRows)
+    for (int64_t column = 0; column < mma.n; column += mma.row()->n)
       Fetch(ByteOffset(access.pointer, (row * destination.row_stride + column) * size), /*to_write=*/true);
   }
 }
 
-// `begin`: a statement for which BeginsTiles is true; null when the accumulator has the sums so far.
-void LlvmKernelEmitter::EmitTileRegion(const Stmt& stmt, const Mma& mma, const Stmt& begin,
-                                       const TileView& destination) {
-  TileUse use{GridOf(mma).Configuration(), runs_, nullptr, nullptr};
-  use.before = LoadTileConfiguration(use.configuration);
-  if (begin) {
-    BeginTiles(begin, mma);
-  } else {
-    LoadSumTiles(mma, mma.acc);
-  }
-  if (mma.fetches_sums) FetchSums(mma, destination);
-  in_tiles_ = true;
-  Statement(stmt);
-  in_tiles_ = false;
+void LlvmKernelEmitter::EmitTileRegion(const TileRegion& region) {
+  tiles_ = &region;
+  VisitEach<Mma>(region.products, [&](const Mma& mma) { tiled_ = tiled_ == nullptr ? &mma : tiled_; });
+  Value* configuration = TileConfiguration(GridOf(*tiled_, region.depth_bytes).Configuration());
+  if (region.configures) LoadTileConfiguration(configuration);
+  // In unrolled loops, conditions may leave none but regions that configure.
+  if (!region.configures || configuration_ == nullptr) configuration_ = configuration;
+  Statement(region.begin);
   memo_.assign(1, {});
-  EachSumTile(mma, destination, [&](Value* tile, Value* pointer, Value* stride) {
-    b_.CreateIntrinsic(intrinsic::x86_tilestored64, {}, {tile, pointer, stride});
+  if (tiled_->fetches_sums) FetchSums(*tiled_, As<TileMove>(region.end).view);
+  CopyFixedTiles(region.products);
+  Statement(region.products);
+  copied_tiles_.clear();
+  Statement(region.end);
+  if (region.configures) restores_.push_back(LoadTileConfiguration(configuration));
+  tiles_ = nullptr, tiled_ = nullptr;
+}
+
+// Makes the copies of fixed tiles: a tile that is loaded soon after it was stored waits until the stores are
+// in the cache.
+void LlvmKernelEmitter::CopyFixedTiles(const Stmt& products) {
+  VisitEach<Mma>(products, [&](const Mma& mma) {
+    if (!mma.is_fixed) return;
+    const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
+    const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
+    const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
+    CopiedTiles& copied = copied_tiles_[&mma];
+    for (int i = 0; i < grid.rows(); ++i) copied.a.push_back(TileOfA(mma, a, grid, i));
+    for (int j = 0; j < grid.columns(); ++j) copied.b.push_back(TileOfB(mma, b, grid, j));
   });
-  use.after = LoadTileConfiguration(use.configuration);
-  tile_uses_.push_back(use);
+}
+
+// Copies rows of an operand's tile, `bytes` of each, into memory of its own on the stack, where zeros fill up
+// the rows and the tile's other rows. A `last_mask` tells which bytes of the last row are read. Returns that
+// memory.
+Value* LlvmKernelEmitter::CopyOfTile(const Access& access, const std::vector<Value*>& rows, int64_t bytes,
+                                     int64_t tile_rows, llvm::Constant* last_mask) {
+  auto* whole = llvm::FixedVectorType::get(b_.getInt8Ty(), kCopyStride);
+  Value* memory = TileMemory(tile_rows * kCopyStride);
+  const auto store = [&](Value* row, int64_t r) {
+    b_.CreateAlignedStore(row, ByteOffset(memory, r * kCopyStride), llvm::Align(kCopyStride));
+  };
+  {
+    const Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(entry_->getTerminator());
+    for (auto r = static_cast<int64_t>(rows.size()); r < tile_rows; ++r)
+      store(llvm::Constant::getNullValue(whole), r);
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    Value* row = last_mask != nullptr && r + 1 == rows.size()
+                     ? LoadMasked(*access.place, whole, rows[r], 1, last_mask)
+                     : LoadFirst(*access.place, whole, rows[r], 1, static_cast<int>(bytes));
+    store(row, static_cast<int64_t>(r));
+  }
+  return memory;
+}
+
+// The memory that the grid's i-th tile of a is loaded from.
+LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfA(const Mma& mma, const Access& a, const TileGrid& grid,
+                                                       int i) {
+  const int64_t size = DTypeBytes(a.dtype);
+  const auto row = [&](int64_t r) { return ByteOffset(a.pointer, RowOfTile(mma.a, grid, i, r) * size); };
+  // Integers beyond whole groups meet zeros of b, and are no NaN.
+  const bool may_read_on = a.place->over_read && !IsFloat(a.dtype) && mma.k % mma.group == 0;
+  if (DepthBytes(mma) == grid.Depth() || may_read_on) return {row(0), mma.a.row_stride * size};
+  std::vector<Value*> rows;
+  for (int64_t r = 0; r < grid.RowsOf(i); ++r) rows.push_back(row(r));
+  return {CopyOfTile(a, rows, DepthBytes(mma), grid.RowsOf(i)), kCopyStride};
+}
+
+// The same of the j-th tile of b, each of whose rows has a group of the depth.
+LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfB(const Mma& mma, const Access& b, const TileGrid& grid,
+                                                       int j) {
+  const int64_t size = DTypeBytes(b.dtype), column = j * grid.TileColumns() * mma.group;
+  const auto row = [&](int64_t r) { return ByteOffset(b.pointer, (r * mma.b.row_stride + column) * size); };
+  if (DepthBytes(mma) == grid.Depth()) return {row(0), mma.b.row_stride * size};
+  std::vector<Value*> rows;
+  for (int64_t r = 0; r * mma.group < mma.k; ++r) rows.push_back(row(r));
+  const int64_t columns = grid.ColumnsOf(j), group_bytes = mma.group * size;
+  // The depth's last group may be partial. Packed operands have zeros after it; tensors have other elements
+  // there, or end.
+  const int64_t partial_bytes = b.place->over_read ? 0 : DepthBytes(mma) % group_bytes;
+  llvm::Constant* last_mask = nullptr;
+  if (partial_bytes > 0) {
+    last_mask = FirstOfGroups(static_cast<int>(columns), static_cast<int>(kCopyStride / group_bytes),
+                              static_cast<int>(group_bytes), static_cast<int>(partial_bytes));
+  }
+  return {CopyOfTile(b, rows, columns * group_bytes, grid.Depth() / group_bytes, last_mask), kCopyStride};
 }
 
 void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
-  const TileGrid grid = GridOf(mma);
+  const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
   const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
   const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
-  const auto load = [&](int tile, const Access& access, int64_t element, int64_t row_stride) {
-    const int64_t size = DTypeBytes(access.dtype);
-    b_.CreateIntrinsic(
-        intrinsic::x86_tileloadd64, {},
-        {b_.getInt8(tile), ByteOffset(access.pointer, element * size), b_.getInt64(row_stride * size)});
+  const auto load = [&](int tile, const TileRows& rows) {
+    b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {},
+                       {b_.getInt8(tile), rows.first, b_.getInt64(rows.stride)});
   };
-  const intrinsic::ID product = ProductOf(a.dtype, b.dtype);
+  const intrinsic::ID product = ProductOf(*mma.row(), a.dtype, b.dtype);
   FetchAhead(a, mma.a, mma.m, mma.a_ahead);
   FetchAhead(b, mma.b, (mma.k + mma.group - 1) / mma.group, mma.b_ahead);
-  const auto load_a = [&](int i) { load(grid.A(i), a, mma.a.Row(grid.FirstRow(i)), mma.a.row_stride); };
-  const auto load_b = [&](int j) { load(grid.B(j), b, j * TileGrid::kRows * mma.group, mma.b.row_stride); };
+  const auto copied = copied_tiles_.find(&mma);
+  const bool is_copied = copied != copied_tiles_.end();
+  const auto load_a = [&](int i) {
+    load(grid.A(i), is_copied ? copied->second.a[i] : TileOfA(mma, a, grid, i));
+  };
+  const auto load_b = [&](int j) {
+    load(grid.B(j), is_copied ? copied->second.b[j] : TileOfB(mma, b, grid, j));
+  };
   for (int passing = 0; passing < grid.passing(); ++passing) {
     grid.keeps_a() ? load_b(passing) : load_a(passing);
     for (int kept = 0; kept < grid.kept(); ++kept) {
@@ -201,37 +254,26 @@ Value* LlvmKernelEmitter::TileConfiguration(const TileGrid::Bytes& bytes) {
   return global;
 }
 
-llvm::CallInst* LlvmKernelEmitter::LoadTileConfiguration(const TileGrid::Bytes& configuration) {
-  return b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {TileConfiguration(configuration)});
+llvm::CallInst* LlvmKernelEmitter::LoadTileConfiguration(Value* configuration) {
+  return b_.CreateIntrinsic(intrinsic::x86_ldtilecfg, {}, {configuration});
 }
 
-// Loads the most executed configuration for the whole function, and removes the loads of regions that use it.
+// Loads the function's configuration at its entry, and after what has left another one or none.
 void LlvmKernelEmitter::ConfigureTiles() {
-  std::map<TileGrid::Bytes, double> runs;
-  for (const TileUse& use : tile_uses_) runs[use.configuration] += use.runs;
-  const TileGrid::Bytes& most = std::max_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
-                                  return a.second < b.second;
-                                })->first;
-  for (const TileUse& use : tile_uses_) {
-    if (use.configuration == most) {
-      use.before->eraseFromParent();
-      use.after->eraseFromParent();
-    } else {
-      use.after->setArgOperand(0, TileConfiguration(most));
-    }
-  }
+  for (llvm::CallInst* restore : restores_) restore->setArgOperand(0, configuration_);
   const Builder::InsertPointGuard guard(b_);
   b_.SetInsertPoint(entry_->getTerminator());
-  LoadTileConfiguration(most);
+  LoadTileConfiguration(configuration_);
   for (llvm::Instruction* call : after_regions_) {
-    b_.SetInsertPoint(call->getNextNode());
-    LoadTileConfiguration(most);
+    // A call may be the last instruction so far.
+    b_.SetInsertPoint(call->getParent(), std::next(call->getIterator()));
+    LoadTileConfiguration(configuration_);
   }
 }
 
 // A parallel region also runs on this thread, and releases its tiles.
 void LlvmKernelEmitter::Return() {
-  if (!tile_uses_.empty()) {
+  if (configuration_ != nullptr) {
     ConfigureTiles();
     b_.CreateIntrinsic(intrinsic::x86_tilerelease, {}, {});
   }

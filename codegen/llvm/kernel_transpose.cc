@@ -12,7 +12,7 @@
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/loop_facts.h"
+#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
@@ -75,15 +75,14 @@ std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_b
 
 }  // namespace
 
-bool LlvmKernelEmitter::EmitTransposed(const For& loop) {
+void LlvmKernelEmitter::EmitTransposed(const For& loop) {
   const std::optional<CrossReads> cross = CrossReadsOf(loop);
-  if (!cross) return false;
   const int64_t extent = *ConstExtent(loop);
   const auto row = [&](int64_t u, Value* first, int count, int active) {
     With(loop.var.get(), b_.getInt64(u),
          [&] { InLanes(*cross->lanes, first, count, active, [&] { Statement(cross->lanes->body); }); });
   };
-  Chunks(*cross->lanes, WidthOf(*cross->lanes), /*unroll=*/true, [&](Value* first, int count, int active) {
+  Chunks(*cross->lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {
       const int64_t rows = std::min<int64_t>(count, extent - u0);
       std::vector<std::vector<Value*>> tiles;
@@ -97,7 +96,6 @@ bool LlvmKernelEmitter::EmitTransposed(const For& loop) {
       turned_.clear();
     }
   });
-  return true;
 }
 
 // The load's values in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
@@ -134,9 +132,8 @@ std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stri
   return TurnTile(b_, std::move(tile), static_cast<int>(unit->getPrimitiveSizeInBits()) / 8);
 }
 
-bool LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
+void LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
   const std::optional<TurnedGroups> turned = TurnedGroupsOf(loop);
-  if (!turned) return false;
   const auto& [unrolled, inner, load] = *turned;
   const int size = DTypeBytes(load->dtype), unit_bytes = size * inner.group;
   llvm::Type* unit = b_.getIntNTy(8 * unit_bytes);
@@ -152,8 +149,7 @@ bool LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
     return result;
   };
   const Store& store = *inner.store;
-  const int width = kernel_.vector_bytes / unit_bytes;
-  Chunks(*inner.lanes, width, /*unroll=*/true, [&](Value* first, int count, int active) {
+  Chunks(*inner.lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {
       const int64_t columns = std::min<int64_t>(count, extent - u0);
       const Access rows = access(load->buffer, load->args, load, u0, first);
@@ -165,7 +161,6 @@ bool LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
       }
     }
   });
-  return true;
 }
 
 }  // namespace mycc

@@ -3,72 +3,29 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
-#include "codegen/llvm/loop_facts.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
 
 using llvm::Value;
 
-// A vector loop of up to this number of vectors is straight-line code; a longer one is a loop over a few
-// vectors.
-constexpr int64_t kMaxStraight = 8;
-constexpr int64_t kVectorsInLoop = 4;
 // The number of independent partial results of a reduction: the latency of a floating-point addition in issue
 // slots, about.
 constexpr int64_t kPartials = 4;
 
-// The widest number type that lanes compute with, without indices and their comparisons, which adapt to it.
-int WidestBytes(const Expr& expr) {
-  if (expr->op == Op::kVar) return 1;
-  const int own = IsNarrowFloat(expr->dtype) ? 4 : DTypeBytes(expr->dtype);
-  if (expr->op == Op::kLoad) return own;
-  if (expr->op == Op::kConst) return IsFloat(expr->dtype) ? own : 1;
-  int widest = expr->dtype == DType::kBool ? 1 : own;
-  for (const Expr& arg : expr->args) {
-    if (arg->dtype == DType::kI64 && !HasLoad(arg)) continue;
-    widest = std::max(widest, WidestBytes(arg));
-  }
-  return widest;
-}
-
-int LoopCode(const For& loop) {
-  int nodes = 0;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    nodes += stmt->kind == StmtKind::kFor ? 1000 : 1;
-    if (const Store* store = DynAs<Store>(stmt)) Visit(store->value, [&](const ExprNode&) { ++nodes; });
-    return true;
-  });
-  return nodes;
-}
-
 }  // namespace
 
-int LlvmKernelEmitter::WidthOf(const For& loop) const {
-  int widest = 1;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    if (const Store* store = DynAs<Store>(stmt)) {
-      widest = std::max({widest, WidestBytes(store->value),
-                         store->buffer->dtype == DType::kBool ? 1 : DTypeBytes(store->buffer->dtype)});
-    }
-    return true;
-  });
-  return std::max(kernel_.vector_bytes / widest, 1);
-}
-
-// Calls chunk(first, count, active) for the loop's iterations in vectors of `width`. The remainder is one
-// masked vector if the machine has masks, else narrower vectors.
-void LlvmKernelEmitter::Chunks(const For& loop, int width, bool unroll, const ChunkFn& chunk) {
-  const int64_t extent = *ConstExtent(loop);
+// Calls chunk(first, count, active) for the loop's iterations in vectors. The remainder is one masked vector
+// if the machine has masks, else narrower vectors.
+void LlvmKernelEmitter::Chunks(const For& loop, const ChunkFn& chunk) {
+  const int width = loop.marks.lanes;
+  const int64_t extent = *ConstExtent(loop), step = loop.marks.unroll_by;
   const int64_t full = extent / width;
   int64_t done = 0;
-  if (!unroll && full > kMaxStraight) {
-    const int64_t step = LoopCode(loop) > 24 ? 1 : kVectorsInLoop;
+  if (step > 0) {
     done = full / step * step;
     EmitLoop(b_, b_.getInt64(0), b_.getInt64(done * width), step * width, true, [&](Value* first) {
       ++depth_;
@@ -100,10 +57,9 @@ void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int ac
 }
 
 void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
-  const int width = WidthOf(loop);
-  if (const Store* store = LaneReductionOf(loop)) return EmitLaneReduction(loop, *store, width);
-  if (!CanWiden(loop)) {
-    if (*ConstExtent(loop) <= kMaxStraight) return EmitUnrolled(loop);
+  if (loop.marks.form == LaneForm::kReduces) return EmitLaneReduction(loop, As<Store>(loop.body));
+  if (loop.marks.form == LaneForm::kOneByOne) {
+    if (loop.marks.unroll_by == 0) return EmitUnrolled(loop);
     EmitLoop(b_, b_.getInt64(0), b_.getInt64(*ConstExtent(loop)), 1, true, [&](Value* v) {
       ++depth_;
       With(loop.var.get(), v, [&] { Statement(loop.body); });
@@ -111,20 +67,17 @@ void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
     });
     return;
   }
-  Chunks(loop, width, IndexesAccumulator(loop), [&](Value* first, int count, int active) {
+  Chunks(loop, [&](Value* first, int count, int active) {
     InLanes(loop, first, count, active, [&] { Statement(loop.body); });
   });
 }
 
 // Vectors are combined lane by lane; the lanes are combined once, at the end.
-void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, int width) {
+void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
+  const int width = loop.marks.lanes;
   const DType dtype = store.buffer->dtype;
   const Op op = store.value->op;
-  const ReduceOp reduce = op == Op::kAdd   ? ReduceOp::kSum
-                          : op == Op::kMul ? ReduceOp::kProd
-                          : op == Op::kMax ? ReduceOp::kMax
-                                           : ReduceOp::kMin;
-  Value* identity = numbers_.Constant(dtype, ReduceIdentity(reduce, dtype)->value);
+  Value* identity = numbers_.Constant(dtype, ReduceIdentity(ReductionOf(store), dtype)->value);
   const int64_t full = *ConstExtent(loop) / width;
   const auto new_partial = [&](llvm::Type* type) {
     const Builder::InsertPointGuard guard(b_);
@@ -140,7 +93,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store, i
   llvm::AllocaInst* rest = new_partial(numbers_.RegisterType(dtype));
   b_.CreateStore(identity, rest);
   size_t next = 0;
-  Chunks(loop, width, /*unroll=*/false, [&](Value* first, int count, int active) {
+  Chunks(loop, [&](Value* first, int count, int active) {
     InLanes(loop, first, count, active, [&] {
       Value* value = Emit(store.value->args[1]);
       if (count > 1) value = Splat(value, count);
@@ -173,7 +126,30 @@ Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
   return numbers_.Binary(op, dtype, a, b);
 }
 
+namespace {
+
+// The largest or smallest lane. NaN is looked for once, in all lanes: each step is one instruction then.
+Value* ExtremeLane(Builder& b, Op op, Value* vector) {
+  Value* any_nan = b.CreateOrReduce(b.CreateFCmpUNO(vector, vector));
+  Value* nan = llvm::ConstantFP::getNaN(vector->getType()->getScalarType());
+  unsigned width = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  for (unsigned half = width / 2; half > 0; half /= 2) {
+    width = std::max(half, std::min(width, 4U));  // a register has no fewer
+    llvm::SmallVector<int, 32> low, high;
+    for (unsigned lane = 0; lane < width; ++lane) {
+      low.push_back(static_cast<int>(lane));
+      high.push_back(lane < half ? static_cast<int>(lane + half) : llvm::PoisonMaskElem);
+    }
+    Value *x = b.CreateShuffleVector(vector, low), *y = b.CreateShuffleVector(vector, high);
+    vector = b.CreateSelect(op == Op::kMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
+  }
+  return b.CreateSelect(any_nan, nan, b.CreateExtractElement(vector, uint64_t{0}));
+}
+
+}  // namespace
+
 Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
+  if (IsFloat(dtype) && (op == Op::kMax || op == Op::kMin)) return ExtremeLane(b_, op, vector);
   auto count = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
   while (count > 1) {
     count /= 2;

@@ -27,50 +27,36 @@ Value* HalfOf(Builder& b, Value* vector, int half) {
 
 }  // namespace
 
-LaneProducts::LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a,
-                           DType b, DType accumulator)
-    : b_(builder), numbers_(numbers), a_type_(a), b_type_(b), accumulator_(accumulator) {
-  if (instruction == "dot.bf16" || instruction == "amx.bf16") {
-    kind_ = Kind::kBf16Dot, group_ = 2;
-  } else if (instruction == "dot.i8" || instruction == "amx.i8") {
-    kind_ = a == b ? Kind::kInt8Quads : Kind::kInt8Dot, group_ = 4;
-  } else if (instruction == "madd.i8") {
-    kind_ = Kind::kInt8Pairs, group_ = 2;
-  } else {
-    kind_ = Kind::kFma, group_ = 1;
-  }
-}
-
 llvm::Type* LaneProducts::StoredType(DType dtype, int lanes) const {
-  if (kind_ == Kind::kFma) return numbers_.MemoryType(dtype, lanes);
+  if (kind_ == LaneProduct::kMultiplyAdd) return numbers_.MemoryType(dtype, lanes);
   llvm::Type* group = b_.getIntNTy(8 * group_ * DTypeBytes(dtype));
   return lanes == 1 ? group : llvm::FixedVectorType::get(group, lanes);
 }
 
 Value* LaneProducts::Broadcast(Value* stored, int lanes) const {
   switch (kind_) {
-    case Kind::kFma: {
+    case LaneProduct::kMultiplyAdd: {
       Value* factor = numbers_.Cast(accumulator_, a_type_, numbers_.FromMemory(a_type_, stored));
       return lanes == 1 ? factor : b_.CreateVectorSplat(lanes, factor);
     }
-    case Kind::kInt8Pairs: return Pairs(a_type_, b_.CreateVectorSplat(lanes, stored));
-    case Kind::kBf16Dot:
+    case LaneProduct::kPairsInt8: return Pairs(a_type_, b_.CreateVectorSplat(lanes, stored));
+    case LaneProduct::kDotBf16:
       return b_.CreateBitCast(b_.CreateVectorSplat(lanes, stored),
                               llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes));
-    case Kind::kInt8Dot:
-    case Kind::kInt8Quads: break;
+    case LaneProduct::kDotInt8: break;
   }
   return b_.CreateVectorSplat(lanes, stored);
 }
 
 Value* LaneProducts::Row(Value* stored, int valid) const {
-  if (kind_ == Kind::kFma) return numbers_.Cast(accumulator_, b_type_, numbers_.FromMemory(b_type_, stored));
+  if (kind_ == LaneProduct::kMultiplyAdd)
+    return numbers_.Cast(accumulator_, b_type_, numbers_.FromMemory(b_type_, stored));
   if (valid < group_) {
     const uint64_t kept = (uint64_t{1} << (valid * 8 * DTypeBytes(b_type_))) - 1;
     stored = b_.CreateAnd(stored, llvm::ConstantInt::get(stored->getType(), kept));
   }
-  if (kind_ == Kind::kInt8Pairs) return Pairs(b_type_, stored);
-  if (kind_ == Kind::kInt8Dot || kind_ == Kind::kInt8Quads) return stored;
+  if (kind_ == LaneProduct::kPairsInt8) return Pairs(b_type_, stored);
+  if (kind_ == LaneProduct::kDotInt8) return stored;
   return b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * LanesOf(stored)));
 }
 
@@ -84,17 +70,17 @@ Value* LaneProducts::Pairs(DType dtype, Value* stored) const {
 
 Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const {
   namespace intrinsic = llvm::Intrinsic;
-  if (kind_ == Kind::kFma)
+  if (kind_ == LaneProduct::kMultiplyAdd)
     return b_.CreateIntrinsic(intrinsic::fmuladd, {sum->getType()}, {broadcast, row, sum});
   const int lanes = LanesOf(sum);
-  if (kind_ == Kind::kBf16Dot) {
+  if (kind_ == LaneProduct::kDotBf16) {
     return b_.CreateIntrinsic(
         ForLanes(lanes, intrinsic::x86_avx512bf16_dpbf16ps_128, intrinsic::x86_avx512bf16_dpbf16ps_256,
                  intrinsic::x86_avx512bf16_dpbf16ps_512),
         {}, {sum, broadcast, row});
   }
-  if (kind_ == Kind::kInt8Pairs) return b_.CreateAdd(sum, SumsOfTwo(broadcast, row));
-  if (kind_ == Kind::kInt8Quads) return QuadsOfOneSign(sum, broadcast, row);
+  if (kind_ == LaneProduct::kPairsInt8) return b_.CreateAdd(sum, SumsOfTwo(broadcast, row));
+  if (a_type_ == b_type_) return QuadsOfOneSign(sum, broadcast, row);
   return b_type_ == DType::kI8 ? Int8Dot(sum, broadcast, row) : Int8Dot(sum, row, broadcast);
 }
 

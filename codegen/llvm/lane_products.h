@@ -1,26 +1,33 @@
-// Emits the products of one CPU instruction (schedule/instructions.h) in each lane: a group of elements of a,
+// Emits the products of one CPU instruction (target/instructions.h) in each lane: a group of elements of a,
 // broadcast to all lanes, times the lane's own group of b, added to the lane's sum. Every variant is exact
 // for integers, and rounds floats at most once for each product and sum. Thread rule: one owner; emits at the
 // builder's insertion point.
 #pragma once
 
 #include "codegen/llvm/numbers.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 
 class LaneProducts {
  public:
-  // `instruction` names a row of class kVector, or of kTile: the remainder of a tile's depth is computed in
-  // lanes.
-  LaneProducts(Builder& builder, const Numbers& numbers, const std::string& instruction, DType a, DType b,
-               DType accumulator);
+  // A row of class kVector, or of kTile: the remainder of a tile's depth is computed in lanes.
+  LaneProducts(Builder& builder, const Numbers& numbers, const Instruction& row, DType a, DType b,
+               DType accumulator)
+      : b_(builder),
+        numbers_(numbers),
+        kind_(row.lanes),
+        group_(row.group),
+        a_type_(a),
+        b_type_(b),
+        accumulator_(accumulator) {}
 
   int group() const { return group_; }
   // The fewest lanes that the instruction exists for.
-  int least_lanes() const { return kind_ == Kind::kFma ? 1 : 4; }
+  int least_lanes() const { return kind_ == LaneProduct::kMultiplyAdd ? 1 : 4; }
 
-  // Broadcasts a stored group of a to all lanes. The group is an integer of its bits (kFma: the element's
-  // memory type).
+  // Broadcasts a stored group of a to all lanes. The group is an integer of its bits (kMultiplyAdd: the
+  // element's memory type).
   llvm::Value* Broadcast(llvm::Value* stored, int lanes) const;
   // Groups of b, one for each lane, from a vector of such integers. Elements from `valid` on in each group
   // become zero, so that their products are zero.
@@ -31,8 +38,6 @@ class LaneProducts {
   llvm::Type* StoredType(DType dtype, int lanes = 1) const;
 
  private:
-  enum class Kind { kFma, kBf16Dot, kInt8Dot, kInt8Quads, kInt8Pairs };
-
   llvm::Value* Int8Dot(llvm::Value* sum, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes) const;
   llvm::Value* QuadsOfOneSign(llvm::Value* sum, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* SumsOfTwo(llvm::Value* a, llvm::Value* b) const;
@@ -40,7 +45,7 @@ class LaneProducts {
 
   Builder& b_;
   const Numbers& numbers_;
-  Kind kind_;
+  LaneProduct kind_;
   int group_;
   DType a_type_, b_type_, accumulator_;
 };

@@ -26,6 +26,9 @@ class Numbers {
   llvm::Type* MemoryType(DType dtype, int lanes = 1) const;
   llvm::Value* FromMemory(DType dtype, llvm::Value* stored) const;
   llvm::Value* ToMemory(DType dtype, llvm::Value* value) const;
+  // Rounds floats to bf16 as memory has it, by one instruction, which treats subnormal numbers as zero.
+  bool CanRoundToBF16(int lanes) const;
+  llvm::Value* RoundedToBF16(llvm::Value* floats) const;  // REQUIRES: CanRoundToBF16 of its lanes
   llvm::Value* Constant(DType dtype, Scalar value) const;
 
   llvm::Value* Unary(Op op, DType dtype, llvm::Value* a) const;

@@ -2,6 +2,7 @@
 // lanes convert at once on every CPU.
 #include "codegen/llvm/numbers.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace mycc {
 namespace {
@@ -37,6 +38,17 @@ llvm::Value* Numbers::RoundBF16(llvm::Value* f) const {
   llvm::Value* quiet = b_.CreateOr(bits, Int(bits, 0x400000));
   llvm::Value* kept = b_.CreateSelect(b_.CreateFCmpUNO(f, f), quiet, rounded);
   return AsFloat(b_.CreateAnd(kept, Int(bits, 0xffff0000u)));
+}
+
+bool Numbers::CanRoundToBF16(int lanes) const {
+  return features_.avx512bf16 && (lanes == 16 || (lanes == 8 && features_.avx512vl));
+}
+
+llvm::Value* Numbers::RoundedToBF16(llvm::Value* floats) const {
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(floats->getType())->getNumElements();
+  const auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512
+                              : llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_256;
+  return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {floats}), Like(floats, b_.getInt16Ty()));
 }
 
 llvm::Value* Numbers::HalfBits(llvm::Value* f) const {

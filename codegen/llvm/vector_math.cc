@@ -1,6 +1,8 @@
 // The polynomials of this file were fitted by Remez exchange in 50 digits and rounded to float.
 #include "codegen/llvm/vector_math.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "base/check.h"
@@ -53,13 +55,12 @@ class FloatMath {
 
   // The fraction needs no reduction: 2^x = 2^n * e^((x - n) * ln 2).
   Value* Exp2(Value* x) const {
+    if (CanScale()) return Exp2ByScaling(x);
     Value* vanishes = b_.CreateFCmpOLT(x, F(-150));
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(129)), F(129), x);
     clamped = b_.CreateSelect(vanishes, F(-150), clamped);
     const Integer n = Nearest(clamped, F(1), 2 * kExponentBias);
-    Value* fraction = b_.CreateFSub(clamped, n.value);
-    Value* power =
-        Polynomial(fraction, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]});
+    Value* power = Exp2OfFraction(b_.CreateFSub(clamped, n.value));
     return Scaled(b_.CreateSelect(vanishes, F(0), power), n);
   }
 
@@ -216,30 +217,57 @@ class FloatMath {
     return {AsFloat(b_.CreateShl(n.bits, 23)), Fma(b_.CreateFMul(r, r), q, linear)};
   }
 
-  // x * 2^n by one instruction; null when the target has none.
+  // Results below the least normal number are 0, which the language allows: to round them would take fifty
+  // times as long. Scaling by an infinite power of two gives infinity, even of a fraction that is NaN.
+  Value* Exp2ByScaling(Value* x) const {
+    const bool reduces = features_.avx512fp16;  // builds on AVX512DQ, which takes an infinity to 0
+    Value* whole = reduces ? nullptr : b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, x);
+    Value* fraction = reduces ? FromNearest(x) : b_.CreateFSub(x, whole);
+    if (reduces) whole = b_.CreateFSub(x, fraction);
+    return Scale(Exp2OfFraction(fraction), whole, b_.CreateFCmpUGE(x, F(-126)));
+  }
+  Value* Exp2OfFraction(Value* x) const {
+    return Polynomial(x, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]});
+  }
+
   // x * 2^n, of an integer whose bits hold n and twice the bias. Without an instruction for it, the power of
   // two is applied as two factors, so that results close to infinity and subnormal ones are rounded once.
   Value* Scaled(Value* x, const Integer& n) const {
-    if (Value* scaled = Scale(x, n.value)) return scaled;
+    if (CanScale()) return Scale(x, n.value);
     Value* half = b_.CreateLShr(n.bits, 1);
     Value* scaled = b_.CreateFMul(x, AsFloat(b_.CreateShl(half, 23)));
     return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
   }
-  Value* Scale(Value* x, Value* n) const {
-    if (!features_.avx512f || !features_.avx512vl) return nullptr;
-    const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask, bool rounds) {
-      llvm::SmallVector<Value*, 5> args = {x, n, llvm::Constant::getNullValue(type_),
-                                           llvm::Constant::getAllOnesValue(mask)};
-      constexpr int kCurrentRounding = 4;
-      if (rounds) args.push_back(b_.getInt32(kCurrentRounding));
-      return b_.CreateIntrinsic(id, {}, args);
-    };
-    switch (lanes_) {
-      case 16: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, b_.getInt16Ty(), true);
-      case 8: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, b_.getInt8Ty(), false);
-      case 4: return call(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, b_.getInt8Ty(), false);
-      default: return nullptr;
-    }
+  // Instructions of AVX-512, on vectors.
+  bool CanScale() const {
+    return features_.avx512f && features_.avx512vl && (lanes_ == 4 || lanes_ == 8 || lanes_ == 16);
+  }
+  // x * 2^n, rounded once; 0 in lanes that are not `kept`. REQUIRES: CanScale.
+  Value* Scale(Value* x, Value* n, Value* kept = nullptr) const {
+    return Masked(
+        {x, n},
+        {llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
+         llvm::Intrinsic::x86_avx512_mask_scalef_ps_512},
+        kept);
+  }
+  // x less its nearest integer. REQUIRES: CanScale, and AVX512DQ.
+  Value* FromNearest(Value* x) const {
+    constexpr int kToWhole = 0;
+    return Masked({x, b_.getInt32(kToWhole)}, {llvm::Intrinsic::x86_avx512_mask_reduce_ps_128,
+                                               llvm::Intrinsic::x86_avx512_mask_reduce_ps_256,
+                                               llvm::Intrinsic::x86_avx512_mask_reduce_ps_512});
+  }
+  // An instruction for 4, 8 or 16 lanes; 0 in lanes that are not `kept`, null for all.
+  Value* Masked(llvm::SmallVector<Value*, 5> args, const std::array<llvm::Intrinsic::ID, 3>& by_lanes,
+                Value* kept = nullptr) const {
+    constexpr int kCurrentRounding = 4, kLeastBits = 8;
+    llvm::Type* bits = b_.getIntNTy(std::max(lanes_, kLeastBits));
+    Value* mask = llvm::Constant::getAllOnesValue(bits);
+    if (kept) mask = b_.CreateZExtOrBitCast(b_.CreateBitCast(kept, b_.getIntNTy(lanes_)), bits);
+    args.push_back(llvm::Constant::getNullValue(type_));
+    args.push_back(mask);
+    if (lanes_ == 16) args.push_back(b_.getInt32(kCurrentRounding));
+    return b_.CreateIntrinsic(by_lanes[lanes_ == 4 ? 0 : lanes_ == 8 ? 1 : 2], {}, args);
   }
 
   // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1)

@@ -19,7 +19,12 @@ absl::StatusOr<HeadVectors> HeadVectorsOf(const NodeImport& n, GraphBuilder& g, 
   MYCC_RETURN_IF_ERROR(n.ExpectRank(i, 3, 4));
   const std::vector<int64_t>& shape = n.Shape(i);
   if (shape.size() == 4) return HeadVectors{n.In(i), false};
-  if (heads < 1 || shape[2] % heads != 0) {
+  if (heads < 1) {
+    return n.Refuse(absl::StrCat(
+        "input ", i, " is ", TypeText(n.In(i)),
+        ", whose heads are not told; expected an attribute with their number, such as q_num_heads"));
+  }
+  if (shape[2] % heads != 0) {
     return n.Refuse(absl::StrCat("input ", i, " is ", TypeText(n.In(i)), " with ", heads,
                                  " heads; expected a number of heads that divides the last extent"));
   }

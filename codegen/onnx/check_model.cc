@@ -69,8 +69,11 @@ class OperatorCheck {
     const Operator* op = FindOperator(node.domain, node.op);
     const std::string domain = node.domain.empty() ? "" : absl::StrCat(" of domain ", node.domain);
     if (op == nullptr) {
-      problems_.push_back(
-          absl::StrCat("node `", NodeName(node), "`: operator ", node.op, domain, ", opset ", version));
+      const std::string expected =
+          node.domain.empty() ? ""
+                              : "; expected one of ONNX's own domain, or a function that the model brings";
+      problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, domain, ", opset ",
+                                       version, expected));
     } else if (version < op->first_opset) {
       problems_.push_back(absl::StrCat("node `", NodeName(node), "`: operator ", node.op, domain, ", opset ",
                                        version, "; expected opset ", op->first_opset, " or later"));

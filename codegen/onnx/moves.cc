@@ -51,8 +51,6 @@ Expr LiteralOf(DType dtype, const Scalar& number) {
   return IsFloat(dtype) ? FloatConst(number.f, dtype) : IntConst(number.i, dtype);
 }
 
-Expr ZeroOf(DType dtype) { return LiteralOf(dtype, Scalar{}); }
-
 absl::Status ExpectSoundShape(const NodeImport& n, const std::string& what,
                               const std::vector<int64_t>& shape) {
   const std::string problem = ShapeProblem(shape);

@@ -13,9 +13,8 @@
 
 namespace mycc::onnx {
 
-// A number that was read from a constant of this type, and the zero of a type.
+// A number that was read from a constant of this type.
 Expr LiteralOf(DType dtype, const Scalar& number);
-Expr ZeroOf(DType dtype);
 
 // Refuses a shape beyond the limits of the language: `what` is "gives", "is padded to".
 absl::Status ExpectSoundShape(const NodeImport& n, const std::string& what,

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -29,14 +30,9 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kFewElements = 16384;
 
 bool IsBound(const Stmt& root) {
-  bool bound = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    const For* loop = DynAs<For>(stmt);
-    bound |= loop != nullptr && (loop->loop_kind == LoopKind::kGrid || loop->loop_kind == LoopKind::kThread);
-    bound |= stmt->kind == StmtKind::kRoles;
-    return !bound;
-  });
-  return bound;
+  return Contains(root, StmtKind::kRoles) || AnyOf<For>(root, [](const For& loop) {
+           return loop.loop_kind == LoopKind::kGrid || loop.loop_kind == LoopKind::kThread;
+         });
 }
 
 // The loops of a perfect nest, separated into those of axes and those of reductions.
@@ -70,25 +66,11 @@ std::optional<Nest> NestOf(const Stmt& root) {
   return nest;
 }
 
-// The values of the loops' variables when `flat` numbers all their combinations.
-VarMap Digits(const std::vector<const For*>& loops, const Expr& flat) {
-  VarMap values;
-  int64_t stride = 1;
-  for (size_t i = loops.size(); i-- > 0;) {
-    const int64_t extent = loops[i]->var->extent;
-    Expr value = FloorDiv(flat, stride);
-    if (i > 0) value = Mod(value, extent);
-    values[loops[i]->var.get()] = value;
-    stride *= extent;
-  }
-  return values;
-}
-
 // The block with its loops' variables replaced by values, executed only where `flat` < `limit`.
 std::shared_ptr<Block> Moved(const Block& block, const VarMap& values, const Expr& flat, int64_t limit) {
   auto moved = std::make_shared<Block>(block);
   for (IterVar& iter : moved->iters) iter.binding = Substitute(iter.binding, values);
-  moved->value = Substitute(moved->value, values);
+  moved->MapValues([&](const Expr& value) { return Substitute(value, values); });
   for (Expr& index : moved->indices) index = Substitute(index, values);
   const auto range = RangeOf(flat);
   if (range && range->max >= limit) {
@@ -103,13 +85,14 @@ class Binder {
 
   Stmt Run() {
     const Block* block = DynAs<Block>(nest_.leaf);
-    const bool combines = block != nullptr && !nest_.reduce.empty() && block->arg_value == nullptr;
-    if (combines && nest_.elements < kFewElements && nest_.terms >= kThreads) return Together(*block);
+    const bool combines = block != nullptr && !nest_.reduce.empty();
+    if (combines && nest_.elements > 0 && nest_.elements < kFewElements && nest_.terms >= kThreads)
+      return Together(*block);
     const int64_t threads = std::min(kThreads, std::max<int64_t>(nest_.elements, 1));
     const Var grid = MakeVar(name_ + ".b", (nest_.elements + threads - 1) / threads);
     const Var thread = MakeVar(name_ + ".t", threads);
     const Expr flat = VarRef(grid) * threads + VarRef(thread);
-    const VarMap values = Digits(nest_.spatial, flat);
+    const VarMap values = DigitsOf(nest_.spatial, flat);
     Stmt body;
     if (block == nullptr) {
       body = SubstituteVars(nest_.leaf, values);
@@ -135,7 +118,7 @@ class Binder {
     const Var thread = MakeVar(name_ + ".t", kThreads);
     const Var step = MakeVar(name_ + ".r", (nest_.terms + kThreads - 1) / kThreads);
     const Expr flat = VarRef(step) * kThreads + VarRef(thread);
-    const VarMap element = Digits(nest_.spatial, VarRef(grid)), terms = Digits(nest_.reduce, flat);
+    const VarMap element = DigitsOf(nest_.spatial, VarRef(grid)), terms = DigitsOf(nest_.reduce, flat);
     auto update = Moved(block, element, VarRef(grid), nest_.elements);
     update = Moved(*update, terms, flat, nest_.terms);
     return MakeNest({{grid, LoopKind::kGrid}, {thread, LoopKind::kThread}, {step}}, std::move(update));
@@ -144,30 +127,35 @@ class Binder {
   // The reduction in registers: initialised before its loops, stored after them.
   template <typename MoveFn, typename LoopsFn>
   Stmt Accumulated(const Block& block, const MoveFn& move, const LoopsFn& loops) const {
-    const auto local = [](const Buffer& buffer) {
-      return MakeBuffer(buffer->name + ".acc", buffer->dtype, {}, Scope::kLocal);
-    };
-    const Buffer acc = local(block.out);
-    const Buffer best = block.arg_value ? local(block.arg_value) : nullptr;
+    const std::vector<Buffer> results = ReducedBy(block).buffers;
+    std::vector<Buffer> local;
+    for (const Buffer& result : results)
+      local.push_back(MakeBuffer(result->name + ".acc", result->dtype, {}, Scope::kLocal));
     const auto reduction = move(block);
-    reduction->out = acc;
-    reduction->arg_value = best;
+    reduction->out = local[0];
+    for (size_t i = 0; i < reduction->more.size(); ++i) reduction->more[i].buffer = local[i + 1];
     reduction->indices.clear();
     Block write = block;
-    write.name = block.name + ".w";
     write.reduce = ReduceOp::kNone;
     write.init = false;
-    write.arg_value = nullptr;
-    write.value = Load(acc, {});
+    write.more.clear();
     // Without the reduction's variables and its guards of terms.
     std::erase_if(write.iters, [&](const IterVar& iter) {
       return iter.reduce || std::any_of(nest_.reduce.begin(), nest_.reduce.end(), [&](const For* loop) {
                return UsesVar(iter.binding, loop->var.get());
              });
     });
-    Stmt body = MakeSeq({loops(reduction), move(write)});
-    if (best) body = std::make_shared<Alloc>(best, std::move(body));
-    return std::make_shared<Alloc>(acc, std::move(body));
+    std::vector<Stmt> parts = {loops(reduction)};
+    for (size_t i = 0; i < results.size(); ++i) {
+      write.name = (i == 0 ? block.name : results[i]->name) + ".w";
+      write.out = results[i];
+      write.value = Load(local[i], {});
+      parts.push_back(move(write));
+    }
+    Stmt body = MakeSeq(std::move(parts));
+    for (auto buffer = local.rbegin(); buffer != local.rend(); ++buffer)
+      body = std::make_shared<Alloc>(*buffer, std::move(body));
+    return body;
   }
 
   const Nest& nest_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
@@ -17,8 +16,9 @@ namespace {
 constexpr int64_t kMaxBox = 256, kMaxStep = 8, kMaxRank = 5;
 constexpr int64_t kAlignment = 16;
 
-absl::Status Refuse(const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat("the copy engine cannot do this copy: ", why));
+template <typename... Parts>
+absl::Status Refuse(const Parts&... why) {
+  return Refusal("the copy engine cannot do this copy: ", why...);
 }
 
 // The parts of a copy's body.
@@ -33,7 +33,7 @@ absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
   CopyNest nest;
   Stmt inner = body;
   while (const For* loop = DynAs<For>(inner)) {
-    if (!ConstExtent(*loop)) return Refuse(absl::StrCat("loop ", loop->var->name, " has no constant extent"));
+    if (!ConstExtent(*loop)) return Refuse("loop ", loop->var->name, " has no constant extent");
     nest.loops.push_back(loop);
     inner = loop->body;
   }
@@ -66,7 +66,7 @@ absl::StatusOr<Stepped> StepOf(const Expr& index, const std::vector<const For*>&
     if (!UsesVar(index, loop->var.get())) continue;
     const auto linear = SplitLinear(index, loop->var.get());
     if (stepped.loop != nullptr || !linear)
-      return Refuse(absl::StrCat("index ", PrintExpr(index), " does not step with one loop"));
+      return Refuse("index ", PrintExpr(index), " does not step with one loop");
     stepped = Stepped{loop, linear->coefficient, Simplify(linear->rest)};
   }
   return stepped;
@@ -88,25 +88,32 @@ absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices,
       ++next;
       continue;
     }
-    return Refuse(absl::StrCat(box->shared->name, " is not copied whole, in its own order"));
+    return Refuse(box->shared->name, " is not copied whole, in its own order");
   }
+  const size_t prefix = box->shared_prefix.size();
+  const Layout& layout = box->shared->layout;
+  const Layout tile{{layout.dims.begin() + static_cast<ptrdiff_t>(prefix), layout.dims.end()},
+                    layout.swizzle};
+  const std::vector<int64_t> shape(box->shared->shape.begin() + static_cast<ptrdiff_t>(prefix),
+                                   box->shared->shape.end());
+  if (tile != SharedMemoryLayout(shape, DTypeBytes(box->shared->dtype), 0, box->shared->swizzle_bytes()))
+    return Refuse(absl::StrCat(box->shared->name, " lies as ", tile.Text(),
+                               "; the engine writes a box row by row, or in swizzled panels"));
   if (next == nest.loops.size()) return absl::OkStatus();
-  return Refuse(absl::StrCat(box->shared->name, " has fewer dimensions than the copy has loops"));
+  return Refuse(box->shared->name, " has fewer dimensions than the copy has loops");
 }
 
 absl::Status MatchGlobal(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
   if (static_cast<int64_t>(indices.size()) > kMaxRank)
-    return Refuse(absl::StrCat(box->global->name, " has more than ", kMaxRank, " dimensions"));
+    return Refuse(box->global->name, " has more than ", kMaxRank, " dimensions");
   std::vector<const For*> order;
   for (const Expr& index : indices) {
     MYCC_ASSIGN_OR_RETURN(const Stepped stepped, StepOf(index, nest.loops));
     const int64_t extent = stepped.loop != nullptr ? *ConstExtent(*stepped.loop) : 1;
     if (stepped.step < 1 || stepped.step > kMaxStep)
-      return Refuse(
-          absl::StrCat("index ", PrintExpr(index), " steps by ", stepped.step, "; expected 1 to ", kMaxStep));
+      return Refuse("index ", PrintExpr(index), " steps by ", stepped.step, "; expected 1 to ", kMaxStep);
     if ((extent - 1) * stepped.step + 1 > kMaxBox)
-      return Refuse(
-          absl::StrCat("a box of ", extent, " steps of ", stepped.step, "; at most ", kMaxBox, " elements"));
+      return Refuse("a box of ", extent, " steps of ", stepped.step, "; at most ", kMaxBox, " elements");
     if (stepped.loop != nullptr) order.push_back(stepped.loop);
     box->begin.push_back(stepped.begin);
     box->extent.push_back(extent);
@@ -118,30 +125,17 @@ absl::Status MatchGlobal(const CopyNest& nest, const std::vector<Expr>& indices,
     if (*ConstExtent(*loop) > 1 || std::count(order.begin(), order.end(), loop) > 0) loops.push_back(loop);
   }
   if (order != loops)
-    return Refuse(
-        absl::StrCat("the dimensions of ", box->global->name, " and of the tile are in different orders"));
+    return Refuse("the dimensions of ", box->global->name, " and of the tile are in different orders");
   const int64_t element = DTypeBytes(box->global->dtype);
   for (int d = 0; d + 1 < box->global->rank(); ++d) {
     if (box->global->stride(d) * element % kAlignment != 0)
-      return Refuse(absl::StrCat("rows of ", box->global->name, " are ", box->global->stride(d) * element,
-                                 " bytes apart; expected a multiple of ", kAlignment));
+      return Refuse("rows of ", box->global->name, " are ", box->global->stride(d) * element,
+                    " bytes apart; expected a multiple of ", kAlignment);
   }
   if (box->extent.back() * element % kAlignment != 0)
-    return Refuse(absl::StrCat("rows of the tile are ", box->extent.back() * element,
-                               " bytes; expected a multiple of ", kAlignment));
+    return Refuse("rows of the tile are ", box->extent.back() * element, " bytes; expected a multiple of ",
+                  kAlignment);
   return absl::OkStatus();
-}
-
-// The linear form that is >= 0 where an inequality holds; nullopt for other conditions.
-std::optional<Linear> AsAtLeastZero(const Expr& condition) {
-  if (condition->op == Op::kLe) return ToLinear(condition->args[1] - condition->args[0]);
-  if (condition->op == Op::kLt) return ToLinear(condition->args[1] - condition->args[0] - 1);
-  return std::nullopt;
-}
-
-bool SameLinear(const Linear& a, const Expr& b) {
-  Linear difference = ToLinear(FromLinear(a) - b);
-  return difference.terms.empty() && difference.constant == 0;
 }
 
 // Whether elements that fail the condition (those where `condition` is negative) are beyond an edge (where
@@ -164,15 +158,13 @@ bool IsBeyond(const Linear& condition, const Linear& edge) {
 absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indices, const Buffer& global) {
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
-    const std::optional<Linear> linear = AsAtLeastZero(condition);
+    const Expr margin = MarginOf(condition);
     bool is_edge = false;
-    for (size_t d = 0; linear && d < indices.size(); ++d) {
+    for (size_t d = 0; margin && d < indices.size(); ++d) {
       for (const Expr& edge : {indices[d], IntConst(global->shape[d] - 1) - indices[d]})
-        is_edge |= SameLinear(*linear, edge) || IsBeyond(*linear, ToLinear(edge));
+        is_edge |= IsZero(Simplify(margin - edge)) || IsBeyond(ToLinear(margin), ToLinear(edge));
     }
-    if (!is_edge)
-      return Refuse(
-          absl::StrCat("the condition ", PrintExpr(condition), " is not an edge of ", global->name));
+    if (!is_edge) return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
   }
   return absl::OkStatus();
 }
@@ -193,6 +185,12 @@ absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body) {
   MYCC_RETURN_IF_ERROR(MatchGlobal(nest, global, &box));
   MYCC_RETURN_IF_ERROR(CheckConditions(nest, global, box.global));
   return box;
+}
+
+int64_t BytesOfBox(const BulkBox& box) {
+  int64_t bytes = DTypeBytes(box.shared->dtype);
+  for (const int64_t extent : box.extent) bytes *= extent;
+  return bytes;
 }
 
 }  // namespace mycc

@@ -3,6 +3,7 @@
 // Pure.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,5 +24,8 @@ struct BulkBox {
 // execute it: irregular steps, a different order of dimensions, rows that are not 16-byte aligned, or a
 // condition that fails within the tensor (outside of it the engine reads zeros and writes nothing).
 absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body);
+
+// The bytes that one such copy moves.
+int64_t BytesOfBox(const BulkBox& box);
 
 }  // namespace mycc

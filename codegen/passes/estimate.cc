@@ -4,28 +4,19 @@
 
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 namespace {
-
-using VarSet = std::unordered_set<const VarNode*>;
 
 // On a CPU most of an index folds into the address, or is common to neighbouring copies.
 constexpr double kCpuLoadNodes = 3;
 
 // A condition over variables of unrolled loops only is a constant in each copy of the code, so one arm is
 // left.
-bool IsDecided(const Expr& expr, const VarSet& unrolled) {
-  if (expr->op == Op::kLoad) return false;
-  if (expr->op == Op::kVar) return unrolled.count(expr->var.get()) > 0;
-  return std::all_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return IsDecided(arg, unrolled); });
-}
-
 double CountNodes(const Expr& expr, const VarSet& unrolled, const Target& target) {
   if (expr->op == Op::kLoad && target.kind == TargetKind::kCpu) return kCpuLoadNodes;
-  if (expr->op == Op::kSelect && IsDecided(expr->args[0], unrolled)) {
+  if (expr->op == Op::kSelect && UsesOnly(expr->args[0], unrolled)) {
     return std::max(CountNodes(expr->args[1], unrolled, target), CountNodes(expr->args[2], unrolled, target));
   }
   double nodes = 1;
@@ -54,7 +45,7 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
     for (const Expr& index : store->indices) nodes += CountNodes(index, *unrolled, target);
     return nodes;
   }
-  if (const If* branch = DynAs<If>(stmt); branch != nullptr && IsDecided(branch->condition, *unrolled)) {
+  if (const If* branch = DynAs<If>(stmt); branch != nullptr && UsesOnly(branch->condition, *unrolled)) {
     const double then = Estimate(branch->then, target, unrolled);
     return branch->otherwise ? std::max(then, Estimate(branch->otherwise, target, unrolled)) : then;
   }
@@ -65,8 +56,8 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
     const double tiles = static_cast<double>(mma->m * mma->n * depth_bytes) / (16 * 8 * 32);
     return 2 * tiles / (mma->warps.rows * mma->warps.columns);
   }
-  const Instruction* row = mma == nullptr ? nullptr : InstructionNamed(mma->instruction);
-  if (row != nullptr && row->kind == InstructionClass::kTile && mma->k == row->k) {
+  const Instruction* row = mma == nullptr ? nullptr : mma->row();
+  if (row != nullptr && row->in_tiles() && mma->k == row->k) {
     // A product and up to two loads for every pair of tiles; the sums stay in registers.
     return 3 * VectorsIn(static_cast<double>(mma->n), DTypeBytes(row->accumulator), target) *
            static_cast<double>((mma->m + row->m - 1) / row->m);

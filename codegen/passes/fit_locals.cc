@@ -28,27 +28,23 @@ int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
   return power;
 }
 
-enum class Uses : uint8_t { kAll, kReads };
+enum class FittedUses : uint8_t { kAll, kReads };
 
 // The part of each local buffer that is used.
 class Fitter {
  public:
-  Fitter(const Stmt& body, Uses uses) {
+  Fitter(const Stmt& body, FittedUses uses) {
+    VisitEach<Alloc>(body,
+                     [&](const Alloc& alloc) { used_[alloc.buffer.get()].assign(alloc.buffer->rank(), 0); });
     VisitStmts(body, [&](const Stmt& stmt) {
-      if (const Alloc* alloc = DynAs<Alloc>(stmt))
-        used_[alloc->buffer.get()].assign(alloc->buffer->rank(), 0);
-      return true;
-    });
-    VisitStmts(body, [&](const Stmt& stmt) {
-      ForEachExpr(stmt, [&](const Expr& expr) {
-        Visit(expr, [&](const ExprNode& e) {
-          if (e.op == Op::kLoad) Touch(*e.buffer, e.args);
-        });
-      });
-      if (const Store* store = DynAs<Store>(stmt); store && uses == Uses::kAll)
+      ForEachLoad(stmt, [&](const ExprNode& load) { Touch(*load.buffer, load.args); });
+      if (const Store* store = DynAs<Store>(stmt); store && uses == FittedUses::kAll)
         Touch(*store->buffer, store->indices);
-      if (const Combine* combine = DynAs<Combine>(stmt)) Touch(*combine->buffer, combine->indices);
-      for (const TileView* view : ViewsOf(stmt)) TouchWhole(*view->buffer);
+      if (const Combine* combine = DynAs<Combine>(stmt))
+        combine->ForEachBuffer([&](const Buffer& buffer) { Touch(*buffer, combine->indices); });
+      if (const Mma* mma = DynAs<Mma>(stmt)) {
+        for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) TouchWhole(*view->buffer);
+      }
       return true;
     });
   }
@@ -69,11 +65,6 @@ class Fitter {
   }
 
  private:
-  static std::vector<const TileView*> ViewsOf(const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt)) return {&mma->acc, &mma->a, &mma->b};
-    return {};
-  }
-
   void Touch(const BufferNode& buffer, const std::vector<Expr>& indices) {
     const auto it = used_.find(&buffer);
     if (it == used_.end()) return;
@@ -116,18 +107,16 @@ const Store* OnlyStoreIn(const For& nest) {
 }
 
 Stmt WithoutUnreadWrites(const Stmt& body) {
-  const Fitter reads(body, Uses::kReads);
-  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    const Store* store = loop && ConstExtent(*loop) ? OnlyStoreIn(*loop) : nullptr;
+  const Fitter reads(body, FittedUses::kReads);
+  return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+    const Store* store = ConstExtent(loop) ? OnlyStoreIn(loop) : nullptr;
     const std::vector<int64_t>* read = store ? reads.Used(*store->buffer) : nullptr;
     if (read == nullptr) return nullptr;
-    const int64_t needed = NeededIterations(*loop, *store, *read);
-    if (needed == *ConstExtent(*loop)) return nullptr;
-    const Var var = MakeVar(loop->var->name, needed);
-    const VarMap shorter = {{loop->var.get(), VarRef(var)}};
-    Stmt fewer = MapAllExprs(loop->body, [&](const Expr& expr) { return Substitute(expr, shorter); });
-    return std::make_shared<For>(var, IntConst(needed), loop->loop_kind, std::move(fewer), loop->marks);
+    const int64_t needed = NeededIterations(loop, *store, *read);
+    if (needed == *ConstExtent(loop)) return nullptr;
+    const Var var = MakeVar(loop.var->name, needed);
+    Stmt fewer = SubstituteVars(loop.body, {{loop.var.get(), VarRef(var)}});
+    return loop.With({.var = var, .extent = IntConst(needed), .body = std::move(fewer)});
   });
 }
 
@@ -135,17 +124,15 @@ Stmt WithoutUnreadWrites(const Stmt& body) {
 
 Stmt FitLocals(const Stmt& all, const Target& target) {
   const Stmt body = WithoutUnreadWrites(all);
-  const Fitter fitter(body, Uses::kAll);
+  const Fitter fitter(body, FittedUses::kAll);
   const auto keep = [](const std::vector<Expr>& indices) { return indices; };
-  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc == nullptr || alloc->buffer->bytes() > kMaxTileBytes || alloc->buffer->scope == Scope::kShared)
-      return nullptr;
-    const Buffer& old = alloc->buffer;
+  return RewriteEach<Alloc>(body, [&](const Alloc& alloc) -> Stmt {
+    const Buffer& old = alloc.buffer;
+    if (old->bytes() > kMaxTileBytes || old->scope == Scope::kShared) return nullptr;
     const std::vector<int64_t> shape = fitter.Fitted(*old, target);
     if (shape == old->shape) return nullptr;
     const Buffer fitted = MakeBuffer(old->name, old->dtype, shape, old->scope);
-    return std::make_shared<Alloc>(fitted, ReplaceBuffer(alloc->body, old, fitted, keep));
+    return std::make_shared<Alloc>(fitted, ReplaceBuffer(alloc.body, old, fitted, keep));
   });
 }
 

@@ -11,10 +11,8 @@ namespace {
 class EdgeStores {
  public:
   EdgeStores(const Stmt& body, const FragmentLayouts& layouts) : layouts_(layouts) {
-    VisitStmts(body, [&](const Stmt& stmt) {
-      const Store* store = DynAs<Store>(stmt);
-      if (store != nullptr && !IsUpdate(*store)) ++stores_[store->buffer.get()];
-      return true;
+    VisitEach<Store>(body, [&](const Store& store) {
+      if (!IsUpdate(store)) ++stores_[store.buffer.get()];
     });
     Walk(body, body.get());
   }
@@ -38,9 +36,8 @@ class EdgeStores {
   void See(const FragmentNest& nest, const StmtNode* site) {
     const Buffer& target = nest.store->buffer;
     bool reads_defined = true;
-    Visit(nest.store->value, [&](const ExprNode& e) {
-      reads_defined &= e.op != Op::kLoad || defined_.count(e.buffer.get()) != 0;
-    });
+    ForEachLoad(nest.store->value,
+                [&](const ExprNode& load) { reads_defined &= defined_.contains(load.buffer.get()); });
     const auto allocated = allocated_.find(target.get());
     const bool fills = layouts_.Find(target) != nullptr && allocated != allocated_.end() &&
                        allocated->second == site && !IsUpdate(*nest.store);
@@ -55,7 +52,7 @@ class EdgeStores {
   const FragmentLayouts& layouts_;
   std::unordered_map<const BufferNode*, int> stores_;                 // that do not update
   std::unordered_map<const BufferNode*, const StmtNode*> allocated_;  // the site
-  std::unordered_set<const BufferNode*> defined_;                     // laid-out tiles: all their elements
+  BufferSet defined_;                                                 // laid-out tiles: all their elements
   std::unordered_set<const Store*> found_;
 };
 

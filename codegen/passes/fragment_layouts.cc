@@ -75,7 +75,8 @@ void AddRest(const FragmentNest& nest, NestFrame* frame) {
     frame->rest.push_back(loop);
     extent *= *ConstExtent(*loop);
   }
-  const bool divides = !frame->rest.empty() && extent % (8 * frame->layout.warps.columns) == 0;
+  const bool divides =
+      !frame->rest.empty() && extent % (frame->layout.unit.columns * frame->layout.warps.columns) == 0;
   if (frame->layout.columns > 0 || !divides) return;
   frame->layout = frame->layout.WithColumns(extent);
   frame->columns = std::exchange(frame->rest, {});
@@ -84,9 +85,8 @@ void AddRest(const FragmentNest& nest, NestFrame* frame) {
 }  // namespace
 
 absl::Status RefuseFragment(const Buffer& buffer, const std::string& why) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(buffer->scope == Scope::kAccumulator ? "the accumulator " : "the tile in registers ",
-                   buffer->name, ": ", why));
+  return Refusal(buffer->scope == Scope::kAccumulator ? "the accumulator " : "the tile in registers ",
+                 buffer->name, ": ", why);
 }
 
 absl::StatusOr<FragmentLayouts> FragmentLayouts::Of(const Stmt& body, const Target& target) {
@@ -126,7 +126,7 @@ absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target
     if (!layout.ok()) return false;
     operands_.insert({mma->a.buffer.get(), mma->b.buffer.get()});
     status.Update(Lay(mma->acc.buffer, RowDims(mma->acc.buffer, mma->m), *layout));
-    if (HasRegisterScope(mma->a.buffer)) status.Update(AddOperand(mma->a, layout->WithColumns(mma->k)));
+    if (HasRegisterScope(mma->a.buffer)) status.Update(AddOperand(*mma, layout->WithColumns(mma->k)));
     if (HasRegisterScope(mma->b.buffer))
       status.Update(RefuseFragment(mma->b.buffer, "the right operand of a product is in shared memory"));
     return status.ok();
@@ -135,7 +135,8 @@ absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target
 }
 
 // A product takes its left operand from the registers of an accumulator as deep as the product.
-absl::Status FragmentLayouts::AddOperand(const TileView& a, const FragmentLayout& layout) {
+absl::Status FragmentLayouts::AddOperand(const Mma& mma, const FragmentLayout& layout) {
+  const TileView& a = mma.a;
   if (layout.warps.columns != 1) {
     return RefuseFragment(a.buffer, absl::StrCat("the ", layout.warps.columns,
                                                  " warps along the columns of the product would need each ",
@@ -143,7 +144,8 @@ absl::Status FragmentLayouts::AddOperand(const TileView& a, const FragmentLayout
   }
   const bool whole = std::all_of(a.indices.begin(), a.indices.end(),
                                  [](const Expr& index) { return IsConstInt(index, int64_t{0}); });
-  if (!whole || a.col_stride != 1 || a.row_stride != layout.columns || DTypeBytes(a.buffer->dtype) != 2) {
+  if (!whole || a.col_stride != 1 || a.row_stride != layout.columns || DTypeBytes(a.buffer->dtype) != 2 ||
+      layout.OperandRegisters(mma.row()->a.fragment, 0, 0).empty()) {
     return RefuseFragment(
         a.buffer, absl::StrCat("as a product's left operand, expected a whole tile of ", layout.rows, "x",
                                layout.columns, " elements of 16 bits, row by row"));

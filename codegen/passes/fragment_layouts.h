@@ -44,14 +44,14 @@ class FragmentLayouts {
 
  private:
   absl::Status AddProducts(const Stmt& body, const Target& target);
-  absl::Status AddOperand(const TileView& a, const FragmentLayout& layout);
+  absl::Status AddOperand(const Mma& mma, const FragmentLayout& layout);
   absl::Status Lay(const Buffer& buffer, size_t row_dims, const FragmentLayout& layout);
   absl::Status Spread(const FragmentNest& nest, bool* more);
   void CollectBuffers(const Stmt& stmt);
   void CollectRoots(const Stmt& stmt, std::vector<FragmentNest>* nests);
 
-  std::unordered_set<const BufferNode*> in_registers_;  // allocated outside of thread loops
-  std::unordered_set<const BufferNode*> operands_;
+  BufferSet in_registers_;  // allocated outside of thread loops
+  BufferSet operands_;
   std::unordered_map<const BufferNode*, LaidBuffer> laid_;
   std::unordered_set<const StmtNode*> roots_;
 };

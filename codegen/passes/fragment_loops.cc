@@ -10,7 +10,6 @@
 // A reduction over the columns, m[i] max= acc[i, j], is carried by the threads c that share the row: each
 // reduces its own columns, and they combine their results as those of all reductions over thread loops. A
 // nest over vectors of rows alone runs in the same threads: all threads c compute the same values.
-// Sums that are set to zero just before a product are begun by the product, where the instruction can.
 //
 // Sums that are set to zero just before a product are begun by the product, where the instruction can.
 #include <optional>
@@ -27,24 +26,15 @@
 #include "codegen/passes/fragment_layouts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
 
-// Gives the values of loops, which number rows or columns together, as functions of `number`.
-void Decode(const std::vector<const For*>& loops, Expr number, VarMap* values) {
-  for (size_t d = loops.size(); d-- > 0;) {
-    const int64_t extent = loops[d]->var->extent;
-    (*values)[loops[d]->var.get()] = d == 0 ? number : Simplify(Mod(number, extent));
-    number = Simplify(FloorDiv(number, extent));
-  }
-}
-
 class FragmentNests {
  public:
-  FragmentNests(const Stmt& body, const FragmentLayouts& layouts, const Target& target)
-      : layouts_(layouts), target_(target), beyond_edges_(StoresBeyondEdges(body, layouts)) {}
+  FragmentNests(const Stmt& body, const FragmentLayouts& layouts)
+      : layouts_(layouts), beyond_edges_(StoresBeyondEdges(body, layouts)) {}
 
   const absl::Status& status() const { return status_; }
 
@@ -79,16 +69,11 @@ class FragmentNests {
 
   // The nest that sets the product's sums to zero, if nothing uses them before the product.
   const StmtNode* ZerosBefore(const Mma& mma, const Seq& seq, size_t at) const {
-    const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
-    if (!row.ok() || !row->begins_sums()) return nullptr;
+    if (mma.row() == nullptr || !mma.row()->begins_sums()) return nullptr;
     while (at-- > 0) {
       const Stmt& stmt = seq.stmts[at];
-      bool uses = false;
-      VisitStmts(stmt, [&](const Stmt& s) {
-        ForEachBuffer(s, [&](const Buffer& buffer) { uses |= buffer == mma.acc.buffer; });
-        return !uses;
-      });
-      if (uses) return SetsToZero(stmt, mma.acc.buffer) ? stmt.get() : nullptr;
+      if (AnyStmt(stmt, [&](const Stmt& s) { return Accesses(s, mma.acc.buffer); }))
+        return SetsToZero(stmt, mma.acc.buffer) ? stmt.get() : nullptr;
     }
     return nullptr;
   }
@@ -97,8 +82,7 @@ class FragmentNests {
     const std::vector<FragmentNest> nests =
         layouts_.IsRoot(stmt) ? NestsOf(stmt) : std::vector<FragmentNest>{};
     if (nests.size() != 1 || nests[0].store->buffer != sums || !nests[0].conditions.empty()) return false;
-    const Expr& value = nests[0].store->value;
-    return value->op == Op::kConst && value->value.f == 0 && value->value.i == 0;
+    return IsZero(nests[0].store->value);
   }
 
   Stmt LowerProduct(const Mma& mma) const {
@@ -116,11 +100,7 @@ class FragmentNests {
       if (layouts_.Find(buffer) != nullptr) status_.Update(RefuseFragment(buffer, kOutsideOfNest));
     };
     if (const Store* store = DynAs<Store>(stmt)) check(store->buffer);
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) check(e.buffer);
-      });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { check(load.buffer); });
   }
 
   Stmt LowerNests(const Stmt& root) {
@@ -142,13 +122,6 @@ class FragmentNests {
   static Stmt Guarded(const std::vector<Expr>& conditions, Stmt body) {
     if (conditions.empty()) return body;
     return std::make_shared<If>(JoinConjunction(conditions), std::move(body));
-  }
-
-  static Stmt InLoops(const std::vector<const For*>& loops, Stmt body) {
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
-      body = std::make_shared<For>((*loop)->var, (*loop)->extent, (*loop)->loop_kind, std::move(body),
-                                   (*loop)->marks);
-    return body;
   }
 
   static Stmt AsItIs(const FragmentNest& nest) {
@@ -176,14 +149,8 @@ class FragmentNests {
     const For* named = is_one_of_several ? nest.loops.back() : nest.loops.front();
     // A pair of columns that is reduced into one element is no vector.
     bool across = !frame.rest.empty();
-    for (const For* loop : frame.columns) across |= !Stores(*nest.store, loop->var.get());
+    for (const For* loop : frame.columns) across |= !UsesVar(nest.store->indices, loop->var.get());
     return MakeFragmentLoops(frame.layout, named->var->name, across ? LoopKind::kUnroll : LoopKind::kVector);
-  }
-
-  static bool Stores(const Store& store, const VarNode* var) {
-    bool stores = false;
-    for (const Expr& index : store.indices) stores |= UsesVar(index, var);
-    return stores;
   }
 
   // All threads with a row compute its element, and none may do so from what another has stored.
@@ -204,9 +171,8 @@ class FragmentNests {
   // The nest over threads and registers; with a buffer in place of the one it stores to, or a value.
   Stmt ByThreads(const FragmentNest& nest, const NestFrame& frame, const FragmentLoops& fragment,
                  const Buffer& instead = nullptr, const Expr& value = nullptr) const {
-    VarMap values;
-    Decode(frame.rows, fragment.row, &values);
-    Decode(frame.columns, fragment.column, &values);
+    VarMap values = ValuesAt(frame.rows, fragment.row);
+    values.merge(ValuesAt(frame.columns, fragment.column));
     const auto map = [&](const Expr& e) { return Simplify(Substitute(OnTiles(e, fragment), values)); };
     const LaidBuffer* target = layouts_.Find(nest.store->buffer);
     std::vector<Expr> indices, conditions;
@@ -222,9 +188,7 @@ class FragmentNests {
     Expr stored = value ? value : map(nest.store->value);
     if (layouts_.IsOperand(nest.store->buffer) && !conditions.empty()) {
       // A product reads elements beyond an edge, too: as zeros, like those of staged tiles.
-      const DType dtype = stored->dtype;
-      const Expr zero = IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype);
-      stored = Simplify(MakeSelect(JoinConjunction(conditions), stored, zero));
+      stored = Simplify(MakeSelect(JoinConjunction(conditions), stored, ZeroOf(stored->dtype)));
       conditions.clear();
     }
     Stmt body = std::make_shared<Store>(instead  ? instead
@@ -261,7 +225,6 @@ class FragmentNests {
   }
 
   const FragmentLayouts& layouts_;
-  const Target& target_;
   const std::unordered_set<const Store*> beyond_edges_;
   std::unordered_set<const Mma*> first_;
   absl::Status status_;
@@ -272,7 +235,7 @@ class FragmentNests {
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const FragmentLayouts layouts, FragmentLayouts::Of(body, target));
   if (layouts.empty()) return body;
-  FragmentNests nests(body, layouts, target);
+  FragmentNests nests(body, layouts);
   Stmt result = nests.Lower(body);
   if (!nests.status().ok()) return nests.status();
   return result;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/stmt_facts.h"
@@ -55,9 +55,8 @@ absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
     if (writer.loops[i] != other.loops[i]) break;
     const Var& var = writer.loops[i]->var;
     if (AreIndexedByVar(writer, buffer, var.get()) && AreIndexedByVar(other, buffer, var.get())) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("statements in loop ", var->name, " share elements of ", buffer->name,
-                     " between its iterations, so that threads cannot execute one after the other"));
+    return Refusal("statements in loop ", var->name, " share elements of ", buffer->name,
+                   " between its iterations, so that threads cannot execute one after the other");
   }
   return absl::OkStatus();
 }
@@ -67,9 +66,7 @@ absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
 void FragmentNest::ForEachAccess(
     const std::function<void(const Buffer& buffer, const std::vector<Expr>& indices)>& visit) const {
   const auto loads = [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& e) {
-      if (e.op == Op::kLoad) visit(e.buffer, e.args);
-    });
+    ForEachLoad(expr, [&](const ExprNode& load) { visit(load.buffer, load.args); });
   };
   visit(store->buffer, store->indices);
   for (const Expr& index : store->indices) loads(index);

@@ -2,32 +2,84 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 namespace {
 
-constexpr int64_t kMaxColumnsOfWarpgroup = 256;
+constexpr int64_t kMaxColumnsOfWarpgroup = 256, kRowsOfWarp = 16;
 
 }  // namespace
+
+std::vector<FragmentLayout::Digit> FragmentLayout::Digits() const {
+  std::vector<Digit> digits = {{"wr", true, {warps.rows, rows / warps.rows, 0}},
+                               {"wc", true, {warps.columns, 0, columns / warps.columns}}};
+  for (const Fragment::Step& step : unit.Steps(0))
+    digits.push_back({step.row == 0 ? "lc" : step.row < kRowsOfWarp ? "lr" : "w", true, step});
+  const std::vector<Fragment::Step> values = unit.Steps(1);
+  digits.push_back({"t", false, {row_tiles(), unit.rows, 0}});
+  for (const Fragment::Step& step : values) {
+    if (step.row != 0) digits.push_back({"h", false, step});
+  }
+  digits.push_back({"n", false, {column_tiles(), 0, unit.columns}});
+  for (const Fragment::Step& step : values) {
+    if (step.row == 0) digits.push_back({"e", false, step});
+  }
+  return digits;
+}
+
+Fragment FragmentLayout::Whole() const {
+  std::vector<Fragment::Step> threads, values;
+  for (const Digit& digit : Digits()) (digit.is_thread ? threads : values).push_back(digit.step);
+  return FragmentOf(rows, columns, threads, values);
+}
+
+int64_t FragmentLayout::Register(int64_t row, int64_t column) const {
+  const std::vector<Digit> digits = Digits();
+  int64_t number = 0, stride = 1;
+  for (auto digit = digits.rbegin(); digit != digits.rend() && !digit->is_thread; ++digit) {
+    const Fragment::Step& step = digit->step;
+    const int64_t steps = step.row != 0 ? row / step.row : column / step.column;
+    const bool is_tile = step.row == unit.rows || step.column == unit.columns;
+    number += (is_tile ? steps : steps % step.extent) * stride;
+    stride *= step.extent;
+  }
+  return number;
+}
+
+std::vector<int64_t> FragmentLayout::OperandRegisters(const Fragment& operand, int64_t row_tile,
+                                                      int64_t step) const {
+  constexpr int64_t kPair = 2;
+  // (thread, value) of the operand -> (thread, register) of the tile.
+  std::optional<Layout> places = Compose(Whole().Places(), operand.Within(columns).map);
+  if (places) places = places->Coalesced();
+  std::vector<int64_t> found;
+  if (!places || places->dims[0] != std::vector<Mode>{{operand.threads(), registers()}}) return found;
+  const int64_t first = Register(row_tile * unit.rows, step * operand.columns);
+  for (int64_t value = 0; value < operand.values(); value += kPair) {
+    if (places->Flat({0, value + 1}) != places->Flat({0, value}) + 1) return {};
+    found.push_back(first + places->Flat({0, value}));
+  }
+  return found;
+}
 
 std::string DescribeLayout(const FragmentLayout& layout) {
   return absl::StrCat(layout.rows, layout.columns > 0 ? absl::StrCat("x", layout.columns) : " rows",
                       " among ", layout.warps.rows, "x", layout.warps.columns,
-                      layout.warpgroups ? " warpgroups" : " warps");
+                      layout.unit.rows > kRowsOfWarp ? " warpgroups" : " warps");
 }
 
 absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(mma.instruction, target));
-  FragmentLayout layout{mma.m, mma.n, mma.warps, row.kind == InstructionClass::kWarpgroup};
-  const bool whole = mma.m % (layout.row_step() * mma.warps.rows) == 0 &&
-                     mma.n % (8 * mma.warps.columns) == 0 && mma.k % row.k == 0;
-  if (!whole || (layout.warpgroups && mma.n > kMaxColumnsOfWarpgroup)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        row.name, " on ", mma.warps.rows, "x", mma.warps.columns, " warps: a tile of ", mma.m, "x", mma.n,
-        "x", mma.k, "; expected rows in ", layout.row_step() * mma.warps.rows, "s, columns in ",
-        8 * mma.warps.columns, "s", layout.warpgroups ? absl::StrCat(" up to ", kMaxColumnsOfWarpgroup) : "",
-        ", depth in ", row.k, "s"));
+  FragmentLayout layout{mma.m, mma.n, mma.warps, row.sums.fragment};
+  const bool whole =
+      mma.m % (row.m * mma.warps.rows) == 0 && mma.n % (row.n * mma.warps.columns) == 0 && mma.k % row.k == 0;
+  if (!whole || (row.of_warpgroups() && mma.n > kMaxColumnsOfWarpgroup)) {
+    return Refusal(row.name, " on ", mma.warps.rows, "x", mma.warps.columns, " warps: a tile of ", mma.m, "x",
+                   mma.n, "x", mma.k, "; expected rows in ", row.m * mma.warps.rows, "s, columns in ",
+                   row.n * mma.warps.columns, "s",
+                   row.of_warpgroups() ? absl::StrCat(" up to ", kMaxColumnsOfWarpgroup) : "", ", depth in ",
+                   row.k, "s");
   }
   return layout;
 }
@@ -42,28 +94,18 @@ FragmentLoops MakeFragmentLoops(const FragmentLayout& layout, const std::string&
   FragmentLoops fragment;
   fragment.row = fragment.column = IntConst(0);
   const bool has_columns = layout.columns > 0;
-  // A thread loop along the columns is one over copies where there are no columns.
-  const auto add = [&](const char* name, int64_t extent, LoopKind kind, int64_t row_step,
-                       int64_t column_step) {
-    if (extent == 1) return;
-    const bool copies = row_step == 0 && !has_columns;
-    if (copies && kind != LoopKind::kThread) return;
-    const Var var = MakeVar(absl::StrCat(prefix, ".", name), extent);
-    fragment.loops.emplace_back(var, kind);
-    if (row_step != 0) fragment.row = fragment.row + VarRef(var) * row_step;
-    if (column_step != 0 && has_columns) fragment.column = fragment.column + VarRef(var) * column_step;
-    if (copies) fragment.copy = fragment.copy ? fragment.copy * extent + VarRef(var) : VarRef(var);
-  };
-  const LoopKind thread = LoopKind::kThread, unroll = LoopKind::kUnroll;
-  add("wr", layout.warps.rows, thread, layout.rows / layout.warps.rows, 0);
-  add("wc", layout.warps.columns, thread, 0, layout.columns / layout.warps.columns);
-  if (layout.warpgroups) add("w", 4, thread, 16, 0);
-  add("lr", 8, thread, 1, 0);
-  add("lc", 4, thread, 0, 2);
-  add("t", layout.row_tiles(), unroll, layout.row_step(), 0);
-  add("h", 2, unroll, 8, 0);
-  add("n", layout.column_tiles(), unroll, 0, 8);
-  add("e", 2, pairs, 0, 1);
+  for (const auto& [name, is_thread, step] : layout.Digits()) {
+    if (step.extent == 1) continue;
+    // A thread loop along the columns is one over copies where there are no columns.
+    const bool copies = step.row == 0 && !has_columns;
+    if (copies && !is_thread) continue;
+    const Var var = MakeVar(absl::StrCat(prefix, ".", name), step.extent);
+    const bool is_pair = !is_thread && step.column == 1;
+    fragment.loops.emplace_back(var, is_thread ? LoopKind::kThread : is_pair ? pairs : LoopKind::kUnroll);
+    if (step.row != 0) fragment.row = fragment.row + VarRef(var) * step.row;
+    if (step.column != 0 && has_columns) fragment.column = fragment.column + VarRef(var) * step.column;
+    if (copies) fragment.copy = fragment.copy ? fragment.copy * step.extent + VarRef(var) : VarRef(var);
+  }
   return fragment;
 }
 

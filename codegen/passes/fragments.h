@@ -1,19 +1,12 @@
 // The layouts of tiles in the registers of tensor-core threads: the thread and the register of each element.
 // Pure.
 //
-// A layout maps (thread, value) to a coordinate, and follows from the instruction. Accumulators, 16-bit left
-// operands and vectors of rows are the same map with other columns:
-//
-//   row    = warp row * .. + w * 16 + lr + t * 16 or 64 + h * 8      lr = lane / 4, lc = lane % 4
-//   column = warp column * .. + lc * 2 + n * 8 + e
-//
-// A vector of rows has no columns: every lane of a quad (lc) has all of its rows. The m16n8 tiles of mma.sync
-// and the m64nN tiles of wgmma (four warps, one below the other) agree inside 16 rows and 8 columns, and an
-// accumulator of 16 columns has the elements of a left operand 16 deep in the threads that multiply them [PTX
-// ISA, "Matrix fragments" of mma.m16n8k16 and "Register fragments" of wgmma].
+// A layout maps (thread, value) to a coordinate, and follows from the instruction's row: the fragment of its
+// sums, repeated below and beside itself in each warp, or warpgroup. A tile in registers that is a left
+// operand, and vectors of rows, are divided alike: a vector has no columns, so that every lane of a quad has
+// all of its rows.
 #pragma once
 
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,35 +17,38 @@
 
 namespace mycc {
 
-// A tile of `rows` x `columns` elements, divided among warps (a warpgroup's four warps lie below each other).
-// Each warp has `row_tiles` x `column_tiles` tiles of 16 x 8 elements; its row tiles are row_step rows apart.
-// 0 columns: a vector of the rows.
+// A tile of `rows` x `columns` elements, divided among warps or warpgroups. Each has `row_tiles` x
+// `column_tiles` times the elements of one instruction, `unit`. 0 columns: a vector of the rows.
 struct FragmentLayout {
   int64_t rows = 0, columns = 0;
   WarpGrid warps;
-  bool warpgroups = false;
+  Fragment unit;
 
-  int64_t row_tiles() const { return rows / (warps.rows * row_step()); }
-  int64_t column_tiles() const { return columns / (warps.columns * 8); }
-  int64_t row_step() const { return warpgroups ? 64 : 16; }
-  int64_t threads() const { return int64_t{32} * warps.rows * warps.columns * (warpgroups ? 4 : 1); }
-  int64_t registers() const { return row_tiles() * column_tiles() * 4; }
-  // The thread's register for a row tile, a column tile, the upper (0) or lower (1) half of the tile's rows,
-  // and an even (0) or odd (1) column: row-major.
-  int64_t Register(int64_t row_tile, int64_t column_tile, int half, int odd) const {
-    return ((row_tile * 2 + half) * column_tiles() + column_tile) * 2 + odd;
-  }
-  // The first of the two consecutive registers (of even and odd column) that make each 32-bit register of a
-  // left operand: the 16 columns from column tile 2 * step are the depth of one instruction.
-  std::array<int64_t, 4> OperandRegisters(int64_t row_tile, int64_t step) const {
-    return {Register(row_tile, 2 * step, 0, 0), Register(row_tile, 2 * step, 1, 0),
-            Register(row_tile, 2 * step + 1, 0, 0), Register(row_tile, 2 * step + 1, 1, 0)};
-  }
+  int64_t row_tiles() const { return rows / (warps.rows * unit.rows); }
+  int64_t column_tiles() const { return columns / (warps.columns * unit.columns); }
+  int64_t threads() const { return unit.threads() * warps.rows * warps.columns; }
+  int64_t registers() const { return row_tiles() * column_tiles() * unit.values(); }
+  // (thread, value) -> element of the tile, a thread's values row by row. REQUIRES: it has columns.
+  Fragment Whole() const;
+  // The thread's register for the element that is `row` rows below and `column` columns beside its first one.
+  int64_t Register(int64_t row, int64_t column) const;
+  // The first of the two consecutive registers that make each 32-bit register of a left operand of 16 bits,
+  // for one row tile and one step along the depth. None where its elements are in other threads than the
+  // tile's.
+  std::vector<int64_t> OperandRegisters(const Fragment& operand, int64_t row_tile, int64_t step) const;
+
+  // A digit of a thread's or a value's number; the name is that of its loop.
+  struct Digit {
+    const char* name;
+    bool is_thread;
+    Fragment::Step step;
+  };
+  std::vector<Digit> Digits() const;  // those of threads first, the slowest of each first
 
   // The same rows in the same threads.
-  FragmentLayout WithColumns(int64_t other) const { return {rows, other, warps, warpgroups}; }
+  FragmentLayout WithColumns(int64_t other) const { return {rows, other, warps, unit}; }
   bool SameRows(const FragmentLayout& other) const {
-    return rows == other.rows && warps == other.warps && warpgroups == other.warpgroups;
+    return rows == other.rows && warps == other.warps && unit == other.unit;
   }
   bool operator==(const FragmentLayout&) const = default;
 };

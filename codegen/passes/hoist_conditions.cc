@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -39,23 +39,11 @@ Hoisted SplitByLoop(const Expr& condition, const VarNode* var) {
 
 // Whether the loop stores to a tensor that the expression loads.
 bool ChangesIn(const Expr& expr, const Stmt& body) {
-  std::unordered_set<const BufferNode*> loaded;
-  Visit(expr, [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) loaded.insert(e.buffer.get());
-  });
-  bool changes = false;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    const Store* store = DynAs<Store>(stmt);
-    changes |=
-        !loaded.empty() && (store == nullptr ? stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy
-                                             : loaded.contains(store->buffer.get()));
-    return !changes;
-  });
-  return changes;
-}
-
-Stmt WithBody(const For& loop, Stmt body) {
-  return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
+  return HasLoad(expr) && AnyStmt(body, [&](const Stmt& stmt) {
+           const Store* store = DynAs<Store>(stmt);
+           return store == nullptr ? stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy
+                                   : Loads(expr, store->buffer);
+         });
 }
 
 Stmt HoistIf(const For& loop, const If& branch) {
@@ -70,12 +58,12 @@ Stmt HoistIf(const For& loop, const If& branch) {
   const Expr condition = JoinConjunction(split.invariant);
   if (split.variant.empty()) {
     const Stmt otherwise =
-        branch.otherwise ? CopyWithSuffix(WithBody(loop, branch.otherwise), ".else") : nullptr;
-    return std::make_shared<If>(condition, WithBody(loop, branch.then), otherwise);
+        branch.otherwise ? CopyWithSuffix(loop.With({.body = branch.otherwise}), ".else") : nullptr;
+    return std::make_shared<If>(condition, loop.With({.body = branch.then}), otherwise);
   }
   if (branch.otherwise) return nullptr;
   const Stmt rest = std::make_shared<If>(JoinConjunction(split.variant), branch.then);
-  return std::make_shared<If>(condition, WithBody(loop, rest));
+  return std::make_shared<If>(condition, loop.With({.body = rest}));
 }
 
 // The select whose condition may move out of the loop: the value itself, or in a reduction step one that
@@ -102,7 +90,7 @@ Stmt HoistSelect(const For& loop, const Store& store) {
   if (!split.variant.empty()) then = MakeSelect(JoinConjunction(split.variant), then, select->args[2]);
   const auto with = [&](const Expr& arm) {
     const Expr value = Rewrite(store.value, [&](const Expr& e) { return e == select ? arm : nullptr; });
-    return WithBody(loop, std::make_shared<Store>(store.buffer, store.indices, value));
+    return loop.With({.body = std::make_shared<Store>(store.buffer, store.indices, value)});
   };
   return std::make_shared<If>(JoinConjunction(split.invariant), with(then),
                               CopyWithSuffix(with(select->args[2]), ".else"));
@@ -117,7 +105,7 @@ bool MayMoveOut(const For& loop) {
 }  // namespace
 
 Stmt HoistConditions(const Stmt& body) {
-  const std::unordered_set<const VarNode*> in_copies = LoopVarsInCopies(body);
+  const VarSet in_copies = LoopVarsInCopies(body);
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);

@@ -8,22 +8,21 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
 
-using BufferSet = std::unordered_set<const BufferNode*>;
-
 // Unused bytes after every packed buffer: a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
+constexpr int64_t kLine = 64;  // bytes of a cache line, where a packed buffer begins
 // A tensor that is not in scope `packed` is precomputed only if that enlarges the weights by at most this
 // factor.
 constexpr int64_t kMostGrowth = 4;
-
-int64_t AlignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The statements at the root, without the Allocs around them.
 struct Root {
@@ -49,16 +48,12 @@ struct Uses {
 Uses UsesOf(const Stmt& root) {
   Uses uses;
   VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) uses.reads.insert(e.buffer.get());
-      });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { uses.reads.insert(load.buffer.get()); });
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses.allocs.insert(alloc->buffer.get());
     if (const Store* store = DynAs<Store>(stmt)) uses.writes.insert(store->buffer.get());
     if (const Block* block = DynAs<Block>(stmt)) {
       uses.writes.insert(block->out.get());
-      if (block->arg_value) uses.writes.insert(block->arg_value.get());
+      for (const Accumulator& accumulator : block->more) uses.writes.insert(accumulator.buffer.get());
     }
     return true;
   });
@@ -158,7 +153,7 @@ class Hoister {
   void Place(const Buffer& buffer, int param) {
     if (cursor_.empty()) cursor_.assign(function_.params.size(), kPackedHeaderBytes);
     result_.packed.push_back(PackedBuffer{buffer, param, cursor_[param]});
-    cursor_[param] += AlignUp(buffer->bytes() + kSlack);
+    cursor_[param] += RoundUp(buffer->bytes() + kSlack, kLine);
   }
 
   void PlacePackedTensors() {
@@ -175,18 +170,14 @@ class Hoister {
   }
 
   static Stmt VerbatimCopy(const Buffer& from, const Buffer& to) {
-    std::vector<Var> loops;
+    std::vector<LoopSpec> loops;
     std::vector<Expr> indices;
     for (int d = 0; d < from->rank(); ++d) {
-      loops.push_back(MakeVar(absl::StrCat(to->name, ".c", d), from->shape[d]));
-      indices.push_back(VarRef(loops.back()));
+      const LoopKind kind = d + 1 == from->rank() ? LoopKind::kVector : LoopKind::kSerial;
+      loops.push_back({MakeVar(absl::StrCat(to->name, ".c", d), from->shape[d]), kind});
+      indices.push_back(VarRef(loops.back().var));
     }
-    Stmt nest = std::make_shared<Store>(to, indices, Load(from, indices));
-    for (size_t d = loops.size(); d-- > 0;) {
-      const LoopKind kind = d + 1 == loops.size() ? LoopKind::kVector : LoopKind::kSerial;
-      nest = std::make_shared<For>(loops[d], IntConst(loops[d]->extent), kind, std::move(nest));
-    }
-    return nest;
+    return MakeNest(loops, std::make_shared<Store>(to, indices, Load(from, indices)));
   }
 
   void CopyConstsReadDirectly() {

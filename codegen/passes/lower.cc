@@ -48,6 +48,14 @@ constexpr Pass kCpuPasses[] = {
     {"tensorize", Run<TensorizeLoops>},
     {"hoist_conditions", Run<HoistConditions>},
     {"split_reductions", Run<SplitReductions>},
+    // After all that make loops.
+    {"choose_lane_forms", Run<ChooseLaneForms>},
+    {"place_locals", Run<PlaceLocals>},
+    // Last, because other passes do not know these statements. Tiles first: their moves have no lanes.
+    {"place_tiles", Run<PlaceTiles>},
+    {"place_fetches", Run<PlaceFetches>},
+    // After fetches, because loops with a mark are no longer directly inside others.
+    {"place_bypasses", Run<PlaceBypasses>},
 };
 
 // Guards stay predicates on a GPU, and lanes are scalar code.
@@ -63,15 +71,40 @@ constexpr Pass kCudaPasses[] = {
     // After tensorization, which does not recognize tiles indexed by a ring's slot.
     {"pipeline_loops", Run<PipelineLoops>},
     {"fragment_loops", Run<FragmentLoopsOf>},
+    // After fragments, which make loops over a thread's registers.
+    {"split_conversions", Run<SplitConversions>},
+    // After fragments, which make the threads that share a row; before a loop has parts.
+    {"defer_sums", Run<DeferSums>},
     // After fragments, because its statements are whole nests; before waits are placed.
     {"rotate_products", Run<RotateProducts>},
     // After fragments, so that a mask compares the places of single elements.
     {"unmask_tiles", Run<UnmaskTiles>},
+    // After masks, whose loops copy bodies; before waits are placed, which then come after the fetches.
+    {"fetch_ahead", Run<FetchAhead>},
     // After pipelining, which releases slots, and after fragments, because waits stand before the nests that
     // touch accumulators.
     {"overlap_products", Run<OverlapProducts>},
     {"fit_locals", Run<FitLocals>},
     {"hoist_conditions", Run<HoistConditions>},
+    // Before buffers move to the workspace, where those that are not live together overlap.
+    {"join_launches", Run<JoinLaunches>},
+};
+
+// Launches, their shared memory, and the barriers of their threads. These come after the move of buffers to
+// the workspace, which takes their Allocs from the root.
+constexpr Pass kLaunchPasses[] = {
+    {"launches", Run<MakeLaunches>},
+    {"place_roles", Run<PlaceRoles>},
+    // After roles, whose threads combine.
+    {"place_combines", Run<PlaceCombines>},
+    // After combines, which need memory.
+    {"place_shared", Run<PlaceShared>},
+    // After shared memory, because buffers with the same bytes need barriers.
+    {"place_barriers", Run<PlaceBarriers>},
+    // After roles, whose threads share a copy, and barriers, which are planned for whole copies.
+    {"divide_copies", Run<DivideCopies>},
+    // Last, because other passes do not know these statements.
+    {"place_vectors", Run<PlaceVectors>},
 };
 
 std::vector<Pass> PassesFor(const Target& target) {
@@ -86,6 +119,18 @@ class Pipeline {
       : function_(std::move(function)), outside_(std::move(outside)) {}
 
   const Stmt& body() const { return function_.body; }
+
+  // Buffers that outlive the body move out of it. The two bodies of a function share one workspace, because
+  // they never run at the same time.
+  void MoveToWorkspace(const Target& target, LoweredFunction* lowered) {
+    StoragePlan plan = PlanStorage(function_.body, target);
+    lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
+    lowered->workspace_shared_bytes = std::max(lowered->workspace_shared_bytes, plan.shared_bytes);
+    lowered->workspace_thread_bytes = std::max(lowered->workspace_thread_bytes, plan.thread_bytes);
+    for (const WorkspaceBuffer& moved : plan.workspace) outside_.push_back(moved.buffer);
+    function_.body = std::move(plan.body);
+  }
+
   Function Take() { return std::move(function_); }
 
   absl::Status Run(const Pass& pass, const Target& target) {
@@ -105,7 +150,7 @@ class Pipeline {
 
   absl::Status Verify(const std::string& name) const {
     Function closed = function_;
-    for (const Buffer& buffer : outside_) closed.body = std::make_shared<Alloc>(buffer, closed.body);
+    closed.body = InAllocs(outside_, closed.body);
     const absl::Status status = VerifyFunction(closed);
     if (status.ok()) return status;
     return absl::InternalError(absl::StrCat("after ", name, " of ", function_.name, ": ", status.message()));
@@ -121,38 +166,26 @@ class Pipeline {
   std::vector<Buffer> outside_;  // packed and workspace buffers, for the verifier
 };
 
-absl::Status RunPasses(const Target& target, Pipeline* pipeline) {
+absl::Status RunPasses(const Target& target, Pipeline* pipeline, LoweredFunction* lowered) {
   for (const Pass& pass : PassesFor(target)) {
     MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
   }
   const double instructions = EstimateInstructions(pipeline->body(), target);
   const double most = target.kind == TargetKind::kCuda ? kMaxGpuInstructions : kMaxInstructions;
   if (instructions > most) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("unrolled, the code has about ", static_cast<int64_t>(instructions),
-                     " instructions; at most ", static_cast<int64_t>(most), " are emitted"));
+    return Refusal("unrolled, the code has about ", static_cast<int64_t>(instructions),
+                   " instructions; at most ", static_cast<int64_t>(most), " are emitted");
+  }
+  pipeline->MoveToWorkspace(target, lowered);
+  if (target.kind != TargetKind::kCuda) return absl::OkStatus();
+  for (const Pass& pass : kLaunchPasses) {
+    MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
   }
   return absl::OkStatus();
 }
 
 bool HasParallel(const Stmt& body) {
-  bool parallel = false;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    const For* loop = DynAs<For>(stmt);
-    parallel |= loop != nullptr && loop->loop_kind == LoopKind::kParallel;
-    return !parallel;
-  });
-  return parallel;
-}
-
-// Buffers that outlive the body move out of it. The two bodies of a function share one workspace, because
-// they never run at the same time.
-Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lowered) {
-  StoragePlan plan = PlanStorage(body, target);
-  lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
-  lowered->workspace_shared_bytes = std::max(lowered->workspace_shared_bytes, plan.shared_bytes);
-  lowered->workspace_thread_bytes = std::max(lowered->workspace_thread_bytes, plan.thread_bytes);
-  return plan.body;
+  return AnyOf<For>(body, [](const For& loop) { return loop.loop_kind == LoopKind::kParallel; });
 }
 
 }  // namespace
@@ -163,6 +196,7 @@ std::vector<std::string> PassNames() {
   for (const Pass& pass : kCudaPasses) {
     if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
   }
+  for (const Pass& pass : kLaunchPasses) names.push_back(pass.name);
   return names;
 }
 
@@ -175,9 +209,8 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   for (const PackedBuffer& packed : lowered.packed) outside.push_back(packed.buffer);
 
   Pipeline kernel(Function{scheduled.name, scheduled.params, split.kernel}, outside);
-  MYCC_RETURN_IF_ERROR(RunPasses(target, &kernel));
+  MYCC_RETURN_IF_ERROR(RunPasses(target, &kernel, &lowered));
   lowered.kernel = kernel.Take();
-  lowered.kernel.body = MoveToWorkspace(lowered.kernel.body, target, &lowered);
 
   lowered.pack.name = absl::StrCat(scheduled.name, "_pack");
   for (const Param& param : scheduled.params) {
@@ -187,9 +220,8 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   if (split.pack) {
     lowered.pack.body = split.pack;
     Pipeline pack(std::move(lowered.pack), outside);
-    MYCC_RETURN_IF_ERROR(RunPasses(target, &pack));
+    MYCC_RETURN_IF_ERROR(RunPasses(target, &pack, &lowered));
     lowered.pack = pack.Take();
-    lowered.pack.body = MoveToWorkspace(lowered.pack.body, target, &lowered);
   }
   lowered.parallel = HasParallel(lowered.kernel.body) || HasParallel(lowered.pack.body);
   return lowered;

@@ -1,4 +1,26 @@
-// Lowers scheduled IR to a kernel that a back end can emit. lower.cc lists the passes; each has its own file.
+// Lowers scheduled IR to a kernel that a back end can emit. lower.cc lists the passes, and the reasons for
+// their order; each has its own file. For a CPU they are, in order:
+//
+//   nests       lower_blocks, unfuse_loops, partition_loops: guards become main parts and tails; simplify
+//   registers   fit_locals, tensorize: products by vectors or tiles
+//   the rest    hoist_conditions, split_reductions
+//   lanes       choose_lane_forms: vectors, partial results, turned tiles, or one iteration at a time
+//   accesses    place_locals: what no one reads of a buffer, and what may be rounded in one instruction;
+//               place_tiles: sums in tile registers, what begins and ends them, and configurations;
+//               place_fetches, place_bypasses: what is prefetched, which stores bypass the caches
+//
+// For a GPU:
+//
+//   nests       bind_nests, lower_blocks, unfuse_loops, simplify
+//   threads     split_thread_reductions, split_whole_vectors, tensorize_tiles
+//   pipelines   pipeline_loops: rings of tiles, roles that copy and compute, and their barriers
+//   registers   fragment_loops, split_conversions, defer_sums: loops over each thread's own elements
+//   overlap     rotate_products, unmask_tiles, fetch_ahead, overlap_products: what runs beside products
+//   the rest    fit_locals, hoist_conditions, join_launches
+//   launches    launches, place_roles, place_combines, place_shared, place_barriers, after buffers have moved
+//               to the workspace: threads, their registers and memory, and how they synchronize
+//   accesses    divide_copies, place_vectors: how many elements a thread moves at a time
+//
 // Thread rule: functions are re-entrant.
 #pragma once
 

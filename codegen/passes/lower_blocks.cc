@@ -13,10 +13,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/accumulators.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -33,8 +37,7 @@ class BlockLowering {
     std::vector<Stmt> parts = std::move(loops_.back().before);
     loops_.pop_back();
     if (body == loop.body && parts.empty()) return stmt;
-    parts.push_back(
-        std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
+    parts.push_back(loop.With({.body = std::move(body)}));
     return MakeSeq(std::move(parts));
   }
 
@@ -45,12 +48,6 @@ class BlockLowering {
     const For* loop;
     std::vector<Stmt> before;  // initialisations to be placed just before this loop
   };
-
-  static VarMap BindingsOf(const Block& block) {
-    VarMap map;
-    for (const IterVar& iter : block.iters) map[iter.var.get()] = iter.binding;
-    return map;
-  }
 
   static Expr Bound(const Expr& expr, const VarMap& bindings) { return Simplify(Substitute(expr, bindings)); }
 
@@ -78,10 +75,7 @@ class BlockLowering {
     Expr guard = BoolConst(true);
     for (const IterVar& iter : block.iters) {
       if (!with_reduce && FollowsReduction(block, iter.binding)) continue;
-      const Expr binding = Simplify(iter.binding);
-      const Expr below = Simplify(MakeBinary(Op::kLt, binding, IntConst(iter.var->extent)));
-      const Expr above = Simplify(MakeBinary(Op::kLe, IntConst(0), binding));
-      guard = MakeBinary(Op::kAnd, guard, MakeBinary(Op::kAnd, above, below));
+      guard = MakeBinary(Op::kAnd, guard, Within(Simplify(iter.binding), iter.var->extent));
     }
     if (IsConstInt(guard, 1)) return stmt;
     return std::make_shared<If>(guard, std::move(stmt));
@@ -89,16 +83,16 @@ class BlockLowering {
 
   Stmt LowerBlock(const Block& block) {
     const VarMap bindings = BindingsOf(block);
-    const std::vector<Expr> indices = Bound(block.indices, bindings);
-    const Expr value = Bound(block.value, bindings);
+    ReducedTuple reduced = ReducedBy(block);
+    reduced.indices = Bound(block.indices, bindings);
+    reduced.values = Bound(reduced.values, bindings);
     Stmt update;
     if (block.reduce == ReduceOp::kNone) {
-      update = std::make_shared<Store>(block.out, indices, value);
-    } else if (block.arg_value) {
-      update = ArgUpdate(block, indices, value);
+      update = std::make_shared<Store>(block.out, reduced.indices, reduced.values[0]);
+    } else if (block.reduce.tuple() != nullptr) {
+      update = TupleUpdate(block, std::move(reduced));
     } else {
-      update = std::make_shared<Store>(block.out, indices,
-                                       ReduceCombine(block.reduce, Load(block.out, indices), value));
+      update = UpdateAccumulators(reduced);
     }
     update = Guarded(block, /*with_reduce=*/true, std::move(update));
     return block.init ? AddInit(block, bindings, std::move(update)) : update;
@@ -120,35 +114,36 @@ class BlockLowering {
     return found == static_cast<int64_t>(linear.terms.size());
   }
 
-  // The position changes when the value is better than the best so far (NaN is better than any number), or
-  // equal and at a lower position. It is stored first, because the comparison needs the old best value.
-  Stmt ArgUpdate(const Block& block, const std::vector<Expr>& indices, const Expr& value) const {
-    Expr binding;
-    for (const IterVar& iter : block.iters) {
-      if (iter.reduce) binding = Simplify(iter.binding);
+  // Whether threads of different iterations of a thread loop reduce into the same element.
+  bool IsCarriedByThreads(const Block& block) const {
+    return std::any_of(loops_.begin(), loops_.end(), [&](const Enclosing& around) {
+      return around.loop->loop_kind == LoopKind::kThread && CarriesReduction(block, *around.loop);
+    });
+  }
+
+  // A tuple's update by one thread is a store for each part. An update by several threads stays a block,
+  // which the pass split_thread_reductions takes apart.
+  Stmt TupleUpdate(const Block& block, ReducedTuple reduced) const {
+    if (IsCarriedByThreads(block)) {
+      auto update = std::make_shared<Block>(block);
+      update->iters.clear();
+      update->init = false;
+      update->indices = reduced.indices;
+      update->value = reduced.values[0];
+      for (size_t i = 1; i < reduced.values.size(); ++i) update->more[i - 1].value = reduced.values[i];
+      return update;
     }
-    const Expr position = MakeCast(block.out->dtype, binding);
-    const Expr best = Load(block.arg_value, indices), best_at = Load(block.out, indices);
-    const bool is_float = IsFloat(value->dtype);
-    const auto is_nan = [](const Expr& e) { return MakeBinary(Op::kNe, e, e); };
-    Expr better = block.reduce == ReduceOp::kArgMax ? MakeBinary(Op::kLt, best, value)
-                                                    : MakeBinary(Op::kLt, value, best);
-    if (is_float) {
-      better =
-          MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, is_nan(value), MakeBinary(Op::kEq, best, best)));
+    for (size_t i = 0; i < reduced.values.size(); ++i) {
+      const Expr& value = reduced.values[i];
+      const Expr& place = value->op == Op::kCast ? value->args[0] : value;
+      if (place->dtype == DType::kI64 && Ascends(place))
+        reduced.reduce = reduced.reduce.InOrder(static_cast<int>(i));
     }
-    if (!Ascends(binding)) {
-      Expr as_good = MakeBinary(Op::kEq, value, best);
-      if (is_float) as_good = MakeBinary(Op::kOr, as_good, MakeBinary(Op::kAnd, is_nan(value), is_nan(best)));
-      better =
-          MakeBinary(Op::kOr, better, MakeBinary(Op::kAnd, as_good, MakeBinary(Op::kLt, position, best_at)));
-    }
-    return MakeSeq({std::make_shared<Store>(block.out, indices, MakeSelect(better, position, best_at)),
-                    std::make_shared<Store>(block.arg_value, indices, MakeSelect(better, value, best))});
+    return UpdateAccumulators(reduced);
   }
 
   Stmt AddInit(const Block& block, const VarMap& bindings, Stmt update) {
-    std::unordered_set<const VarNode*> reduce_vars, spatial_vars;
+    VarSet reduce_vars, spatial_vars;
     for (const IterVar& iter : block.iters) {
       if (!iter.reduce && FollowsReduction(block, iter.binding)) continue;  // guards terms of the reduction
       Visit(iter.binding, [&](const ExprNode& e) {
@@ -165,8 +160,8 @@ class BlockLowering {
       const For& loop = *loops_[i].loop;
       if (!spatial_vars.count(loop.var.get())) continue;
       if (reduce_vars.count(loop.var.get())) {
-        status_.Update(absl::FailedPreconditionError(absl::StrCat(
-            "loop ", loop.var->name, " carries both a reduction and an axis of block ", block.name)));
+        status_.Update(
+            Refusal("loop ", loop.var->name, " carries both a reduction and an axis of block ", block.name));
       }
       const bool own = absl::StartsWith(loop.var->name, absl::StrCat(block.name, "."));
       const Var var = MakeVar(
@@ -179,18 +174,9 @@ class BlockLowering {
   }
 
   static Stmt InitStores(const Block& block, const VarMap& bindings) {
-    const std::vector<Expr> indices = Bound(block.indices, bindings);
-    std::vector<Stmt> stores;
-    if (block.arg_value) {
-      const ReduceOp best = block.reduce == ReduceOp::kArgMax ? ReduceOp::kMax : ReduceOp::kMin;
-      stores.push_back(std::make_shared<Store>(block.out, indices, IntConst(0, block.out->dtype)));
-      stores.push_back(
-          std::make_shared<Store>(block.arg_value, indices, ReduceIdentity(best, block.arg_value->dtype)));
-    } else {
-      stores.push_back(
-          std::make_shared<Store>(block.out, indices, ReduceIdentity(block.reduce, block.out->dtype)));
-    }
-    return Guarded(block, /*with_reduce=*/false, MakeSeq(std::move(stores)));
+    ReducedTuple reduced = ReducedBy(block);
+    reduced.indices = Bound(block.indices, bindings);
+    return Guarded(block, /*with_reduce=*/false, StartAccumulators(reduced));
   }
 
   std::vector<Enclosing> loops_;

@@ -18,6 +18,9 @@
 // The other role must be a slot ahead for that: rings have at least two slots
 // (schedule/primitives/pipeline.cc). Products that add up partial sums wait for each of them; they stay as
 // they are.
+//
+// A fence makes what threads have stored visible to products. It stands before the first product that reads
+// the tile, not before later ones.
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +31,6 @@
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
@@ -39,11 +41,9 @@ constexpr int64_t kShortLoop = 36;
 constexpr int kUnrollShortBy = 4, kUnrollBy = 2;
 
 // Whether the statement is a product that the pass is to make asynchronous.
-bool CanRunAsync(const Stmt& stmt, const Target& target) {
+bool CanRunAsync(const Stmt& stmt) {
   const Mma* mma = DynAs<Mma>(stmt);
-  if (mma == nullptr || mma->is_async) return false;
-  const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target);
-  return row.ok() && row->kind == InstructionClass::kWarpgroup && row->partial_depth == 0;
+  return mma != nullptr && !mma->is_async && mma->row() != nullptr && mma->row()->is_async;
 }
 
 // Whether other threads may go on where the role comes to the statement, and then write operands of the
@@ -58,12 +58,6 @@ bool LetsOthersGoOn(const Stmt& stmt, const Mma& product) {
          stmt->kind == StmtKind::kBarrier;
 }
 
-bool Accesses(const Stmt& stmt, const BufferNode* buffer) {
-  bool accesses = false;
-  ForEachBuffer(stmt, [&](const Buffer& used) { accesses |= used.get() == buffer; });
-  return accesses;
-}
-
 bool WritesOperand(const Stmt& stmt, const Mma& product) {
   const BufferNode* written = WrittenBy(stmt);
   return written != nullptr && (written == product.a.buffer.get() || written == product.b.buffer.get());
@@ -71,13 +65,10 @@ bool WritesOperand(const Stmt& stmt, const Mma& product) {
 
 // Whether the statement, or one inside it, needs the product to be complete.
 bool Needs(const Stmt& root, const Mma& product) {
-  bool needs = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    needs |= LetsOthersGoOn(stmt, product) || Accesses(stmt, product.acc.buffer.get()) ||
-             WritesOperand(stmt, product);
-    return !needs;
+  return AnyStmt(root, [&](const Stmt& stmt) {
+    return LetsOthersGoOn(stmt, product) || Accesses(stmt, product.acc.buffer) ||
+           WritesOperand(stmt, product);
   });
-  return needs;
 }
 
 // The same of an asynchronous product: those with the same sums run in order.
@@ -105,19 +96,24 @@ LoopEnd EndOf(const Stmt& body) {
 
 class ProductOverlap {
  public:
-  explicit ProductOverlap(const Target& target) : target_(target) {}
-
   Stmt Run(const Stmt& root) {
-    VisitStmts(root, [&](const Stmt& stmt) {
-      if (stmt->kind == StmtKind::kCopy) return false;
-      if (stmt->kind == StmtKind::kStore || stmt->kind == StmtKind::kCombine)
-        stored_.push_back(WrittenBy(stmt));
-      return true;
-    });
+    stored_ = stored_in_role_ = StoredUnder(root);
     return Drained(root);
   }
 
  private:
+  using Buffers = std::vector<const BufferNode*>;
+
+  static Buffers StoredUnder(const Stmt& root) {
+    Buffers stored;
+    VisitStmts(root, [&](const Stmt& stmt) {
+      if (stmt->kind == StmtKind::kStore || stmt->kind == StmtKind::kCombine)
+        ForEachWritten(stmt, [&](const BufferNode* buffer) { stored.push_back(buffer); });
+      return stmt->kind != StmtKind::kCopy;
+    });
+    return stored;
+  }
+
   // The statement by itself: no product is running before or after it.
   Stmt Drained(const Stmt& stmt) {
     std::vector<Stmt> parts;
@@ -143,18 +139,19 @@ class ProductOverlap {
   }
 
   bool HasProduct(const Stmt& root) const {
-    bool has = false;
-    VisitStmts(root, [&](const Stmt& stmt) {
-      has |= CanRunAsync(stmt, target_);
-      return !has;
-    });
-    return has;
+    return AnyStmt(root, [](const Stmt& stmt) { return CanRunAsync(stmt); });
+  }
+
+  // Tiles that the statement stores need another fence.
+  void ForgetFences(const Stmt& stmt) {
+    for (const BufferNode* stored : StoredUnder(stmt)) std::erase(fenced_, stored);
   }
 
   void Append(const Stmt& stmt, std::vector<Stmt>* parts) {
-    if (CanRunAsync(stmt, target_)) return Product(stmt, parts);
+    if (CanRunAsync(stmt)) return Product(stmt, parts);
     if (!HasProduct(stmt)) {
       WaitFor([&](const Mma* product) { return Needs(stmt, *product); }, parts);
+      ForgetFences(stmt);
       parts->push_back(stmt);
       return;
     }
@@ -181,23 +178,49 @@ class ProductOverlap {
       return;
     }
     WaitForAll(parts);
+    // Its parts may run again, or not at all.
+    ForgetFences(stmt);
+    const Buffers fenced = fenced_;
+    AppendParts(stmt, parts);
+    fenced_ = fenced;
+  }
+
+  void AppendParts(const Stmt& stmt, std::vector<Stmt>* parts) {
     if (const For* loop = DynAs<For>(stmt); loop != nullptr && in_roles_) {
       const LoopEnd end = EndOf(loop->body);
       if (MayReleaseLater(*loop, end) && RunsOn(end)) return Overlapped(*loop, end, parts);
     }
-    const bool around = std::exchange(in_roles_, in_roles_ || stmt->kind == StmtKind::kRoles);
-    parts->push_back(MapChildren(stmt, [&](const Stmt& child) { return Drained(child); }));
+    const bool are_roles = stmt->kind == StmtKind::kRoles, around = in_roles_;
+    in_roles_ |= are_roles;
+    const Buffers fenced = are_roles ? Buffers{} : fenced_, stored = stored_in_role_;
+    parts->push_back(MapChildren(stmt, [&](const Stmt& child) {
+      fenced_ = fenced;
+      if (are_roles) stored_in_role_ = StoredUnder(child);
+      return Drained(child);
+    }));
     in_roles_ = around;
+    stored_in_role_ = stored;
+  }
+
+  // Once true, false until an operand is stored again. Only a tile's own role knows when it stores it.
+  bool NeedsFence(const Mma& mma) {
+    bool needs = false;
+    for (const TileView* view : {&mma.a, &mma.b}) {
+      const BufferNode* tile = view->buffer.get();
+      const auto stores = std::count(stored_.begin(), stored_.end(), tile);
+      if (tile->scope != Scope::kShared || stores == 0 ||
+          std::count(fenced_.begin(), fenced_.end(), tile) > 0)
+        continue;
+      needs = true;
+      if (std::count(stored_in_role_.begin(), stored_in_role_.end(), tile) == stores) fenced_.push_back(tile);
+    }
+    return needs;
   }
 
   void Product(const Stmt& stmt, std::vector<Stmt>* parts) {
     WaitFor([&](const Mma* product) { return NextNeeds(stmt, *product); }, parts);
     const Mma& mma = As<Mma>(stmt);
-    const auto is_stored = [&](const TileView& view) {
-      return view.buffer->scope == Scope::kShared &&
-             std::count(stored_.begin(), stored_.end(), view.buffer.get()) > 0;
-    };
-    if (is_stored(mma.a) || is_stored(mma.b)) parts->push_back(std::make_shared<Fence>());
+    if (NeedsFence(mma)) parts->push_back(std::make_shared<Fence>());
     auto product = std::make_shared<Mma>(mma);
     product->is_async = true;
     parts->insert(parts->end(), {product, std::make_shared<CommitProducts>()});
@@ -214,7 +237,7 @@ class ProductOverlap {
   bool HasProductInEachTurn(const Stmt& body) const {
     const bool is_straight =
         body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc || body->kind == StmtKind::kLet;
-    if (!is_straight) return CanRunAsync(body, target_);
+    if (!is_straight) return CanRunAsync(body);
     const std::vector<Stmt> parts = Children(body);
     return std::any_of(parts.begin(), parts.end(),
                        [&](const Stmt& part) { return HasProductInEachTurn(part); });
@@ -228,9 +251,11 @@ class ProductOverlap {
   // Whether a product of the turn may still run where the turn's operands are released.
   bool RunsOn(const LoopEnd& end) {
     const std::vector<Stmt> outer = std::exchange(released_, {});
+    const Buffers fenced = fenced_;
     std::vector<Stmt> body;
     Append(end.rest, &body);
     released_ = outer;
+    fenced_ = fenced;
     return !std::exchange(running_, {}).empty();
   }
 
@@ -251,8 +276,10 @@ class ProductOverlap {
     // The first walk finds the products that run on into the next turn; the second begins with them.
     std::vector<Stmt> body;
     const std::vector<Stmt> outer = std::exchange(released_, {});
+    const Buffers fenced = fenced_;
     for (int walk = 0; walk < 2; ++walk) {
       body.clear();
+      fenced_ = fenced;
       released_ = {release};
       Append(end.rest, &body);
     }
@@ -260,8 +287,8 @@ class ProductOverlap {
     LoopMarks marks = loop.marks;
     int64_t number = 0;
     marks.unroll_by = IsConstInt(loop.extent, &number) && number <= kShortLoop ? kUnrollShortBy : kUnrollBy;
-    std::vector<Stmt> result = {std::make_shared<For>(loop.var, extent, LoopKind::kSerial,
-                                                      MakeSeq(std::move(body)), std::move(marks))};
+    std::vector<Stmt> result = {
+        loop.With({.extent = extent, .body = MakeSeq(std::move(body))})->Marked(marks)};
     WaitForAll(&result);
     const Stmt last = ReleaseOf(loop, end, ".last", Simplify(extent - 1));
     // The number of turns may be 0 if it is not constant.
@@ -272,15 +299,16 @@ class ProductOverlap {
                                  : std::make_shared<Let>(turns, loop.extent, std::move(all)));
   }
 
-  const Target& target_;
   bool in_roles_ = false;
-  std::vector<const BufferNode*> stored_;  // by statements other than copies
-  std::vector<const Mma*> running_;        // products that may be incomplete, in their order
-  std::vector<Stmt> released_;             // by the turn before, after the next product
+  // The target of each store, but not of copies: of all roles, and of the one that is walked.
+  Buffers stored_, stored_in_role_;
+  Buffers fenced_;                   // not stored since the last fence
+  std::vector<const Mma*> running_;  // products that may be incomplete, in their order
+  std::vector<Stmt> released_;       // by the turn before, after the next product
 };
 
 }  // namespace
 
-Stmt OverlapProducts(const Stmt& body, const Target& target) { return ProductOverlap(target).Run(body); }
+Stmt OverlapProducts(const Stmt& body) { return ProductOverlap().Run(body); }
 
 }  // namespace mycc

@@ -13,11 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/condition_range.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/condition_range.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -167,8 +166,7 @@ class Partitioner {
       Stmt piece = part.body;
       if (part.var || !loop.marks.instruction.empty()) {
         const Var var = part.var ? part.var : MakeVar(loop.var->name, 1);
-        piece = std::make_shared<For>(var, IterationsOf(part, loop), loop.loop_kind, std::move(piece),
-                                      loop.marks);
+        piece = loop.With({.var = var, .extent = IterationsOf(part, loop), .body = std::move(piece)});
       } else if (!ConstExtent(loop)) {
         const Expr exists = MakeBinary(Op::kLt, IntConst(part.begin), loop.extent);
         piece = std::make_shared<If>(exists, std::move(piece));
@@ -194,12 +192,7 @@ class Partitioner {
       if (ConstExtent(*loop) == loop->var->extent) vars.push_back(loop->var);
     }
     Stmt body = CutParallel(vars, inner);
-    if (body == inner) return stmt;
-    for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-      body =
-          std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->marks);
-    }
-    return body;
+    return body == inner ? stmt : InLoops(chain, std::move(body));
   }
 
   Stmt CutParallel(const std::vector<Var>& vars, const Stmt& body) {

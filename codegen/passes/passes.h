@@ -55,19 +55,42 @@ absl::StatusOr<Stmt> PipelineLoops(const Stmt& body);
 // registers that hold their elements.
 absl::StatusOr<Stmt> FragmentLoopsOf(const Stmt& body, const Target& target);
 
+// Indices that are converted to f32 are converted in two parts, one of them a constant of unrolled loops.
+Stmt SplitConversions(const Stmt& body);
+
+// Sums that loops of products add to in each turn are combined across threads once, after the loop.
+Stmt DeferSums(const Stmt& body);
+
 // Loops of roles with two products issue the next turn's first product before this turn's second.
-Stmt RotateProducts(const Stmt& body, const Target& target);
+Stmt RotateProducts(const Stmt& body);
 
 // Nests over registers evaluate their masks only in the turns in which some element is masked.
 Stmt UnmaskTiles(const Stmt& body);
 
+// Nests that fetch tiles of registers from input tensors move up to the product in front of them.
+Stmt FetchAhead(const Stmt& body);
+
 // Products by warpgroups (wgmma) become asynchronous, each a group of its own, and waits come before the
 // statements that need them. A loop that releases the operands of its products releases them a turn later.
-Stmt OverlapProducts(const Stmt& body, const Target& target);
+Stmt OverlapProducts(const Stmt& body);
 
 // A vector loop that reduces into one element gets an accumulator for each lane. The lanes are combined after
 // the loops around it.
 Stmt SplitReductions(const Stmt& body, const Target& target);
+
+// Loops of a CPU's lanes get their forms, and the size of their vectors.
+Stmt ChooseLaneForms(const Stmt& body, const Target& target);
+
+// The last passes for a CPU. They do not change what is computed.
+//
+// Buffers and stores get what is known from all readers of a buffer.
+Stmt PlaceLocals(const Stmt& body);
+// Sums of products stay in tile registers over the loops of a reduction.
+Stmt PlaceTiles(const Stmt& body);
+// Vectors of lanes in loops marked by fetch_next get what they prefetch.
+Stmt PlaceFetches(const Stmt& body);
+// Stores of vectors in loops marked by nontemporal bypass the caches.
+Stmt PlaceBypasses(const Stmt& body);
 
 // A reduction carried by a GPU's thread loops becomes a reduction in each thread and a Combine across
 // threads.
@@ -80,6 +103,10 @@ Stmt SplitWholeVectors(const Stmt& body);
 // Conditions that do not depend on a loop move out of it: those of Ifs, and of selects at the top of a stored
 // value.
 Stmt HoistConditions(const Stmt& body);
+
+// For GPUs. Neighbouring elementwise nests at the root that read nothing of each other become one, with the
+// blocks of all.
+Stmt JoinLaunches(const Stmt& body);
 
 // Removes constant conditions, loops of at most one iteration, and buffers that are never read.
 Stmt CleanStmts(const Stmt& body);
@@ -107,6 +134,27 @@ struct SharedPlan {
   int64_t bytes = 0;
 };
 SharedPlan PlanShared(const Stmt& launch);
+
+// The last passes for a GPU run once buffers are in the workspace. They do not change what is computed.
+//
+// Each statement at the root becomes a Launch. Refuses nests that do not fit a GPU's grid and blocks, and
+// buffers in registers that threads do not divide in one way.
+absl::StatusOr<Stmt> MakeLaunches(const Stmt& body, const Target& target);
+// Buffers in shared memory get their offsets, and launches the size of that memory. Refuses launches for
+// which the target has too little.
+absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target);
+// Barriers are placed (barrier_plan.h). Refuses barriers across the blocks of a reducing cluster.
+absl::StatusOr<Stmt> PlaceBarriers(const Stmt& body);
+// Roles get their threads and registers.
+Stmt PlaceRoles(const Stmt& body);
+// Combines get their groups of threads, and the exchanges between these. Refuses threads that are not whole
+// warps where they need a barrier, or, in a reducing cluster, that are not all threads or an equal part of
+// one block.
+absl::StatusOr<Stmt> PlaceCombines(const Stmt& body);
+// Copies by threads get their chunks; some move through registers.
+absl::StatusOr<Stmt> DivideCopies(const Stmt& body);
+// Vector loops load and store consecutive elements by vectors.
+Stmt PlaceVectors(const Stmt& body);
 
 // An estimate of the number of instructions after unrolling. Schedules with too many are refused, so that
 // none becomes megabytes of code.

@@ -4,8 +4,8 @@
 //
 // With s slots, an iteration uses slot number % s, where number counts over all loops inside the thread
 // block.
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/pipeline_parts.h"
@@ -13,16 +13,10 @@
 namespace mycc {
 namespace {
 
-bool IsPipelined(const Stmt& stmt) {
-  const For* loop = DynAs<For>(stmt);
-  return loop != nullptr && loop->marks.pipeline.kind != PipelineKind::kNone;
-}
-
 const For* FindPipelined(const Stmt& body) {
   const For* found = nullptr;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (found == nullptr && IsPipelined(stmt)) found = &As<For>(stmt);
-    return found == nullptr;
+  VisitEach<For>(body, [&](const For& loop) {
+    if (found == nullptr && loop.marks.pipeline.kind != PipelineKind::kNone) found = &loop;
   });
   return found;
 }
@@ -32,19 +26,13 @@ absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
   const For* grid = DynAs<For>(launch);
   if (grid != nullptr && grid->marks.multicast_cluster &&
       (loop == nullptr || loop->marks.pipeline.kind != PipelineKind::kBulk)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cluster ", grid->var->name, ": only bulk copies of a pipeline reach other blocks"));
+    return Refusal("cluster ", grid->var->name, ": only bulk copies of a pipeline reach other blocks");
   }
   if (loop == nullptr) return launch;
   MYCC_ASSIGN_OR_RETURN(LoopParts parts, PartsOf(*loop));
   if (loop->marks.pipeline.kind == PipelineKind::kBulk) {
-    std::vector<const For*> blocks;
-    Stmt body = launch;
-    while (const For* block = DynAs<For>(body)) {
-      if (block->loop_kind != LoopKind::kGrid) break;
-      blocks.push_back(block);
-      body = block->body;
-    }
+    Stmt body;
+    const std::vector<const For*> blocks = GridLoopsOf(launch, &body);
     return PipelineInBulk(*loop, std::move(parts), blocks, body);
   }
   return PipelineByThreads(launch, parts);

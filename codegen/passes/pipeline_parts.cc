@@ -2,47 +2,34 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
 
-Stmt InViews(const Stmt& stmt, const Buffer& tile, const Buffer& ring, const Expr& slot) {
-  const Mma* mma = DynAs<Mma>(stmt);
-  if (mma == nullptr) return nullptr;
+Stmt InViews(const Mma& mma, const Buffer& tile, const Buffer& ring, const Expr& slot) {
   const auto in_ring = [&](TileView view) {
     if (view.buffer != tile) return view;
     view.buffer = ring;
     view.indices.insert(view.indices.begin(), slot);
     return view;
   };
-  return std::make_shared<Mma>(mma->instruction, mma->m, mma->n, mma->k, in_ring(mma->acc), in_ring(mma->a),
-                               in_ring(mma->b), mma->warps);
+  return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, in_ring(mma.acc), in_ring(mma.a),
+                               in_ring(mma.b), mma.warps);
 }
 
 // Whether a copy may be executed before statements that precede it: they neither compute what it reads nor
 // use what it fills.
 bool MayGoFirst(const Store& copy, const std::vector<Stmt>& before) {
-  std::vector<Buffer> read;
-  Visit(copy.value, [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) read.push_back(e.buffer);
-  });
-  bool may = true;
-  for (const Stmt& stmt : before) {
-    VisitStmts(stmt, [&](const Stmt& s) {
-      const Store* store = DynAs<Store>(s);
-      may &= store == nullptr || std::count(read.begin(), read.end(), store->buffer) == 0;
-      ForEachBuffer(s, [&](const Buffer& buffer) { may &= buffer != copy.buffer; });
-      return may;
-    });
-  }
-  return may;
+  const auto hinders = [&](const Stmt& stmt) {
+    const Store* store = DynAs<Store>(stmt);
+    return Accesses(stmt, copy.buffer) || (store != nullptr && Loads(copy.value, store->buffer));
+  };
+  return std::none_of(before.begin(), before.end(), [&](const Stmt& stmt) { return AnyStmt(stmt, hinders); });
 }
 
 }  // namespace
@@ -76,20 +63,15 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
     const bool copies =
         store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;
     if (copies && !MayGoFirst(*store, parts.work)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("loop ", loop.var->name, " cannot be pipelined: ", store->buffer->name,
-                       " is filled after it was used, or with what is computed before"));
+      return Refusal("loop ", loop.var->name, " cannot be pipelined: ", store->buffer->name,
+                     " is filled after it was used, or with what is computed before");
     }
     (copies ? parts.copies : parts.work).push_back(stmt);
   }
   if (parts.copies.empty())
-    return absl::FailedPreconditionError(
-        absl::StrCat("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory"));
+    return Refusal("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory");
   if (of_work.empty() || parts.work.empty()) return parts;
-  Stmt work = MakeSeq(std::move(parts.work));
-  for (auto it = of_work.rbegin(); it != of_work.rend(); ++it)
-    work = std::make_shared<Alloc>(*it, std::move(work));
-  parts.work = {std::move(work)};
+  parts.work = {InAllocs(of_work, MakeSeq(std::move(parts.work)))};
   return parts;
 }
 
@@ -97,7 +79,7 @@ Rings::Rings(const std::vector<Buffer>& tiles, int slots) {
   for (const Buffer& tile : tiles) {
     BufferNode ring = *tile;
     ring.shape.insert(ring.shape.begin(), slots);
-    ring.layout.ring = true;
+    ring.layout = tile->layout.Repeated(slots);
     rings_.push_back({tile, std::make_shared<BufferNode>(std::move(ring))});
   }
 }
@@ -105,8 +87,8 @@ Rings::Rings(const std::vector<Buffer>& tiles, int slots) {
 Stmt Rings::In(const Stmt& stmt, const Expr& slot) const {
   Stmt result = stmt;
   for (const auto& [tile, ring] : rings_) {
-    result = RewriteStmts(
-        result, [&, &tile = tile, &ring = ring](const Stmt& s) { return InViews(s, tile, ring, slot); });
+    result = RewriteEach<Mma>(
+        result, [&, &tile = tile, &ring = ring](const Mma& mma) { return InViews(mma, tile, ring, slot); });
     result = ReplaceBuffer(result, tile, ring, [&](const std::vector<Expr>& indices) {
       std::vector<Expr> in_ring = {slot};
       in_ring.insert(in_ring.end(), indices.begin(), indices.end());
@@ -122,6 +104,11 @@ Stmt Rings::Around(Stmt body) const {
   return body;
 }
 
+bool IsLoopOver(const Stmt& stmt, const Var& var) {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->var == var;
+}
+
 std::vector<const For*> NestAround(const Stmt& stmt) {
   std::vector<const For*> nest;
   for (const For* loop = DynAs<For>(stmt); loop != nullptr; loop = DynAs<For>(loop->body)) {
@@ -134,17 +121,6 @@ std::vector<const For*> NestAround(const Stmt& stmt) {
     return is_constant || nest.size() == 1 ? nest : std::vector<const For*>();
   }
   return {};
-}
-
-VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number) {
-  VarMap values;
-  Expr rest = number;
-  for (auto it = nest.rbegin(); it != nest.rend(); ++it) {
-    const int64_t extent = (*it)->var->extent;
-    values[(*it)->var.get()] = it + 1 == nest.rend() ? rest : Simplify(Mod(rest, extent));
-    rest = Simplify(FloorDiv(rest, extent));
-  }
-  return values;
 }
 
 }  // namespace mycc

@@ -1,5 +1,6 @@
-// Analyses a pipelined loop, and turns its tiles into rings. Pure. For pipeline_loops.cc, bulk_pipeline.cc
-// and threads_pipeline.cc only.
+// Analyses a pipelined loop, and turns its tiles into rings. Pure. For pipeline_loops.cc,
+// threads_pipeline.cc, and bulk_pipeline.cc with its parts (ring_sets.h, block_tiles.h, block_work.h,
+// bulk_multicast.h).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 
@@ -35,10 +37,10 @@ class Rings {
   std::vector<std::pair<Buffer, Buffer>> rings_;
 };
 
+bool IsLoopOver(const Stmt& stmt, const Var& var);
+
 // The perfect nest of serial loops down to the pipelined loop; empty when there is none.
 std::vector<const For*> NestAround(const Stmt& stmt);
-// The values of the loops' variables in iteration `number` of the whole nest.
-VarMap ValuesAt(const std::vector<const For*>& nest, const Expr& number);
 
 // The two kinds of pipelines. `blocks` are the grid's loops around `body`, the code of one thread block,
 // which contains the pipelined loop.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -27,8 +28,6 @@ bool OnStack(const BufferNode& buffer) {
 
 // Whether the buffer of an Alloc inside `loops` loops is to be placed.
 using Selector = std::function<bool(const BufferNode& buffer, size_t loops)>;
-
-int64_t AlignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 // A buffer and its live range in statement numbers.
 struct Live {
@@ -127,7 +126,7 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
       if (!live.Overlaps(other) || offset >= other.offset + other.bytes ||
           other.offset >= offset + live.bytes)
         continue;
-      offset = AlignUp(other.offset + other.bytes, live.alignment);
+      offset = RoundUp(other.offset + other.bytes, live.alignment);
       moved = true;
     }
   }
@@ -145,18 +144,16 @@ StoragePlan PlanStorage(const Stmt& body, const Target& target) {
   StoragePlan plan;
   std::vector<Live> live = Liveness(selector).Run(body);
   for (size_t i = 0; i < live.size(); ++i) {
-    live[i].bytes = AlignUp(live[i].buffer->bytes() + kSlack, live[i].alignment);
+    live[i].bytes = RoundUp(live[i].buffer->bytes() + kSlack, live[i].alignment);
     live[i].offset = LowestOffset(live[i], live, i);
     int64_t& total = live[i].per_thread ? plan.thread_bytes : plan.shared_bytes;
     total = std::max(total, live[i].offset + live[i].bytes);
     plan.workspace.push_back(WorkspaceBuffer{live[i].buffer, live[i].per_thread, live[i].offset});
   }
-  plan.body = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    const bool moved = alloc != nullptr && std::any_of(live.begin(), live.end(), [&](const Live& l) {
-                         return l.buffer == alloc->buffer;
-                       });
-    return moved ? alloc->body : nullptr;
+  plan.body = RewriteEach<Alloc>(body, [&](const Alloc& alloc) {
+    const bool moved =
+        std::any_of(live.begin(), live.end(), [&](const Live& l) { return l.buffer == alloc.buffer; });
+    return moved ? alloc.body : nullptr;
   });
   return plan;
 }
@@ -172,11 +169,9 @@ SharedPlan PlanShared(const Stmt& launch) {
       Liveness([](const BufferNode& buffer, size_t) { return buffer.scope == Scope::kShared; }).Run(launch);
   for (size_t i = 0; i < live.size(); ++i) {
     const BufferNode& buffer = *live[i].buffer;
-    const int64_t row = buffer.rank() == 0 ? 1 : buffer.shape.back();
-    const int64_t rows = row == 0 ? 0 : buffer.num_elements() / row;
-    live[i].alignment = asynchronous || buffer.layout.swizzle_bytes != 0 ? kSwizzleAlignment : kAlignment;
-    live[i].bytes = AlignUp(rows * (row + buffer.layout.row_pad) * DTypeBytes(buffer.dtype), kAlignment);
-    live[i].offset = asynchronous ? AlignUp(plan.bytes, live[i].alignment) : LowestOffset(live[i], live, i);
+    live[i].alignment = asynchronous || buffer.swizzle_bytes() != 0 ? kSwizzleAlignment : kAlignment;
+    live[i].bytes = RoundUp(buffer.memory_bytes(), kAlignment);
+    live[i].offset = asynchronous ? RoundUp(plan.bytes, live[i].alignment) : LowestOffset(live[i], live, i);
     plan.bytes = std::max(plan.bytes, live[i].offset + live[i].bytes);
     plan.buffers.push_back({live[i].buffer, live[i].offset});
   }

@@ -27,22 +27,16 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/instructions.h"
 
 namespace mycc {
 namespace {
 
-bool IsOfWarpgroups(const Stmt& stmt, const Target& target) {
+bool RunsAsync(const Stmt& stmt) {
   const Mma* mma = DynAs<Mma>(stmt);
-  if (mma == nullptr) return false;
-  const absl::StatusOr<Instruction> row = FindInstruction(mma->instruction, target);
-  return row.ok() && row->kind == InstructionClass::kWarpgroup && row->partial_depth == 0;
+  return mma != nullptr && mma->row() != nullptr && mma->row()->is_async;
 }
-
-using BufferSet = std::unordered_set<const BufferNode*>;
 
 struct Accessed {
   BufferSet all, written;
@@ -50,17 +44,10 @@ struct Accessed {
 Accessed AccessedBy(const std::vector<Stmt>& stmts) {
   Accessed accessed;
   for (const Stmt& root : stmts) {
-    VisitStmts(root, [&](const Stmt& stmt) {
-      ForEachBuffer(stmt, [&](const Buffer& buffer) { accessed.all.insert(buffer.get()); });
-      if (const BufferNode* written = WrittenBy(stmt)) accessed.written.insert(written);
-      return true;
-    });
+    accessed.all.merge(BuffersUnder(root));
+    accessed.written.merge(WrittenUnder(root));
   }
   return accessed;
-}
-
-bool Intersect(const BufferSet& a, const BufferSet& b) {
-  return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
 }
 
 // The parts of the loop's body.
@@ -87,7 +74,7 @@ bool Flatten(const Stmt& stmt, std::vector<Buffer>* buffers, std::vector<Stmt>* 
   return true;
 }
 
-std::optional<TurnParts> PartsOf(const For& loop, const Target& target) {
+std::optional<TurnParts> TurnPartsOf(const For& loop) {
   TurnParts parts;
   std::vector<Stmt> stmts;
   if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &parts.buffers, &stmts)) return std::nullopt;
@@ -95,7 +82,7 @@ std::optional<TurnParts> PartsOf(const For& loop, const Target& target) {
     parts.arrivals.insert(parts.arrivals.begin(), stmts.back());
     stmts.pop_back();
   }
-  const auto is_product = [&](const Stmt& stmt) { return IsOfWarpgroups(stmt, target); };
+  const auto is_product = [&](const Stmt& stmt) { return RunsAsync(stmt); };
   const auto first = std::find_if(stmts.begin(), stmts.end(), is_product);
   if (std::count_if(stmts.begin(), stmts.end(), is_product) != 2 || !is_product(stmts.back()))
     return std::nullopt;
@@ -129,10 +116,9 @@ Stmt Rotated(const For& loop, const TurnParts& parts, bool in_turns) {
   const Stmt body = MakeSeq({At(loop, {first}, next, ""), At(loop, {parts.second}, now, ""), pass,
                              At(loop, {parts.arithmetic}, next, ""), At(loop, {parts.arrivals}, now, "")});
   Stmt all = MakeSeq({At(loop, {parts.first, parts.arithmetic}, IntConst(0), ".begin"),
-                      std::make_shared<For>(var, rest, loop.loop_kind, body, loop.marks),
+                      loop.With({.var = var, .extent = rest, .body = body}),
                       At(loop, {parts.second, parts.arrivals}, rest, ".end")});
-  for (auto buffer = parts.buffers.rbegin(); buffer != parts.buffers.rend(); ++buffer)
-    all = std::make_shared<Alloc>(*buffer, std::move(all));
+  all = InAllocs(parts.buffers, std::move(all));
   if (IsConstInt(count)) return all;
   return std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), count), std::move(all));
 }
@@ -154,26 +140,24 @@ bool MayTakeTurns(const Stmt& role, const For& loop, const TurnParts& parts) {
 }
 
 // Loops of roles: others have no asynchronous copies that release their operands.
-Stmt RotateIn(const Stmt& role, bool in_turns, const Target& target) {
-  return RewriteStmts(role, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->var->extent < 2 || IsConstInt(loop->extent, 1)) return nullptr;
-    const std::optional<TurnParts> parts = PartsOf(*loop, target);
-    return parts ? Rotated(*loop, *parts, in_turns && MayTakeTurns(role, *loop, *parts)) : nullptr;
+Stmt RotateIn(const Stmt& role, bool in_turns) {
+  return RewriteEach<For>(role, [&](const For& loop) -> Stmt {
+    if (loop.var->extent < 2 || IsConstInt(loop.extent, 1)) return nullptr;
+    const std::optional<TurnParts> parts = TurnPartsOf(loop);
+    return parts ? Rotated(loop, *parts, in_turns && MayTakeTurns(role, loop, *parts)) : nullptr;
   });
 }
 
 }  // namespace
 
-Stmt RotateProducts(const Stmt& body, const Target& target) {
+Stmt RotateProducts(const Stmt& body) {
   return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
     const Roles* roles = DynAs<Roles>(stmt);
     if (roles == nullptr) return nullptr;
     // One role copies. Several that compute have their own order (pingpong).
     const bool is_alone = roles->roles.size() == 2;
-    return MapChildren(stmt, [&](const Stmt& role) {
-      return RotateIn(role, is_alone && WarpgroupsUnder(role) > 1, target);
-    });
+    return MapChildren(
+        stmt, [&](const Stmt& role) { return RotateIn(role, is_alone && WarpgroupsUnder(role) > 1); });
   });
 }
 

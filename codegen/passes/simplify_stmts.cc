@@ -1,7 +1,7 @@
 // Cleans up after the other passes:
 //
 //   if true: A                      A
-//   for i in 1: A(i)           ->   A(0)
+//   for i in 1: A(i)           ->   A(0)         but for a launch's only block of several statements
 //   alloc t (never read): t = ..    (nothing)
 //
 // It also brings every expression into canonical form.
@@ -10,8 +10,8 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 
@@ -27,24 +27,18 @@ Expr SimplifiedOrSame(const Expr& expr) {
 }
 
 bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
-  bool reads = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == buffer; });
-    });
-    if (const Combine* combine = DynAs<Combine>(stmt)) reads |= combine->buffer == buffer;
-    if (const Mma* mma = DynAs<Mma>(stmt))
-      reads |= mma->a.buffer == buffer || mma->b.buffer == buffer || mma->acc.buffer == buffer;
-    return !reads;
+  return AnyStmt(root, [&](const Stmt& stmt) {
+    const StmtKind kind = stmt->kind;
+    bool reads = (kind == StmtKind::kCombine || kind == StmtKind::kBlock || kind == StmtKind::kMma) &&
+                 Accesses(stmt, buffer);
+    ForEachExpr(stmt, [&](const Expr& expr) { reads = reads || Loads(expr, buffer); });
+    return reads;
   });
-  return reads;
 }
 
 Stmt DropStoresTo(const Stmt& root, const Buffer& buffer) {
-  return RewriteStmts(root, [&](const Stmt& stmt) -> Stmt {
-    const Store* store = DynAs<Store>(stmt);
-    return store != nullptr && store->buffer == buffer ? Empty() : nullptr;
-  });
+  return RewriteEach<Store>(root,
+                            [&](const Store& store) { return store.buffer == buffer ? Empty() : nullptr; });
 }
 
 Stmt SimplifySeq(const Stmt& stmt) {
@@ -57,15 +51,54 @@ Stmt SimplifySeq(const Stmt& stmt) {
   return MakeSeq(std::move(kept));
 }
 
+bool IsGridLoop(const Stmt& stmt) {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->loop_kind == LoopKind::kGrid;
+}
+
+bool HasBuffersOfBlock(const Stmt& root) {
+  bool has = false;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    has |= stmt->kind == StmtKind::kAlloc;
+    return !has && !IsThreadLoop(stmt);
+  });
+  return has;
+}
+
+// The only grid loop around buffers that belong to thread blocks stays, even if it has one iteration.
+bool IsBlockOfBuffers(const Stmt& stmt) {
+  return IsGridLoop(stmt) && ConstExtent(As<For>(stmt)) == 1 && !IsGridLoop(As<For>(stmt).body) &&
+         HasBuffersOfBlock(stmt);
+}
+
+Stmt FirstIteration(const For& loop) {
+  return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
+}
+
+// The loop for its only thread block, which shares its iteration with no other.
+Stmt BlockAlone(const For& loop) {
+  LoopMarks marks = loop.marks;
+  const bool is_shared = marks.persistent_blocks != 0 || marks.pingpong != 1;
+  const Stmt inside = FirstIteration(loop);
+  if (inside == loop.body && !is_shared) return nullptr;
+  marks.persistent_blocks = 0;
+  marks.stream_k = {};
+  marks.pingpong = 1;
+  return loop.Marked(marks)->With({.body = inside});
+}
+
 Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return Empty();
+  if (IsBlockOfBuffers(stmt)) return BlockAlone(loop);
+  if (extent != 1 && IsGridLoop(stmt) && IsBlockOfBuffers(loop.body))
+    return loop.With({.body = FirstIteration(As<For>(loop.body))});
   // A marked loop stays, because later passes look for it.
   if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone ||
       loop.marks.cluster_reduce_blocks != 0)
     return nullptr;
-  return SubstituteSimplified(loop.body, {{loop.var.get(), IntConst(0)}});
+  return FirstIteration(loop);
 }
 
 Stmt SimplifyIf(const Stmt& stmt) {

@@ -33,9 +33,7 @@ struct LaneReduction {
 int64_t CountUses(const Stmt& root, const Buffer& buffer) {
   int64_t uses = 0;
   VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) { uses += e.op == Op::kLoad && e.buffer == buffer; });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { uses += load.buffer == buffer; });
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
     // A buffer of an Alloc does not outlive the loop; the other two work on whole tiles.
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;
@@ -87,19 +85,16 @@ class Splitter {
         return std::make_shared<Store>(r.store->buffer, r.store->indices,
                                        ReduceCombine(r.op, r.store->value->args[0], Load(partial, {lane})));
       }));
-      body = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-        if (stmt.get() != r.store) return nullptr;
-        const std::vector<Expr> lane = {VarRef(r.vector->var)};
-        return std::make_shared<Store>(partial, lane,
-                                       ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]));
-      });
+      const std::vector<Expr> lane = {VarRef(r.vector->var)};
+      const Expr sum = ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]);
+      body = ReplaceStmt(body, r.store, std::make_shared<Store>(partial, lane, sum));
     }
     std::vector<Stmt> parts = std::move(before);
-    parts.push_back(std::make_shared<For>(around_.var, around_.extent, around_.loop_kind, body));
+    parts.push_back(around_.With({.body = body}));
     parts.insert(parts.end(), after.begin(), after.end());
     Stmt result = MakeSeq(std::move(parts));
-    for (const Buffer& buffer : lanes) result = std::make_shared<Alloc>(buffer, std::move(result));
-    return result;
+    std::reverse(lanes.begin(), lanes.end());
+    return InAllocs(lanes, std::move(result));
   }
 
  private:
@@ -123,7 +118,7 @@ class Splitter {
   }
 
   const For& around_;
-  std::unordered_set<const VarNode*> bound_;
+  VarSet bound_;
   const Target& target_;
 };
 

@@ -1,5 +1,7 @@
 #include "codegen/passes/stmt_facts.h"
 
+#include <algorithm>
+
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/tree.h"
@@ -24,6 +26,19 @@ int64_t CountLeaves(const Stmt& stmt) {
   return leaves;
 }
 
+BufferSet WrittenUnder(const Stmt& root) {
+  BufferSet written;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachWritten(stmt, [&](const BufferNode* buffer) { written.insert(buffer); });
+    return true;
+  });
+  return written;
+}
+
+bool Intersect(const BufferSet& a, const BufferSet& b) {
+  return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
+}
+
 ReduceOp ReductionOf(const Store& store) {
   const Expr& value = store.value;
   if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
@@ -40,18 +55,11 @@ ReduceOp ReductionOf(const Store& store) {
   }
 }
 
-bool IsUpdate(const Store& store) {
-  bool reads = false;
-  Visit(store.value, [&](const ExprNode& e) { reads |= e.op == Op::kLoad && e.buffer == store.buffer; });
-  return reads;
-}
+bool IsUpdate(const Store& store) { return Loads(store.value, store.buffer); }
 
-std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body) {
-  std::unordered_set<const VarNode*> vars;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (const Copy* copy = DynAs<Copy>(stmt)) vars.merge(LoopVarsUnder(copy->body));
-    return true;
-  });
+VarSet LoopVarsInCopies(const Stmt& body) {
+  VarSet vars;
+  VisitEach<Copy>(body, [&](const Copy& copy) { vars.merge(LoopVarsUnder(copy.body)); });
   return vars;
 }
 

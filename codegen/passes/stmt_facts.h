@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_set>
 
 #include "codegen/ir/stmt.h"
 
@@ -15,8 +14,24 @@ int64_t CountLeaves(const Stmt& stmt);
 // Whether the statement is an empty sequence.
 bool IsEmpty(const Stmt& stmt);
 
-// The buffer that a store, a combine or a product by itself writes; null for other statements.
+// The buffer that a store, a combine or a product by itself writes, the first of a tuple; null for other
+// statements.
 const BufferNode* WrittenBy(const Stmt& stmt);
+
+// Each of these buffers; a combine of tuples writes several.
+template <typename VisitFn>
+void ForEachWritten(const Stmt& stmt, const VisitFn& visit) {
+  if (const Combine* combine = DynAs<Combine>(stmt)) {
+    combine->ForEachBuffer([&](const Buffer& buffer) { visit(buffer.get()); });
+  } else if (const BufferNode* buffer = WrittenBy(stmt)) {
+    visit(buffer);
+  }
+}
+
+// The buffers that statements of these kinds write under `root`.
+BufferSet WrittenUnder(const Stmt& root);
+// Whether a buffer is in both.
+bool Intersect(const BufferSet& a, const BufferSet& b);
 
 // The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
@@ -25,7 +40,7 @@ bool IsUpdate(const Store& store);
 
 // The variables of the loops in asynchronous copies. Conditions over them are edges that the copy handles
 // itself; passes leave them in place.
-std::unordered_set<const VarNode*> LoopVarsInCopies(const Stmt& body);
+VarSet LoopVarsInCopies(const Stmt& body);
 
 // A constant extent, or nullopt.
 std::optional<int64_t> ConstExtent(const For& loop);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
@@ -16,10 +17,7 @@ namespace {
 // The nest with its only store replaced by `change`.
 template <typename Change>
 Stmt WithStore(const Stmt& nest, const Change& change) {
-  return RewriteStmts(nest, [&](const Stmt& stmt) -> Stmt {
-    const Store* store = DynAs<Store>(stmt);
-    return store != nullptr ? change(*store) : nullptr;
-  });
+  return RewriteEach<Store>(nest, change);
 }
 
 // The memory position of an accumulator's element (row, column), in the order of fragments (FragmentShape): a
@@ -32,9 +30,7 @@ std::vector<int64_t> FragmentShape(const Mma& mma) { return {2, mma.n / 8, mma.m
 
 // The worker's memory position of the element that a nest over an accumulator stores.
 std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < store.indices.size(); ++d)
-    flat = flat + store.indices[d] * store.buffer->stride(static_cast<int>(d));
+  const Expr flat = FlatIndex(*store.buffer, store.indices);
   const bool by_rows = mma.acc.col_stride == 1;
   const int64_t line = by_rows ? mma.n : mma.m;
   const Expr across = Simplify(FloorDiv(flat, line)), along = Simplify(Mod(flat, line));
@@ -46,11 +42,7 @@ std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma
 
 const Mma* ProductInto(const Buffer& accumulator, const Stmt& loop) {
   const Mma* found = nullptr;
-  VisitStmts(loop, [&](const Stmt& stmt) {
-    const Mma* mma = DynAs<Mma>(stmt);
-    if (mma != nullptr && mma->acc.buffer == accumulator) found = mma;
-    return found == nullptr;
-  });
+  VisitEach<Mma>(loop, [&](const Mma& mma) { found = mma.acc.buffer == accumulator ? &mma : found; });
   return found;
 }
 
@@ -146,16 +138,16 @@ absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, con
     const Store* store = StoreOf(clear);
     const Mma* mma = store == nullptr ? nullptr : ProductInto(store->buffer, loop);
     if (mma == nullptr || mma->m % 16 != 0 || mma->n % 8 != 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return Refusal(
           "stream_k: ", StmtName(clear),
-          " is before the steps of a tile; expected statements that set the sums of tensor cores to zero"));
+          " is before the steps of a tile; expected statements that set the sums of tensor cores to zero");
     }
     std::vector<int64_t> shape = FragmentShape(*mma);
     shape.insert(shape.begin(), workers);
     partial.sums_.push_back(
         {clear, mma, MakeBuffer(store->buffer->name + ".parts", store->buffer->dtype, shape)});
   }
-  if (partial.sums_.empty()) return absl::FailedPreconditionError("stream_k: the tiles have no sums");
+  if (partial.sums_.empty()) return Refusal("stream_k: the tiles have no sums");
   partial.flags_ = MakeBuffer(partial.sums_.front().parts->name + ".flags", DType::kI32, {workers});
   return partial;
 }

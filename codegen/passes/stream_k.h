@@ -2,7 +2,7 @@
 // the same number of steps (Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
 // Matrix-Matrix Multiplication on the GPU", PPoPP 2023). Here each group of blocks shares a few tiles.
 // Corresponding blocks of all groups work at the same depth of neighbouring tiles, so they share operands in
-// L2. One group is the paper's scheme. Pure. For bulk_pipeline.cc only.
+// L2. One group is the paper's scheme. Pure. For block_work.cc only.
 #pragma once
 
 #include <cstdint>

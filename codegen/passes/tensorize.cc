@@ -17,11 +17,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/passes/product_nest.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 namespace {
@@ -30,45 +30,28 @@ namespace {
 constexpr int64_t kMaxDepth = 8;
 constexpr int64_t kDepth = 4;
 
-// The stride of a loop in a tensor, in elements; nullopt when it is not constant.
+using Dim = ProductLoop;
 using Stride = std::optional<int64_t>;
 
-struct Dim {
-  const For* loop;
-  int64_t extent;
-  int64_t acc;
-  Stride x, y;
-
-  bool is_reduction() const { return acc == 0; }
-};
-
-Stride StrideOf(const Expr& flat, const VarNode* var) {
-  const auto linear = SplitLinear(flat, var);
-  return linear ? Stride(linear->coefficient) : std::nullopt;
+// The loop without the marks of its instruction, which is in the statement or which none executes.
+std::shared_ptr<const For> Unmarked(const For& loop) {
+  LoopMarks marks = loop.marks;
+  marks.instruction.clear();
+  marks.warps = {};
+  marks.rows_ahead = marks.lanes_ahead = 0;
+  marks.fetches_sums = false;
+  return loop.Marked(std::move(marks));
 }
 
 class Nest {
  public:
   // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
   static std::optional<Nest> Match(const For& marked, const Instruction& instruction) {
+    absl::StatusOr<ProductNest> product = ProductNestOf(marked, /*guarded=*/false);
+    if (!product.ok()) return std::nullopt;
     Nest nest;
     nest.instruction_ = instruction;
-    const For* loop = &marked;
-    std::vector<const For*> loops;
-    for (;; loop = DynAs<For>(loop->body)) {
-      if (!ConstExtent(*loop)) return std::nullopt;
-      loops.push_back(loop);
-      if (loop->body->kind != StmtKind::kFor) break;
-    }
-    const Store* store = DynAs<Store>(loop->body);
-    if (store == nullptr || !nest.MatchStore(*store)) return std::nullopt;
-    for (const For* l : loops) {
-      const VarNode* var = l->var.get();
-      const Stride acc = StrideOf(nest.acc_flat_, var);
-      if (!acc) return std::nullopt;
-      nest.dims_.push_back(
-          Dim{l, *ConstExtent(*l), *acc, StrideOf(nest.x_flat_, var), StrideOf(nest.y_flat_, var)});
-    }
+    nest.product_ = *std::move(product);
     return nest.HasWholeGroups() ? std::optional<Nest>(nest) : std::nullopt;
   }
 
@@ -77,18 +60,22 @@ class Nest {
     group_ = FindGroup();
     const Dim* m = nullptr;
     const Dim* k = nullptr;
-    for (const Dim& dim : dims_) {
+    for (const Dim& dim : product_.loops) {
       if (dim.is_reduction()) {
         if (dim.x && dim.y && &dim != group_) k = &dim;
-      } else if (&dim != lanes_ && A(dim) && B(dim) == 0 && (m == nullptr || dim.extent > m->extent)) {
+      } else if (IsRow(dim) && (m == nullptr || dim.extent > m->extent)) {
         m = &dim;
       }
     }
-    if (m && instruction_.kind == InstructionClass::kTile) blocks_ = FindBlocks(*m);
+    if (instruction_.in_tiles()) FindBlocks(&m);
     std::vector<const Dim*> reductions, others;
-    for (const Dim& dim : dims_) {
-      if (&dim != lanes_ && &dim != m && &dim != k && &dim != group_ && &dim != blocks_)
+    for (const Dim& dim : product_.loops) {
+      if (&dim == lanes_ || &dim == m || &dim == k || &dim == group_ || &dim == blocks_) continue;
+      if (dim.extent == 1) {
+        single_.push_back(&dim);
+      } else {
         (dim.is_reduction() ? reductions : others).push_back(&dim);
+      }
     }
     Stmt stmt = AlongDepth(m, k, others);
     for (auto it = reductions.rbegin(); it != reductions.rend(); ++it)
@@ -97,26 +84,9 @@ class Nest {
   }
 
  private:
-  bool MatchStore(const Store& store) {
-    const Expr& sum = store.value;
-    if (sum->op != Op::kAdd || sum->args[1]->op != Op::kMul || sum->args[0]->op != Op::kLoad) return false;
-    acc_ = sum->args[0];
-    const auto factor = [](const Expr& e) { return e->op == Op::kCast ? e->args[0] : e; };
-    x_ = factor(sum->args[1]->args[0]);
-    y_ = factor(sum->args[1]->args[1]);
-    if (x_->op != Op::kLoad || y_->op != Op::kLoad || acc_->buffer != store.buffer) return false;
-    for (size_t d = 0; d < store.indices.size(); ++d) {
-      if (!StructurallyEqual(store.indices[d], acc_->args[d])) return false;
-    }
-    acc_flat_ = FlatIndex(*acc_->buffer, acc_->args);
-    x_flat_ = FlatIndex(*x_->buffer, x_->args);
-    y_flat_ = FlatIndex(*y_->buffer, y_->args);
-    return true;
-  }
-
   // The loop over the elements of a group; null when a guard has left only one element.
   const Dim* FindGroup() const {
-    const Dim& last = dims_.back();
+    const Dim& last = product_.loops.back();
     const bool is_group = instruction_.group > 1 && last.is_reduction() && last.x == 1 && last.y == 1 &&
                           last.extent <= instruction_.group;
     return is_group ? &last : nullptr;
@@ -126,7 +96,7 @@ class Nest {
   // An incomplete group must be the only one.
   bool HasWholeGroups() const {
     int64_t depth = 1;
-    for (const Dim& dim : dims_) depth *= dim.is_reduction() ? dim.extent : 1;
+    for (const Dim& dim : product_.loops) depth *= dim.is_reduction() ? dim.extent : 1;
     return GroupExtent() == instruction_.group || depth == GroupExtent();
   }
 
@@ -134,7 +104,7 @@ class Nest {
   // move the other. When tails left no such loop, the statement is one column wide, and a is the operand that
   // changes with the rows.
   void ChooseLanes() {
-    for (const Dim& dim : dims_) {
+    for (const Dim& dim : product_.loops) {
       if (dim.acc != 1) continue;
       const int64_t step = instruction_.group;
       const bool x_is_b = dim.x == step && dim.y == 0, y_is_b = dim.y == step && dim.x == 0;
@@ -143,37 +113,46 @@ class Nest {
       swapped_ = x_is_b;
     }
     if (lanes_ != nullptr) return;
-    swapped_ = std::any_of(dims_.begin(), dims_.end(),
+    swapped_ = std::any_of(product_.loops.begin(), product_.loops.end(),
                            [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
   }
 
+  bool IsRow(const Dim& dim) const { return !dim.is_reduction() && &dim != lanes_ && A(dim) && B(dim) == 0; }
+
   // The loop over blocks of rows: another loop of a, whose sums come after those of the rows. Tiles of
-  // several blocks share the tiles of b.
-  const Dim* FindBlocks(const Dim& rows) const {
-    for (const Dim& dim : dims_) {
-      if (&dim != &rows && &dim != lanes_ && dim.acc == rows.extent * rows.acc && A(dim) && B(dim) == 0)
-        return &dim;
+  // several blocks share the tiles of b. Rows are the longest loop that has blocks, or the longest of all.
+  void FindBlocks(const Dim** rows) {
+    int64_t longest = 1;
+    for (const Dim& row : product_.loops) {
+      for (const Dim& block : product_.loops) {
+        if (!IsRow(row) || !IsRow(block) || block.extent == 1 || block.acc != row.extent * row.acc ||
+            row.extent <= longest)
+          continue;
+        longest = row.extent;
+        *rows = &row;
+        blocks_ = &block;
+      }
     }
-    return nullptr;
   }
 
   Stride A(const Dim& dim) const { return swapped_ ? dim.y : dim.x; }
   Stride B(const Dim& dim) const { return swapped_ ? dim.x : dim.y; }
 
   static Stmt Around(const Dim& dim, LoopKind kind, Stmt body) {
-    return std::make_shared<For>(dim.loop->var, dim.loop->extent, kind, std::move(body));
+    return Unmarked(*dim.loop)->With({.loop_kind = kind, .body = std::move(body)});
   }
 
   // Steps of k, each of one group. A short k is one statement; a long one is a loop over kDepth steps and a
   // statement for the remaining ones. A tile's instruction takes as many steps as it can.
   Stmt AlongDepth(const Dim* m, const Dim* k, const std::vector<const Dim*>& others) const {
     const int64_t depth = k ? k->extent : 1;
-    const int64_t most =
-        instruction_.kind == InstructionClass::kTile ? instruction_.k / instruction_.group : kMaxDepth;
+    const int64_t most = instruction_.in_tiles() ? instruction_.k / instruction_.group : kMaxDepth;
     if (depth <= most) return Steps(m, k, others, IntConst(0), depth);
     const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".o"), depth / kDepth);
-    const Stmt loop = std::make_shared<For>(step, IntConst(step->extent), LoopKind::kSerial,
-                                            Steps(m, k, others, VarRef(step) * kDepth, kDepth));
+    const Stmt loop = Unmarked(*k->loop)->With({.var = step,
+                                                .extent = IntConst(step->extent),
+                                                .loop_kind = LoopKind::kSerial,
+                                                .body = Steps(m, k, others, VarRef(step) * kDepth, kDepth)});
     if (depth % kDepth == 0) return loop;
     const Stmt rest = Steps(m, k, others, IntConst(depth / kDepth * kDepth), depth % kDepth);
     return MakeSeq({loop, CopyWithSuffix(rest, ".rest")});
@@ -200,35 +179,40 @@ class Nest {
     for (const Dim* dim : {m, lanes_, group_, blocks_}) {
       if (dim) first[dim->loop->var.get()] = IntConst(0);
     }
+    for (const Dim* dim : single_) first[dim->loop->var.get()] = IntConst(0);
     if (k) first[k->loop->var.get()] = k_begin;
-    const auto view = [&](const Expr& load, int64_t row_stride, int64_t col_stride) {
-      TileView view{load->buffer, {}, row_stride, col_stride};
-      for (const Expr& index : load->args) view.indices.push_back(Simplify(Substitute(index, first)));
-      return view;
+    const auto view = [&](const ExprNode* load, int64_t row_stride, int64_t col_stride) {
+      return ViewAt(*load, first, row_stride, col_stride);
     };
     auto mma = std::make_shared<Mma>(
         instruction_.name, (m ? m->extent : 1) * (blocks_ ? blocks_->extent : 1), lanes_ ? lanes_->extent : 1,
-        depth * GroupExtent(), view(acc_, m ? m->acc : 0, 1),
-        view(swapped_ ? y_ : x_, m ? *A(*m) : 0, k ? *A(*k) : 0),
-        view(swapped_ ? x_ : y_, k ? *B(*k) : 0, instruction_.group), WarpGrid{}, instruction_.group);
+        depth * GroupExtent(), view(product_.acc, m ? m->acc : 0, 1),
+        view(swapped_ ? product_.y : product_.x, m ? *A(*m) : 0, k ? *A(*k) : 0),
+        view(swapped_ ? product_.x : product_.y, k ? *B(*k) : 0, instruction_.group), WarpGrid{},
+        instruction_.group);
     if (blocks_) {
       mma->a.block_rows = m->extent;
       mma->a.block_stride = *A(*blocks_);
     }
-    const LoopMarks& marks = dims_.front().loop->marks;
-    mma->a_ahead = marks.rows_ahead * A(dims_.front()).value_or(0);
-    mma->b_ahead = marks.lanes_ahead * B(dims_.front()).value_or(0);
+    const LoopMarks& marks = product_.loops.front().loop->marks;
+    // After a depth of one step comes the next place of a window, whose elements lie next.
+    const Dim& steps = product_.loops.front();
+    const auto ahead = [&](const Stride& step, int64_t group_stride) {
+      return steps.extent == 1 ? mma->k / instruction_.group * group_stride : step.value_or(0);
+    };
+    mma->a_ahead = marks.rows_ahead * ahead(A(steps), mma->a.col_stride);
+    mma->b_ahead = marks.lanes_ahead * ahead(B(steps), mma->b.row_stride);
     mma->fetches_sums = marks.fetches_sums;
     return mma;
   }
 
   Instruction instruction_;
-  std::vector<Dim> dims_;  // outermost first
-  Expr acc_, x_, y_, acc_flat_, x_flat_, y_flat_;
+  ProductNest product_;
   const Dim* lanes_ = nullptr;
   const Dim* group_ = nullptr;
   const Dim* blocks_ = nullptr;
-  bool swapped_ = false;  // b is x
+  bool swapped_ = false;            // b is x
+  std::vector<const Dim*> single_;  // loops of one iteration, which need no loop
 };
 
 // The nest with the condition around its body moved around the whole nest. nullptr: there is no condition, or
@@ -242,10 +226,7 @@ Stmt ConditionOutside(const For& nest) {
   for (const For* changed : loops) {
     if (UsesVar(branch->condition, changed->var.get())) return nullptr;
   }
-  Stmt body = branch->then;
-  for (auto l = loops.rbegin(); l != loops.rend(); ++l)
-    body = std::make_shared<For>((*l)->var, (*l)->extent, (*l)->loop_kind, std::move(body), (*l)->marks);
-  return std::make_shared<If>(branch->condition, std::move(body));
+  return std::make_shared<If>(branch->condition, InLoops(loops, branch->then));
 }
 
 // A guard may have cut the nest into several; each is converted by itself. Loops that no instruction can
@@ -263,22 +244,18 @@ Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   if (loop == nullptr) return stmt;
   if (auto nest = Nest::Match(*loop, instruction)) return nest->ToMma();
   if (const Stmt outside = ConditionOutside(*loop)) return Tensorized(outside, instruction);
-  return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, Tensorized(loop->body, instruction));
+  return Unmarked(*loop)->With({.body = Tensorized(loop->body, instruction)});
 }
 
 }  // namespace
 
 absl::StatusOr<Stmt> TensorizeLoops(const Stmt& body, const Target& target) {
   absl::Status status;
-  const Stmt tensorized = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->marks.instruction.empty()) return nullptr;
-    const absl::StatusOr<Instruction> instruction = FindInstruction(loop->marks.instruction, target);
-    if (!instruction.ok()) {
-      status.Update(instruction.status());
-      return nullptr;
-    }
-    return Tensorized(stmt, *instruction);
+  const Stmt tensorized = RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+    if (loop.marks.instruction.empty()) return nullptr;
+    const absl::StatusOr<Instruction> instruction = FindInstruction(loop.marks.instruction, target);
+    status.Update(instruction.status());
+    return instruction.ok() ? Tensorized(loop.With({}), *instruction) : nullptr;
   });
   if (!status.ok()) return status;
   return tensorized;

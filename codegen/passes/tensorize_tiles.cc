@@ -12,41 +12,22 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "codegen/expr/affine.h"
+#include "base/status.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/product_nest.h"
 
 namespace mycc {
 namespace {
-
-struct TileDim {
-  const For* loop;
-  int64_t extent;
-  int64_t acc, x, y;  // elements that a step moves
-};
 
 // Several loops that step like one loop of `extent` steps.
 struct Merged {
   int64_t extent = 1, acc = 0, x = 0, y = 0;
 };
 
-absl::Status Refuse(const std::string& loop, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat("loop ", loop, " cannot be tensorized: ", why));
-}
-
-// The load inside a cast or tf32(): the instruction itself widens or rounds.
-const ExprNode* LoadUnderCast(const Expr& expr) {
-  const Expr& load = expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
-  return load->op == Op::kLoad ? load.get() : nullptr;
-}
-
-Expr FlatIndex(const ExprNode& load) {
-  Expr flat = IntConst(0);
-  for (size_t d = 0; d < load.args.size(); ++d)
-    flat = flat + load.args[d] * load.buffer->stride(static_cast<int>(d));
-  return Simplify(flat);
+template <typename... Parts>
+absl::Status Refuse(const std::string& loop, const Parts&... why) {
+  return Refusal("loop ", loop, " cannot be tensorized: ", why...);
 }
 
 class TileNest {
@@ -56,56 +37,32 @@ class TileNest {
     nest.name_ = marked.var->name;
     nest.instruction_ = marked.marks.instruction;
     nest.warps_ = marked.marks.warps;
-    absl::Status status = nest.Match(marked);
-    if (!status.ok()) return status;
+    MYCC_RETURN_IF_ERROR(nest.Match(marked));
     return nest.ToMma();
   }
 
  private:
   absl::Status Match(const For& marked) {
-    const For* loop = &marked;
-    std::vector<const For*> loops;
-    for (;; loop = DynAs<For>(loop->body)) {
-      if (!ConstExtent(*loop))
-        return Refuse(name_, absl::StrCat("loop ", loop->var->name, " has no constant extent"));
-      loops.push_back(loop);
-      if (loop->body->kind != StmtKind::kFor) break;
-    }
-    Stmt inner = loop->body;
-    if (const If* guard = DynAs<If>(inner)) inner = guard->then;
-    const Store* store = DynAs<Store>(inner);
-    if (store == nullptr || !MatchStore(*store))
-      return Refuse(name_, "it is not a nest around a sum of products");
-    const Expr acc = FlatIndex(*acc_), x = FlatIndex(*x_), y = FlatIndex(*y_);
-    for (const For* l : loops) {
-      const VarNode* var = l->var.get();
-      const auto a = SplitLinear(acc, var), p = SplitLinear(x, var), q = SplitLinear(y, var);
-      if (!a || !p || !q) return Refuse(name_, absl::StrCat("loop ", var->name, " does not step evenly"));
-      dims_.push_back(TileDim{l, *ConstExtent(*l), a->coefficient, p->coefficient, q->coefficient});
+    absl::StatusOr<ProductNest> product = ProductNestOf(marked, /*guarded=*/true);
+    if (!product.ok()) return Refuse(name_, product.status().message());
+    product_ = *std::move(product);
+    for (const ProductLoop& loop : product_.loops) {
+      if (!loop.x || !loop.y) return Refuse(name_, "loop ", loop.loop->var->name, " does not step evenly");
     }
     return absl::OkStatus();
   }
 
-  bool MatchStore(const Store& store) {
-    const Expr& sum = store.value;
-    if (sum->op != Op::kAdd || sum->args[1]->op != Op::kMul || sum->args[0]->op != Op::kLoad) return false;
-    acc_ = sum->args[0].get();
-    x_ = LoadUnderCast(sum->args[1]->args[0]);
-    y_ = LoadUnderCast(sum->args[1]->args[1]);
-    return x_ != nullptr && y_ != nullptr && acc_->buffer == store.buffer;
-  }
-
   // Combines the loops of one kind into one, the outermost (largest step of the accumulator, or of x) first;
   // nullopt when they do not step like one loop.
-  std::optional<Merged> Merge(std::vector<const TileDim*> dims) const {
-    std::stable_sort(dims.begin(), dims.end(), [](const TileDim* a, const TileDim* b) {
-      return std::max(a->acc, a->x) > std::max(b->acc, b->x);
+  std::optional<Merged> Merge(std::vector<const ProductLoop*> dims) const {
+    std::stable_sort(dims.begin(), dims.end(), [](const ProductLoop* a, const ProductLoop* b) {
+      return std::max(a->acc, *a->x) > std::max(b->acc, *b->x);
     });
     Merged merged;
     for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
-      const TileDim& dim = **it;
+      const ProductLoop& dim = **it;
       if (merged.extent == 1) {
-        merged = Merged{dim.extent, dim.acc, dim.x, dim.y};
+        merged = Merged{dim.extent, dim.acc, *dim.x, *dim.y};
         continue;
       }
       if (dim.acc != merged.acc * merged.extent || dim.x != merged.x * merged.extent ||
@@ -117,56 +74,51 @@ class TileNest {
   }
 
   absl::StatusOr<Stmt> ToMma() const {
-    std::vector<const TileDim*> along_x, along_y, depth;
-    for (const TileDim& dim : dims_) {
+    std::vector<const ProductLoop*> along_x, along_y, depth;
+    for (const ProductLoop& dim : product_.loops) {
       if (dim.extent == 1) continue;
       if (dim.acc == 0) {
         depth.push_back(&dim);
       } else if (dim.x != 0 && dim.y != 0) {
-        return Refuse(name_, absl::StrCat("loop ", dim.loop->var->name, " steps through both operands"));
+        return Refuse(name_, "loop ", dim.loop->var->name, " steps through both operands");
       } else {
         (dim.x != 0 ? along_x : along_y).push_back(&dim);
       }
     }
     // The loops that are contiguous in the accumulator are the columns.
-    const auto contiguous = [](const TileDim* dim) { return dim->acc == 1; };
+    const auto contiguous = [](const ProductLoop* dim) { return dim->acc == 1; };
     const bool columns_are_x = std::any_of(along_x.begin(), along_x.end(), contiguous);
     const auto rows = Merge(columns_are_x ? along_y : along_x),
                columns = Merge(columns_are_x ? along_x : along_y), steps = Merge(depth);
     if (!rows || !columns || !steps)
       return Refuse(name_, "its loops along rows, columns or depth do not step as one loop");
-    const ExprNode &a = columns_are_x ? *y_ : *x_, &b = columns_are_x ? *x_ : *y_;
+    const ExprNode &a = columns_are_x ? *product_.y : *product_.x,
+                   &b = columns_are_x ? *product_.x : *product_.y;
     const auto step = [&](const Merged& m, bool of_a) { return of_a == columns_are_x ? m.y : m.x; };
     return Stmt(std::make_shared<Mma>(instruction_, rows->extent, columns->extent, steps->extent,
-                                      View(*acc_, rows->acc, columns->acc),
+                                      View(*product_.acc, rows->acc, columns->acc),
                                       View(a, step(*rows, true), step(*steps, true)),
                                       View(b, step(*steps, false), step(*columns, false)), warps_));
   }
 
   TileView View(const ExprNode& load, int64_t row_stride, int64_t col_stride) const {
     VarMap first;
-    for (const TileDim& dim : dims_) first[dim.loop->var.get()] = IntConst(0);
-    TileView view{load.buffer, {}, row_stride, col_stride};
-    for (const Expr& index : load.args) view.indices.push_back(Simplify(Substitute(index, first)));
-    return view;
+    for (const ProductLoop& dim : product_.loops) first[dim.loop->var.get()] = IntConst(0);
+    return ViewAt(load, first, row_stride, col_stride);
   }
 
   std::string name_, instruction_;
   WarpGrid warps_;
-  std::vector<TileDim> dims_;
-  const ExprNode* acc_ = nullptr;
-  const ExprNode* x_ = nullptr;
-  const ExprNode* y_ = nullptr;
+  ProductNest product_;
 };
 
 }  // namespace
 
 absl::StatusOr<Stmt> TensorizeTiles(const Stmt& body) {
   absl::Status status;
-  Stmt result = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->marks.instruction.empty() || !status.ok()) return nullptr;
-    absl::StatusOr<Stmt> mma = TileNest::Lower(*loop);
+  Stmt result = RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+    if (loop.marks.instruction.empty() || !status.ok()) return nullptr;
+    absl::StatusOr<Stmt> mma = TileNest::Lower(loop);
     status.Update(mma.status());
     return mma.ok() ? *mma : nullptr;
   });

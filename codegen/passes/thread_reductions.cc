@@ -11,6 +11,8 @@
 // Loops inside the thread loops that choose elements of m become dimensions of p. A thread loop around the
 // initialization too is not part of the reduction, even if no index of m uses it: after splits it has only a
 // single iteration.
+//
+// A reduction of tuples arrives as a block without iteration variables, and leaves as stores.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -18,11 +20,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/ir/accumulators.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -56,39 +60,55 @@ class ThreadReductions {
 
   // The enclosing thread loops that carry the reduction: those that do not index the element, are not around
   // its initialisation, and are inside the buffer's Alloc (outside of it, each iteration has its own buffer).
-  std::vector<const VarNode*> Reducing(const Store& reduction) const {
-    const auto found = depth_.find(reduction.buffer.get());
+  std::vector<const VarNode*> Reducing(const ReducedTuple& reduced) const {
+    const BufferNode* buffer = reduced.buffers[0].get();
+    const auto found = depth_.find(buffer);
     const size_t depth = found == depth_.end() ? 0 : found->second;
-    const auto initialised = initialised_.find(reduction.buffer.get());
+    const auto initialised = initialised_.find(buffer);
     std::vector<const VarNode*> reducing;
     for (size_t i = depth; i < threads_.size(); ++i) {
       const bool around = initialised != initialised_.end() && initialised->second.count(threads_[i]) != 0;
-      if (!around && !Chooses(reduction, threads_[i])) reducing.push_back(threads_[i]);
+      if (!around && !UsesVar(reduced.indices, threads_[i])) reducing.push_back(threads_[i]);
     }
     return reducing;
   }
 
-  // One thread's code, in which at most one store reduces across threads.
+  // The reduction that a store or a block of tuples is; nullopt for other statements.
+  static std::optional<ReducedTuple> ReducedHere(const Stmt& stmt) {
+    if (const Block* block = DynAs<Block>(stmt)) return ReducedBy(*block);
+    const Store* store = DynAs<Store>(stmt);
+    const ReduceOp op = store == nullptr ? ReduceOp::kNone : ReductionOf(*store);
+    if (op == ReduceOp::kNone) return std::nullopt;
+    return ReducedTuple{op, {store->buffer}, store->indices, {store->value->args[1]}};
+  }
+
+  // One thread's code, in which at most one statement reduces across threads.
   Stmt Reduce(const Stmt& code) {
-    const Store* reduction = nullptr;
-    std::unordered_set<const BufferNode*> own;
+    const StmtNode* across = nullptr;
+    std::optional<ReducedTuple> reduction;
+    BufferSet own;
     VisitStmts(code, [&](const Stmt& stmt) {
       if (const Alloc* alloc = DynAs<Alloc>(stmt)) own.insert(alloc->buffer.get());
       const Store* store = DynAs<Store>(stmt);
-      if (store == nullptr || own.count(store->buffer.get()) != 0) return true;
-      if (ReductionOf(*store) == ReduceOp::kNone) {
+      std::optional<ReducedTuple> reduced = ReducedHere(stmt);
+      if (!reduced && (store == nullptr || own.count(store->buffer.get()) != 0)) return true;
+      if (!reduced) {
         initialised_[store->buffer.get()].insert(threads_.begin(), threads_.end());
         return true;
       }
-      if (Reducing(*store).empty()) return true;
-      if (reduction != nullptr) {
-        status_.Update(absl::FailedPreconditionError(absl::StrCat(
-            reduction->buffer->name, " and ", store->buffer->name, " are reduced by the same thread loop")));
+      if (own.contains(reduced->buffers[0].get()) || Reducing(*reduced).empty()) return true;
+      if (across != nullptr) {
+        status_.Update(Refusal(reduction->buffers[0]->name, " and ", reduced->buffers[0]->name,
+                               " are reduced by the same thread loop"));
       }
-      reduction = store;
+      across = stmt.get();
+      reduction = std::move(reduced);
       return true;
     });
-    return reduction == nullptr ? code : Split(code, *reduction);
+    const Stmt split = across == nullptr ? code : Split(code, *across, *reduction);
+    return RewriteStmts(split, [](const Stmt& stmt) -> Stmt {
+      return stmt->kind == StmtKind::kBlock ? UpdateAccumulators(ReducedBy(As<Block>(stmt))) : nullptr;
+    });
   }
 
   // A loop around the reduction that indexes the element, and its copy around the Combine.
@@ -97,11 +117,10 @@ class ThreadReductions {
     Var copy;
   };
 
-  Stmt Split(const Stmt& code, const Store& reduction) {
-    const ReduceOp op = ReductionOf(reduction);
+  Stmt Split(const Stmt& code, const StmtNode& across, const ReducedTuple& reduction) {
     std::vector<TileLoop> tile;
     std::vector<Expr> conditions;
-    CollectAround(code, reduction, &tile, &conditions);
+    CollectAround(code, across, reduction, &tile, &conditions);
     VarMap copies;
     std::vector<int64_t> shape;
     std::vector<Expr> own, copied;
@@ -111,21 +130,24 @@ class ThreadReductions {
       copied.push_back(VarRef(dim.copy));
       copies[dim.loop->var.get()] = copied.back();
     }
-    const Buffer& out = reduction.buffer;
-    const Buffer partial = MakeBuffer(absl::StrCat(out->name, ".p"), out->dtype, shape, Scope::kLocal);
-    const Stmt update = std::make_shared<Store>(
-        partial, own, ReduceCombine(op, Load(partial, own), reduction.value->args[1]));
-    const Stmt work = RewriteStmts(
-        code, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &reduction ? update : nullptr; });
-    std::vector<Expr> indices;
-    for (const Expr& index : reduction.indices) indices.push_back(Substitute(index, copies));
-    Stmt combine = std::make_shared<Combine>(op, out, std::move(indices), Load(partial, copied));
+    ReducedTuple partial = reduction, all = reduction;
+    partial.indices = own;
+    for (size_t i = 0; i < reduction.buffers.size(); ++i) {
+      const Buffer& out = reduction.buffers[i];
+      partial.buffers[i] = MakeBuffer(absl::StrCat(out->name, ".p"), out->dtype, shape, Scope::kLocal);
+      all.values[i] = Load(partial.buffers[i], copied);
+    }
+    for (Expr& index : all.indices) index = Substitute(index, copies);
+    const Stmt work = ReplaceStmt(code, &across, UpdateAccumulators(partial));
+    Stmt combine = CombineAccumulators(all);
     const Expr condition = Substitute(JoinConjunction(conditions), copies);
     if (!IsConstInt(condition, 1)) combine = std::make_shared<If>(condition, std::move(combine));
-    const Stmt init = std::make_shared<Store>(partial, own, ReduceIdentity(op, out->dtype));
-    return std::make_shared<Alloc>(
-        partial, MakeSeq({CopyWithSuffix(AroundTile(tile, init, /*copies=*/false), ".init"), work,
-                          AroundTile(tile, std::move(combine), /*copies=*/true)}));
+    const Stmt init = AroundTile(tile, StartAccumulators(partial), /*copies=*/false);
+    Stmt body =
+        MakeSeq({CopyWithSuffix(init, ".init"), work, AroundTile(tile, std::move(combine), /*copies=*/true)});
+    for (auto buffer = partial.buffers.rbegin(); buffer != partial.buffers.rend(); ++buffer)
+      body = std::make_shared<Alloc>(*buffer, std::move(body));
+    return body;
   }
 
   static Stmt AroundTile(const std::vector<TileLoop>& tile, Stmt body, bool copies) {
@@ -138,16 +160,16 @@ class ThreadReductions {
 
   // The loops inside the thread loops that index the reduction's element, and the conditions that depend on
   // no other loops.
-  void CollectAround(const Stmt& code, const Store& reduction, std::vector<TileLoop>* tile,
-                     std::vector<Expr>* conditions) {
+  void CollectAround(const Stmt& code, const StmtNode& across, const ReducedTuple& reduction,
+                     std::vector<TileLoop>* tile, std::vector<Expr>* conditions) {
     Path path;
-    FindStore(code, reduction, &path);
+    FindStmt(code, across, &path);
     const std::vector<const VarNode*> threads = Reducing(reduction);
-    std::unordered_set<const VarNode*> reducing(threads.begin(), threads.end());
+    VarSet reducing(threads.begin(), threads.end());
     for (const Stmt& stmt : path.nodes) {
       const For* loop = DynAs<For>(stmt);
       if (loop == nullptr) continue;
-      if (!Chooses(reduction, loop->var.get())) {
+      if (!UsesVar(reduction.indices, loop->var.get())) {
         reducing.insert(loop->var.get());
       } else {
         tile->push_back({loop, MakeVar(absl::StrCat(loop->var->name, ".all"), loop->var->extent)});
@@ -157,8 +179,8 @@ class ThreadReductions {
       const If* branch = DynAs<If>(path.nodes[i]);
       if (branch == nullptr) continue;
       if (branch->otherwise) {
-        status_.Update(absl::FailedPreconditionError(
-            absl::StrCat("the reduction of ", reduction.buffer->name, " is in one of two branches")));
+        status_.Update(
+            Refusal("the reduction of ", reduction.buffers[0]->name, " is in one of two branches"));
       }
       std::vector<Expr> parts;
       SplitConjunction(branch->condition, &parts);
@@ -168,25 +190,20 @@ class ThreadReductions {
     }
   }
 
-  static bool Chooses(const Store& store, const VarNode* var) {
-    return std::any_of(store.indices.begin(), store.indices.end(),
-                       [&](const Expr& index) { return UsesVar(index, var); });
-  }
-
-  static bool FindStore(const Stmt& stmt, const Store& store, Path* path) {
+  static bool FindStmt(const Stmt& stmt, const StmtNode& sought, Path* path) {
     path->nodes.push_back(stmt);
-    if (stmt.get() == &store) return true;
+    if (stmt.get() == &sought) return true;
     for (const Stmt& child : Children(stmt)) {
-      if (FindStore(child, store, path)) return true;
+      if (FindStmt(child, sought, path)) return true;
     }
     path->nodes.pop_back();
     return false;
   }
 
   absl::Status status_;
-  std::vector<const VarNode*> threads_;                  // enclosing thread loops
-  std::unordered_map<const BufferNode*, size_t> depth_;  // thread loops around the Alloc
-  std::unordered_map<const BufferNode*, std::unordered_set<const VarNode*>> initialised_;  // around it
+  std::vector<const VarNode*> threads_;                        // enclosing thread loops
+  std::unordered_map<const BufferNode*, size_t> depth_;        // thread loops around the Alloc
+  std::unordered_map<const BufferNode*, VarSet> initialised_;  // around it
 };
 
 }  // namespace

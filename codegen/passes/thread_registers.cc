@@ -12,6 +12,7 @@
 #include "codegen/expr/print.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -115,13 +116,11 @@ class Collector {
         around_[alloc->buffer.get()] = {nest_.size(), replication_};
       }
     }
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) Add(*e.buffer, e.args, /*is_write=*/false);
-      });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { Add(*load.buffer, load.args, /*is_write=*/false); });
     if (const Store* store = DynAs<Store>(stmt)) Add(*store->buffer, store->indices, true);
-    if (const Combine* combine = DynAs<Combine>(stmt)) Add(*combine->buffer, combine->indices, true);
+    if (const Combine* combine = DynAs<Combine>(stmt))
+      combine->ForEachBuffer([&](const Buffer& buffer) { Add(*buffer, combine->indices, true); });
+    if (const Vectors* vectors = DynAs<Vectors>(stmt)) AddStores(*vectors);
     if (!IsThreadLoop(stmt)) {
       for (const Stmt& child : Children(stmt)) Walk(child);
       return;
@@ -143,6 +142,15 @@ class Collector {
   }
 
  private:
+  // Elements that a vector loop stores are consecutive along the last dimension.
+  void AddStores(const Vectors& vectors) {
+    for (const VectorMove& store : vectors.stores) {
+      std::vector<Expr> indices = store.indices;
+      indices.back() = indices.back() + VarRef(As<For>(vectors.loop).var);
+      Add(*store.tensor, indices, /*is_write=*/true);
+    }
+  }
+
   void Add(const BufferNode& buffer, const std::vector<Expr>& indices, bool is_write) {
     const auto found = accesses_.find(&buffer);
     if (found == accesses_.end()) return;
@@ -174,9 +182,8 @@ std::string Describe(const std::vector<ThreadDigit>& digits) {
 }
 
 absl::Status Disagree(const BufferNode& buffer, const std::string& what) {
-  return absl::FailedPreconditionError(absl::StrCat(buffer.name, " is in the threads' registers (scope ",
-                                                    ScopeName(buffer.scope), "), and ", what, "; set_scope(",
-                                                    buffer.name, ", shared) shares it"));
+  return Refusal(buffer.name, " is in the threads' registers (scope ", ScopeName(buffer.scope), "), and ",
+                 what, "; set_scope(", buffer.name, ", shared) shares it");
 }
 
 absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, const RegisterAccess& first,
@@ -208,10 +215,8 @@ int64_t ThreadsForAll(const RegisterAccess& access) {
   for (bool found = true; found;) {
     found = false;
     for (const auto& [var, digit] : access.threads) {
-      const VarNode* thread = var;
-      const bool chooses = std::any_of(access.indices.begin(), access.indices.end(),
-                                       [&](const Expr& index) { return UsesVar(index, thread); });
-      if (!chooses || digit.stride * digit.extent != threads || digit.extent == 1) continue;
+      if (!UsesVar(access.indices, var) || digit.stride * digit.extent != threads || digit.extent == 1)
+        continue;
       threads = digit.stride;
       found = true;
     }

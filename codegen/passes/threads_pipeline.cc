@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/pipeline_parts.h"
 #include "codegen/passes/stmt_facts.h"
 
@@ -26,15 +26,14 @@ class ThreadsPipeline {
         rings_(parts_.tiles, nest_.back()->marks.pipeline.stages) {}
 
   Stmt Build() const {
-    int64_t most = 1;
-    for (const For* loop : nest_) most *= loop->var->extent;
+    const int64_t most = IterationsOf(nest_);
     // Only a loop alone may have a computed number of iterations (NestAround).
     const Expr total = ConstExtent(*nest_.back()) ? IntConst(most) : nest_.back()->extent;
     const std::string& name = nest_.back()->var->name;
     const Var step = MakeVar(absl::StrCat(name, ".step"), most);
     std::vector<Stmt> result;
     for (int64_t ahead = 0; ahead < stages_ - 1; ++ahead) {
-      if (ahead < most) result.push_back(Copies(IntConst(ahead), absl::StrCat(".ahead", ahead)));
+      if (ahead < most) result.push_back(FirstCopies(ahead, total));
       result.push_back(std::make_shared<CommitGroup>());
     }
     const auto now = [&](const Stmt& work) {
@@ -71,9 +70,7 @@ class ThreadsPipeline {
   static std::optional<std::pair<Stmt, Stmt>> PeelTerm(const Stmt& nest) {
     const For* loop = DynAs<For>(nest);
     if (loop == nullptr) return std::nullopt;
-    const auto with = [&](Stmt body) {
-      return std::make_shared<For>(loop->var, loop->extent, loop->loop_kind, std::move(body), loop->marks);
-    };
+    const auto with = [&](Stmt body) { return loop->With({.body = std::move(body)}); };
     if (loop->loop_kind == LoopKind::kThread) {
       const auto parts = PeelTerm(loop->body);
       if (!parts) return std::nullopt;
@@ -83,14 +80,21 @@ class ThreadsPipeline {
     if (loop->loop_kind != LoopKind::kUnroll || !extent || *extent < 2) return std::nullopt;
     const Var others = MakeVar(loop->var->name, *extent - 1);
     const Stmt rest = SubstituteSimplified(loop->body, {{loop->var.get(), VarRef(others) + 1}});
-    return std::pair<Stmt, Stmt>(
-        SubstituteSimplified(loop->body, {{loop->var.get(), IntConst(0)}}),
-        std::make_shared<For>(others, IntConst(*extent - 1), LoopKind::kUnroll, rest, loop->marks));
+    return std::pair<Stmt, Stmt>(SubstituteSimplified(loop->body, {{loop->var.get(), IntConst(0)}}),
+                                 loop->With({.var = others, .extent = IntConst(*extent - 1), .body = rest}));
   }
 
   bool OnTensorCores() const {
     return std::any_of(parts_.work.begin(), parts_.work.end(),
                        [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
+  }
+
+  // A loop of computed length may have fewer iterations than slots. Copies of one that it does not have could
+  // read outside of a tensor.
+  Stmt FirstCopies(int64_t number, const Expr& total) const {
+    const Stmt copies = Copies(IntConst(number), absl::StrCat(".ahead", number));
+    if (IsConstInt(total)) return copies;
+    return std::make_shared<If>(Simplify(MakeBinary(Op::kLt, IntConst(number), total)), copies);
   }
 
   // The copies of a later iteration. With tensor cores they are under a condition that the iteration exists.
@@ -100,18 +104,15 @@ class ThreadsPipeline {
     const Expr exists = Simplify(MakeBinary(Op::kLt, number, total));
     const Stmt copies = Copies(number, ".next");
     if (OnTensorCores()) return std::make_shared<If>(exists, copies);
-    return RewriteStmts(copies, [&](const Stmt& stmt) -> Stmt {
-      const Store* store = DynAs<Store>(stmt);
-      return store == nullptr ? nullptr : ZeroUnless(exists, *store);
-    });
+    return RewriteEach<Store>(copies, [&](const Store& store) { return ZeroUnless(exists, store); });
   }
 
   static Stmt ZeroUnless(const Expr& condition, const Store& store) {
     const bool selects = store.value->op == Op::kSelect;
     const Expr& element = selects ? store.value->args[1] : store.value;
-    const Expr zero = IsFloat(element->dtype) ? FloatConst(0, element->dtype) : IntConst(0, element->dtype);
     const Expr all = selects ? MakeBinary(Op::kAnd, condition, store.value->args[0]) : condition;
-    return std::make_shared<Store>(store.buffer, store.indices, MakeSelect(all, element, zero));
+    return std::make_shared<Store>(store.buffer, store.indices,
+                                   MakeSelect(all, element, ZeroOf(element->dtype)));
   }
 
   VarMap At(const Expr& number) const { return ValuesAt(nest_, number); }

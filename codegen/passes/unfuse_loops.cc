@@ -65,8 +65,8 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
   for (size_t i = vars.size(); i-- > 0;) {
     LoopMarks marks = i + 1 == vars.size() ? loop.marks : LoopMarks{};
     marks.nontemporal = i == 0 && loop.marks.nontemporal;  // covers all stores of the loop
-    nest = std::make_shared<For>(vars[i], IntConst(vars[i]->extent), loop.loop_kind, std::move(nest),
-                                 std::move(marks));
+    nest = loop.With({.var = vars[i], .extent = IntConst(vars[i]->extent), .body = std::move(nest)})
+               ->Marked(std::move(marks));
   }
   return nest;
 }
@@ -74,23 +74,21 @@ Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
 }  // namespace
 
 Stmt UnfuseLoops(const Stmt& body) {
-  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind == LoopKind::kVector || !loop->marks.instruction.empty() ||
-        loop->marks.persistent_blocks != 0 || loop->marks.multicast_cluster)
+  return RewriteEach<For>(body, [](const For& loop) -> Stmt {
+    if (loop.loop_kind == LoopKind::kVector || !loop.marks.instruction.empty() ||
+        loop.marks.persistent_blocks != 0 || loop.marks.multicast_cluster ||
+        ConstExtent(loop) != loop.var->extent)
       return nullptr;
-    if (ConstExtent(*loop) != loop->var->extent) return nullptr;
     std::set<int64_t> cuts;
     bool only_parts = true;
-    VisitStmts(loop->body, [&](const Stmt& s) {
+    VisitStmts(loop.body, [&](const Stmt& s) {
       ForEachExpr(
-          s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop->var.get(), &cuts); });
+          s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop.var.get(), &cuts); });
       return only_parts;
     });
     cuts.erase(1);
-    cuts.erase(loop->var->extent);
-    if (!only_parts || cuts.empty() || !IsChain(cuts, loop->var->extent)) return nullptr;
-    return Unfuse(*loop, cuts);
+    cuts.erase(loop.var->extent);
+    return only_parts && !cuts.empty() && IsChain(cuts, loop.var->extent) ? Unfuse(loop, cuts) : nullptr;
   });
 }
 

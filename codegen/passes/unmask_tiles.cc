@@ -1,148 +1,147 @@
-// Evaluates the masks of a tile in registers only where the tile crosses their edge (causal attention):
+// Evaluates the masks of a tile in registers only where the tile crosses their edge (causal attention, the
+// last keys of a length that is no multiple of a tile). A role's loop with products is cut in two: turns
+// whose tiles are inside of all edges, and the other turns:
 //
-//   for j:                                           for j:
-//     thread a: for b:                       ->        if j*64 + 63 <= i*128:
-//       t[a,b] = select(j*64 + b <= i*128 + a,           thread a: for b: t[a,b] = u[a,b]
-//                       u[a,b], -inf)                  else: the nest as it was
+//   for j in n:                                    for j in inside:
+//     thread a: for b:                       ->      thread a: for b: t[a,b] = u[a,b]
+//       t[a,b] = select(j*64 + b <= i*128 + a,     for j.edge in n - inside:
+//                       u[a,b], -inf)                the body as it was, in turn j.edge + inside
+//                                                  where inside = min(n, max(0, (i*128 - 63) // 64 + 1))
 //
-// The new condition is the mask's own with the least favourable element of the tile. All threads of a block
-// agree on it, so each of them reaches the barriers of the nest that it takes.
-#include <algorithm>
+// A mask that hides the first keys (a window) makes a third loop, before the two. A nest outside of such
+// loops gets two versions:
+//
+//   for j:                                         for j:
+//     thread a: for b:                       ->      if j*64 + 63 <= i*128:
+//       t[a,b] = select(j*64 + b <= i*128 + a,         thread a: for b: t[a,b] = u[a,b]
+//                       u[a,b], -inf)                else: the nest as it was
+//
+// A new condition is a mask's own for the element of the tile where it holds last. It is the same in all
+// threads of a block, so they all take the same version, and reach the barriers in it.
 #include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
-#include "codegen/expr/range.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/tile_masks.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
 
-using VarSet = std::unordered_set<const VarNode*>;
-
-bool UsesAny(const Expr& expr, const VarSet& vars) {
-  return std::any_of(vars.begin(), vars.end(), [&](const VarNode* var) { return UsesVar(expr, var); });
+// The nest in two versions; null when it has no mask that one of the `turns` (loop variables) decides.
+Stmt SplitNest(const Stmt& nest, const VarSet& turns) {
+  const TileMasks masks(nest, TileMasks::Guards::kStay);
+  const Expr all = Simplify(JoinConjunction(masks.bounds()));
+  if (masks.bounds().empty() || !UsesAnyOf(all, turns)) return nullptr;
+  return std::make_shared<If>(all, CopyWithSuffix(masks.Where(masks.bounds()), ".inside"), nest);
 }
 
-// Whether all threads get the same value, and may: registers are their own, and the nest's guards come later.
-bool IsUniform(const Expr& expr) {
-  bool uniform = true;
-  Visit(expr, [&](const ExprNode& e) {
-    if (e.op != Op::kLoad) return;
-    uniform &= e.buffer->scope == Scope::kGlobal;
-    for (size_t d = 0; d < e.args.size(); ++d) {
-      const std::optional<Interval> range = RangeOf(e.args[d]);
-      uniform &= range && range->min >= 0 && range->max < e.buffer->shape[d];
-    }
-  });
-  return uniform;
-}
-
-// Holds only if the comparison holds for all values of `inner`; null when that cannot be said.
-Expr ForAll(const Expr& comparison, const VarSet& inner) {
-  if (comparison->op != Op::kLt && comparison->op != Op::kLe) return nullptr;
-  if (comparison->args[0]->dtype != DType::kI64) return nullptr;
-  const Linear margin = ToLinear(MarginOf(comparison));
-  Linear least, of_elements;
-  least.constant = margin.constant;
-  for (const auto& [atom, coefficient] : margin.terms) {
-    if (!UsesAny(atom, inner)) {
-      if (!IsUniform(atom)) return nullptr;
-      least.terms.emplace_back(atom, coefficient);
-      continue;
-    }
-    of_elements.terms.emplace_back(atom, coefficient);
-  }
-  const std::optional<Interval> range = RangeOfLinear(of_elements);
-  if (!range) return nullptr;
-  least.constant += range->min;
-  return MakeBinary(Op::kLe, IntConst(0), FromLinear(least));
-}
-
-// The masks of one nest of thread loops.
-class NestMasks {
- public:
-  explicit NestMasks(const Stmt& nest) : nest_(nest) {
-    VisitStmts(nest, [&](const Stmt& stmt) {
-      if (const For* loop = DynAs<For>(stmt)) inner_.insert(loop->var.get());
-      return true;
-    });
-    VisitStmts(nest, [&](const Stmt& stmt) {
-      if (IsOfRegisters(stmt)) ForEachExpr(stmt, [&](const Expr& value) { Collect(value); });
-      return true;
-    });
-  }
-
-  // The nest in two versions; null when it has no mask that one of the `turns` (loop variables) decides.
-  Stmt Split(const VarSet& turns) const {
-    const Expr all = Simplify(JoinConjunction(conditions_));
-    if (conditions_.empty() || !UsesAny(all, turns)) return nullptr;
-    const Stmt plain = RewriteStmts(nest_, [&](const Stmt& stmt) -> Stmt {
-      if (!IsOfRegisters(stmt)) return nullptr;
-      return MapExprs(stmt, [&](const Expr& value) {
-        return Rewrite(value, [&](const Expr& e) { return BoundOf(*e).empty() ? nullptr : e->args[1]; });
-      });
-    });
-    return std::make_shared<If>(all, CopyWithSuffix(plain, ".inside"), nest_);
-  }
-
- private:
-  static bool IsOfRegisters(const Stmt& stmt) {
-    const Store* store = DynAs<Store>(stmt);
-    const Combine* combine = DynAs<Combine>(stmt);
-    return (store != nullptr && store->buffer->scope == Scope::kLocal) ||
-           (combine != nullptr && combine->buffer->scope == Scope::kLocal);
-  }
-
-  // The conditions without the nest's variables under which a select takes its first arm; none when it is no
-  // mask of the tile.
-  std::vector<Expr> BoundOf(const ExprNode& e) const {
-    std::vector<Expr> parts, bounds;
-    if (e.op != Op::kSelect) return bounds;
-    SplitConjunction(e.args[0], &parts);
-    for (const Expr& part : parts) {
-      Expr bound = ForAll(part, inner_);
-      if (!bound) return {};
-      bounds.push_back(std::move(bound));
-    }
-    return bounds;
-  }
-
-  void Collect(const Expr& value) {
-    Visit(value, [&](const ExprNode& e) {
-      for (const Expr& bound : BoundOf(e)) {
-        const bool is_new = std::none_of(conditions_.begin(), conditions_.end(),
-                                         [&](const Expr& other) { return StructurallyEqual(other, bound); });
-        if (is_new) conditions_.push_back(bound);
-      }
-    });
-  }
-
-  const Stmt& nest_;
-  VarSet inner_;
-  std::vector<Expr> conditions_;
+// The turns of a loop whose tiles are inside the edges: from `first` up to `end`, within 0 and the extent.
+struct TurnsInside {
+  std::vector<Expr> bounds;  // that hold there
+  Expr first = IntConst(0), end;
 };
 
-Stmt UnmaskIn(const Stmt& stmt, VarSet turns) {
+Expr Within(const Expr& number, const Expr& least, const Expr& most) {
+  return Simplify(MakeBinary(Op::kMin, most, MakeBinary(Op::kMax, least, number)));
+}
+
+std::optional<TurnsInside> TurnsInsideOf(const For& loop, const TileMasks& masks) {
+  TurnsInside turns;
+  turns.end = loop.extent;
+  for (const Expr& bound : masks.bounds()) {
+    const Expr least = MarginOf(bound);  // null for a constant
+    const std::optional<LinearInVar> margin =
+        least == nullptr ? std::nullopt : SplitLinear(least, loop.var.get());
+    if (!margin || margin->coefficient == 0) continue;
+    turns.bounds.push_back(bound);
+    const HalfLine where = WhereAtLeastZero(*margin);
+    if (where.end) turns.end = MakeBinary(Op::kMin, turns.end, where.end);
+    if (where.first) turns.first = MakeBinary(Op::kMax, turns.first, where.first);
+  }
+  if (turns.bounds.empty()) return std::nullopt;
+  // A loop of no turns, whose length may be negative, has none from 0 on either.
+  if (!IsConstInt(turns.first, int64_t{0})) turns.first = Within(turns.first, IntConst(0), loop.extent);
+  turns.end = Within(turns.end, turns.first, loop.extent);
+  return turns;
+}
+
+// `count` turns of the body from turn `first` on; null for none.
+Stmt TurnsFrom(const For& loop, const Stmt& body, const Expr& first, const Expr& count,
+               const std::string& suffix) {
+  if (IsConstInt(count, int64_t{0})) return nullptr;
+  int64_t most = loop.var->extent;
+  IsConstInt(count, &most);
+  const Var turn = MakeVar(absl::StrCat(loop.var->name, suffix), most);
+  const Stmt there = SubstituteSimplified(body, VarMap{{loop.var.get(), Simplify(VarRef(turn) + first)}});
+  return loop.With(
+      {.var = turn, .extent = count, .body = suffix.empty() ? there : CopyWithSuffix(there, suffix)});
+}
+
+Stmt UnmaskIn(const Stmt& stmt, VarSet turns, bool in_role);
+
+// The loop in up to three parts; null when no mask of the loop's own turns has an edge.
+Stmt SplitTurns(const For& loop, VarSet turns) {
+  const TileMasks masks(loop.body, TileMasks::Guards::kAreMasks);
+  const std::optional<TurnsInside> inside = TurnsInsideOf(loop, masks);
+  if (!inside) return nullptr;
+  std::vector<std::pair<Var, Expr>> lets;
+  const auto named = [&](const char* name, const Expr& value) {
+    if (IsConstInt(value)) return value;
+    lets.emplace_back(MakeVar(absl::StrCat(loop.var->name, name), loop.var->extent + 1), value);
+    return VarRef(lets.back().first);
+  };
+  const Expr first = named(".first", inside->first), end = named(".inside", inside->end),
+             extent = named(".turns", loop.extent);
+  const Stmt plain = UnmaskIn(masks.Where(inside->bounds), std::move(turns), true);
+  Stmt all = MakeSeq({TurnsFrom(loop, loop.body, IntConst(0), first, ".start"),
+                      TurnsFrom(loop, plain, first, Simplify(end - first), ""),
+                      TurnsFrom(loop, loop.body, end, Simplify(extent - end), ".edge")});
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+    all = std::make_shared<Let>(let->first, let->second, std::move(all));
+  return all;
+}
+
+// Whether a product in each turn adds to sums that the turn before has left. Its tiles stream past.
+bool AddsUp(const For& loop) {
+  if (loop.loop_kind != LoopKind::kSerial) return false;
+  BufferSet own;
+  bool adds = false;
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) own.insert(alloc->buffer.get());
+    const Mma* mma = DynAs<Mma>(stmt);
+    adds |= mma != nullptr && !mma->first && own.count(mma->acc.buffer.get()) == 0;
+    return stmt->kind != StmtKind::kFor;
+  });
+  return adds;
+}
+
+Stmt UnmaskIn(const Stmt& stmt, VarSet turns, bool in_role) {
   if (stmt->kind == StmtKind::kCopy) return stmt;
   if (const For* loop = DynAs<For>(stmt)) {
     if (loop->loop_kind == LoopKind::kSerial) turns.insert(loop->var.get());
+    if (in_role && AddsUp(*loop)) {
+      if (Stmt split = SplitTurns(*loop, turns)) return split;
+    }
     if (loop->loop_kind == LoopKind::kThread) {
-      const Stmt split = NestMasks(stmt).Split(turns);
+      const Stmt split = SplitNest(stmt, turns);
       return split ? split : stmt;
     }
   }
-  return MapChildren(stmt, [&](const Stmt& child) { return UnmaskIn(child, turns); });
+  in_role |= stmt->kind == StmtKind::kRoles;
+  return MapChildren(stmt, [&](const Stmt& child) { return UnmaskIn(child, turns, in_role); });
 }
 
 }  // namespace
 
-Stmt UnmaskTiles(const Stmt& body) { return UnmaskIn(body, {}); }
+Stmt UnmaskTiles(const Stmt& body) { return UnmaskIn(body, {}, false); }
 
 }  // namespace mycc

@@ -16,7 +16,6 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_stmt.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -76,9 +75,7 @@ class VectorLoop {
     if (agree) return Rebuilt([](const LaneCondition& decided) { return decided.whole; });
     if (!MovesMemory() || IsConstInt(whole, int64_t{0})) return nullptr;
     const Stmt all = Rebuilt([](const LaneCondition&) { return BoolConst(true); });
-    const Stmt some =
-        std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, loop_.body, loop_.marks);
-    return std::make_shared<If>(whole, CleanStmts(all), CopyWithSuffix(some, ".lane"));
+    return std::make_shared<If>(whole, CleanStmts(all), CopyWithSuffix(loop_.With({}), ".lane"));
   }
 
  private:
@@ -104,7 +101,7 @@ class VectorLoop {
         return nullptr;
       });
     });
-    return std::make_shared<For>(loop_.var, loop_.extent, loop_.loop_kind, SimplifyStmts(body), loop_.marks);
+    return loop_.With({.body = SimplifyStmts(body)});
   }
 
   // Whether some access to memory is contiguous along the lanes, and aligned to at least two elements.
@@ -118,11 +115,7 @@ class VectorLoop {
     };
     VisitStmts(loop_.body, [&](const Stmt& stmt) {
       if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);
-      ForEachExpr(stmt, [&](const Expr& expr) {
-        Visit(expr, [&](const ExprNode& e) {
-          if (e.op == Op::kLoad) check(*e.buffer, e.args);
-        });
-      });
+      ForEachLoad(stmt, [&](const ExprNode& load) { check(*load.buffer, load.args); });
       return true;
     });
     return moves;
@@ -136,13 +129,12 @@ class VectorLoop {
 }  // namespace
 
 Stmt SplitWholeVectors(const Stmt& body) {
-  const std::unordered_set<const VarNode*> in_copies = LoopVarsInCopies(body);
-  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind != LoopKind::kVector || in_copies.contains(loop->var.get()))
+  const VarSet in_copies = LoopVarsInCopies(body);
+  return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+    if (loop.loop_kind != LoopKind::kVector || in_copies.contains(loop.var.get()) ||
+        ConstExtent(loop) != loop.var->extent || Contains(loop.body, StmtKind::kFor))
       return nullptr;
-    if (ConstExtent(*loop) != loop->var->extent || !LoopVarsUnder(loop->body).empty()) return nullptr;
-    return VectorLoop(*loop).Run();
+    return VectorLoop(loop).Run();
   });
 }
 

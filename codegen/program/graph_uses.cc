@@ -67,7 +67,7 @@ Buffer GraphUses::RootOf(Buffer tensor) const {
 KernelGroup GraphUses::MakeGroup(std::vector<size_t> nodes) const {
   AddConstantStages(&nodes);
   KernelGroup group;
-  std::unordered_set<const BufferNode*> made, seen;
+  BufferSet made, seen;
   const std::unordered_set<size_t> set(nodes.begin(), nodes.end());
   for (size_t i : nodes) {
     for (const Buffer& output : graph_.nodes[i].outputs) made.insert(output.get());

@@ -72,7 +72,7 @@ std::vector<T> Picked(const std::vector<T>& values, const std::vector<size_t>& n
 // A dimension of one element is read at the stage's own axis of one element, as by an element-wise stage, and
 // constants have none.
 Workload WithOwnAxesAtUnits(Workload workload) {
-  std::unordered_set<const BufferNode*> constants;
+  BufferSet constants;
   for (const Argument& input : workload.inputs) {
     if (input.is_const) constants.insert(input.tensor.get());
   }

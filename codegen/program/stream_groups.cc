@@ -17,7 +17,7 @@ struct StagesOfGraph {
 
 StagesOfGraph StagesOf(const GraphUses& uses) {
   StagesOfGraph all;
-  std::unordered_set<const BufferNode*> known;
+  BufferSet known;
   for (size_t i = 0; i < uses.graph().nodes.size(); ++i) {
     const Stage* stage = uses.StageAt(i);
     if (stage == nullptr) continue;

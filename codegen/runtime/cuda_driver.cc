@@ -15,50 +15,10 @@ bool Find(void* library, const char* name, Function* function) {
 
 // The name of the first function that the library lacks; null when it has all.
 const char* FindAll(void* library, CudaDriver* driver) {
-#define MYCC_FIND(member, name) \
-  if (!Find(library, name, &driver->member)) return name
-  MYCC_FIND(GetErrorName, "cuGetErrorName");
-  MYCC_FIND(GetErrorString, "cuGetErrorString");
-  MYCC_FIND(Init, "cuInit");
-  MYCC_FIND(DriverGetVersion, "cuDriverGetVersion");
-  MYCC_FIND(DeviceGetCount, "cuDeviceGetCount");
-  MYCC_FIND(DeviceGet, "cuDeviceGet");
-  MYCC_FIND(DeviceGetName, "cuDeviceGetName");
-  MYCC_FIND(DeviceGetUuid, "cuDeviceGetUuid_v2");
-  MYCC_FIND(DeviceGetPCIBusId, "cuDeviceGetPCIBusId");
-  MYCC_FIND(DeviceGetAttribute, "cuDeviceGetAttribute");
-  MYCC_FIND(DeviceTotalMem, "cuDeviceTotalMem_v2");
-  MYCC_FIND(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-  MYCC_FIND(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
-  MYCC_FIND(CtxPushCurrent, "cuCtxPushCurrent_v2");
-  MYCC_FIND(CtxPopCurrent, "cuCtxPopCurrent_v2");
-  MYCC_FIND(CtxSynchronize, "cuCtxSynchronize");
-  MYCC_FIND(MemGetInfo, "cuMemGetInfo_v2");
-  MYCC_FIND(MemAlloc, "cuMemAlloc_v2");
-  MYCC_FIND(MemFree, "cuMemFree_v2");
-  MYCC_FIND(MemsetD8Async, "cuMemsetD8Async");
-  MYCC_FIND(MemcpyHtoD, "cuMemcpyHtoD_v2");
-  MYCC_FIND(MemcpyDtoH, "cuMemcpyDtoH_v2");
-  MYCC_FIND(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
-  MYCC_FIND(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
-  MYCC_FIND(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
-  MYCC_FIND(StreamCreate, "cuStreamCreate");
-  MYCC_FIND(StreamDestroy, "cuStreamDestroy_v2");
-  MYCC_FIND(StreamSynchronize, "cuStreamSynchronize");
-  MYCC_FIND(StreamQuery, "cuStreamQuery");
-  MYCC_FIND(StreamBeginCapture, "cuStreamBeginCapture_v2");
-  MYCC_FIND(StreamEndCapture, "cuStreamEndCapture");
-  MYCC_FIND(GraphInstantiate, "cuGraphInstantiateWithFlags");
-  MYCC_FIND(GraphLaunch, "cuGraphLaunch");
-  MYCC_FIND(GraphDestroy, "cuGraphDestroy");
-  MYCC_FIND(GraphExecDestroy, "cuGraphExecDestroy");
-  MYCC_FIND(EventCreate, "cuEventCreate");
-  MYCC_FIND(EventDestroy, "cuEventDestroy_v2");
-  MYCC_FIND(EventRecordWithFlags, "cuEventRecordWithFlags");
-  MYCC_FIND(EventElapsedTime, "cuEventElapsedTime");
-  MYCC_FIND(ModuleLoadData, "cuModuleLoadData");
-  MYCC_FIND(ModuleGetFunction, "cuModuleGetFunction");
-  MYCC_FIND(LaunchKernel, "cuLaunchKernel");
+#define MYCC_FIND(member, suffix, parameters) \
+  if (!Find(library, "cu" #member suffix, &driver->member)) return "cu" #member suffix;
+  MYCC_CUDA_OF_BOTH(MYCC_FIND)
+  MYCC_CUDA_OF_PROGRAMS(MYCC_FIND)
 #undef MYCC_FIND
   return nullptr;
 }

@@ -1,15 +1,23 @@
 #include "codegen/schedule/correction.h"
 
+#include <cfloat>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/print.h"
-#include "codegen/schedule/padding.h"
 
 namespace mycc {
 namespace {
+
+// R, or R where it is finite and a number where it is not: sums of exponentials are empty there. Null for
+// others.
+Expr ResultIn(const Expr& exponent, const Buffer& result) {
+  const std::optional<GuardedResult> guard = GuardedResultOf(exponent);
+  const Expr load = guard ? guard->result : exponent;
+  return load->op == Op::kLoad && load->buffer == result ? load : nullptr;
+}
 
 // c in an exponent x + c * R, with the load of R.
 struct Slope {
@@ -38,10 +46,10 @@ class Analysis {
 
  private:
   absl::Status Refuse(const Expr& value, const std::string& why) const {
-    return absl::FailedPreconditionError(
-        absl::StrCat(PrintExpr(value), " depends on ", result_->name, ", and ", why,
-                     "; expected a product with a factor that is free of the streamed axis, or exp(x - ",
-                     result_->name, ")"));
+    const std::string& r = result_->name;
+    return Refusal(PrintExpr(value), " depends on ", r, ", and ", why,
+                   "; expected a product with a factor that is free of the streamed axis, or exp(x - ", r,
+                   "), also with select(", r, " == -inf, 0.0, ", r, ") in its place");
   }
 
   absl::StatusOr<Dependence> OfLoad(const Expr& value) const {
@@ -135,7 +143,7 @@ class Analysis {
   }
 
   absl::StatusOr<Slope> SlopeOf(const Expr& exponent) const {
-    if (exponent->op == Op::kLoad && exponent->buffer == result_) return Slope{1, exponent};
+    if (const Expr load = ResultIn(exponent, result_)) return Slope{1, load};
     switch (exponent->op) {
       case Op::kAdd:
       case Op::kSub: {
@@ -173,14 +181,59 @@ class Analysis {
   const LoadFacts& loads_;
 };
 
+bool IsInfinity(const Expr& e) { return e->op == Op::kConst && std::isinf(e->value.f); }
+bool IsFiniteNumber(const Expr& e) {
+  return e->op == Op::kConst && IsFloat(e->dtype) && std::isfinite(e->value.f);
+}
+
+// max(R, lowest) and min(R, highest) differ from R where it is infinite alone.
+std::optional<GuardedResult> ClampOf(const Expr& value) {
+  for (const int side : {0, 1}) {
+    const Expr &load = value->args[side], &bound = value->args[1 - side];
+    if (load->op != Op::kLoad || bound->op != Op::kConst) continue;
+    if (load->dtype != DType::kF32 && load->dtype != DType::kF64) continue;
+    const double sign = value->op == Op::kMax ? -1 : 1;
+    const double last = sign * (load->dtype == DType::kF64 ? DBL_MAX : FLT_MAX);
+    if (bound->value.f == last) return GuardedResult{load, sign * HUGE_VAL};
+  }
+  return std::nullopt;
+}
+
+// The infinity with which the condition compares `load`, so that it is true where they differ (`differs`), or
+// where they are equal.
+std::optional<double> InfinityOf(const Expr& condition, const Expr& load, bool differs) {
+  for (const int side : {0, 1}) {
+    if (condition->args.size() != 2) break;
+    const Expr& other = condition->args[1 - side];
+    if (!StructurallyEqual(condition->args[side], load) || !IsInfinity(other)) continue;
+    if (condition->op == (differs ? Op::kNe : Op::kEq)) return other->value.f;
+    // -inf < R, R < inf.
+    const bool is_beyond = side == 1 ? other->value.f < 0 : other->value.f > 0;
+    if (differs && condition->op == Op::kLt && is_beyond) return other->value.f;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<GuardedResult> GuardedResultOf(const Expr& value) {
+  if (value->op == Op::kMax || value->op == Op::kMin) return ClampOf(value);
+  if (value->op != Op::kSelect) return std::nullopt;
+  for (const int arm : {1, 2}) {
+    const Expr &load = value->args[arm], &number = value->args[3 - arm];
+    if (load->op != Op::kLoad || !IsFiniteNumber(number)) continue;
+    if (const std::optional<double> infinity = InfinityOf(value->args[0], load, /*differs=*/arm == 1))
+      return GuardedResult{load, *infinity};
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads) {
   return Analysis(result, loads).Of(value);
 }
 
 SplitExponent SplitOf(const Expr& exponent, const Buffer& result) {
-  if (exponent->op == Op::kLoad && exponent->buffer == result) return {1, nullptr};
+  if (ResultIn(exponent, result) != nullptr) return {1, nullptr};
   const auto number = [](const Expr& e) { return e->op == Op::kConst ? e->value.f : 0; };
   const auto scaled = [&](const Expr& inner, double factor) {
     SplitExponent split = SplitOf(inner, result);
@@ -230,6 +283,12 @@ PositiveFactor PositiveFactorOf(const Expr& value) {
     return {inner.factor, MakeSelect(args[0], inner.rest, args[2])};
   }
   return {1, value};
+}
+
+Expr Multiplied(const Expr& value, const Expr& factor) {
+  const bool divides =
+      factor->op == Op::kDiv && factor->args[0]->op == Op::kConst && factor->args[0]->value.f == 1;
+  return divides ? MakeBinary(Op::kDiv, value, factor->args[1]) : MakeBinary(Op::kMul, value, factor);
 }
 
 }  // namespace mycc

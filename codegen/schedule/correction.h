@@ -4,7 +4,8 @@
 // A value that depends on a result R is one of these, and everything else is refused in words:
 //
 //   g * h(R)          h is free of the streamed axis: sums of g are multiplied by h(R) after the last value
-//   g * exp(c * R)    sums made with the old R become sums with the new R by the factor exp(c * (new - old))
+//   g * exp(c * R)    sums made with the old R become sums with the new R by the factor exp(c * (new - old));
+//                     a number may stand for an infinite R
 //
 // The facts are: products and quotients multiply factors and add exponents; sums keep what both terms share;
 // a linear exponent splits (exp(x + c*R) = exp(x) * exp(c*R)); a factor passes a rounding, as Accuracy in
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "codegen/expr/expr.h"
@@ -38,6 +40,14 @@ struct LoadFacts {
   std::function<Expr(const Expr& load)> definition;
 };
 
+// A value that is R, and a finite number where R is an infinity: select(R == -inf, number, R), the same with
+// the arms the other way round (select(R > -inf, R, number)), or max(R, lowest finite number).
+struct GuardedResult {
+  Expr result;  // the load of R
+  double infinity;
+};
+std::optional<GuardedResult> GuardedResultOf(const Expr& value);
+
 // How `value` depends on `result`. FailedPrecondition says which operation has no known correction.
 absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads);
 
@@ -56,5 +66,8 @@ struct PositiveFactor {
   Expr rest;
 };
 PositiveFactor PositiveFactorOf(const Expr& value);
+
+// value * factor; a factor 1 / x divides.
+Expr Multiplied(const Expr& value, const Expr& factor);
 
 }  // namespace mycc

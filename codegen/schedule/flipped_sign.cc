@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/product.h"
+#include "codegen/schedule/stages.h"
 
 namespace mycc {
 namespace {
@@ -16,11 +18,8 @@ bool IsWidenedByte(const Expr& factor) {
 
 absl::Status CheckLikeSigns(const Stage& stage, const Buffer& changed) {
   const Expr& value = stage.value;
-  const auto refused = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat(stage.output->name, why));
-  };
-  if (stage.reduce != ReduceOp::kSum || value->op != Op::kMul || !IsWidenedByte(value->args[0]) ||
-      !IsWidenedByte(value->args[1]))
+  const auto refused = [&](const std::string& why) { return Refusal(stage.output->name, why); };
+  if (!SumsProducts(stage) || !IsWidenedByte(value->args[0]) || !IsWidenedByte(value->args[1]))
     return refused(" is not a sum of i32(a[..]) * i32(b[..]) of bytes");
   const Expr &a = value->args[0]->args[0], &b = value->args[1]->args[0];
   if (a->dtype != b->dtype) return refused(" multiplies u8 by i8 already");
@@ -30,39 +29,24 @@ absl::Status CheckLikeSigns(const Stage& stage, const Buffer& changed) {
   return absl::OkStatus();
 }
 
-Stage StageOver(const std::string& name, DType dtype, const std::vector<Var>& axes) {
-  std::vector<int64_t> shape;
-  shape.reserve(axes.size());
-  for (const Var& axis : axes) shape.push_back(axis->extent);
-  return Stage{MakeBuffer(name, dtype, shape), axes, ReduceOp::kNone, {}, nullptr};
-}
-
-std::vector<Expr> At(const std::vector<Var>& axes) {
-  std::vector<Expr> index;
-  index.reserve(axes.size());
-  for (const Var& axis : axes) index.push_back(VarRef(axis));
-  return index;
-}
-
 Stage ChangedSign(const std::string& name, const Buffer& from) {
-  std::vector<Var> axes;
-  for (int d = 0; d < from->rank(); ++d) axes.push_back(MakeVar(absl::StrCat("a", d), from->shape[d]));
   const bool is_signed = from->dtype == DType::kI8;
-  Stage stage = StageOver(name, is_signed ? DType::kU8 : DType::kI8, axes);
+  Stage stage = StageOver(name, is_signed ? DType::kU8 : DType::kI8, from->shape);
   const Expr half = IntConst(is_signed ? -128 : 128, from->dtype);
-  stage.value = MakeCast(stage.output->dtype, Load(from, At(axes)) + half);
+  stage.value = MakeCast(stage.output->dtype, Load(from, IndexOf(stage.axes)) + half);
   return stage;
 }
 
 // The correction sums, over the axes of the sum that the other factor depends on.
 Stage SumsOf(const std::string& name, const Stage& sum, const Expr& factor) {
-  std::vector<Var> axes;
+  Stage stage{nullptr, {}, ReduceOp::kSum, sum.reduce_axes, nullptr};
+  std::vector<int64_t> shape;
   for (const Var& axis : sum.axes) {
-    if (UsesVar(factor, axis.get())) axes.push_back(axis);
+    if (!UsesVar(factor, axis.get())) continue;
+    stage.axes.push_back(axis);
+    shape.push_back(axis->extent);
   }
-  Stage stage = StageOver(name, DType::kI32, axes);
-  stage.reduce = ReduceOp::kSum;
-  stage.reduce_axes = sum.reduce_axes;
+  stage.output = MakeBuffer(name, DType::kI32, shape);
   const bool is_signed = factor->args[0]->dtype == DType::kI8;
   stage.value = factor * IntConst(is_signed ? -128 : 128, DType::kI32);
   return stage;
@@ -97,7 +81,7 @@ absl::StatusOr<std::vector<Stage>> FlippedSignStages(const Stage& stage, const B
   const Expr changed_factor = MakeCast(DType::kI32, Load(sign.output, factor->args[0]->args));
   product.value = which == 0 ? changed_factor * other : other * changed_factor;
   Stage result{stage.output, stage.axes, ReduceOp::kNone, {}, nullptr};
-  result.value = Load(product.output, At(stage.axes)) + Load(sums.output, At(sums.axes));
+  result.value = Load(product.output, IndexOf(stage.axes)) + Load(sums.output, IndexOf(sums.axes));
   return std::vector<Stage>{sign, WithFreshAxes(sums), product, WithFreshAxes(result)};
 }
 

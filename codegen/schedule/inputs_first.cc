@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -22,18 +23,19 @@ Stmt WithRootSequence(const Stmt& root, std::vector<Stmt> stmts) {
   return std::make_shared<Alloc>(alloc->buffer, WithRootSequence(alloc->body, std::move(stmts)));
 }
 
-bool WritesOneOf(const Stmt& stmt, const std::unordered_set<const BufferNode*>& buffers) {
-  const std::vector<const Block*> blocks = BlocksUnder(stmt);
-  return std::any_of(blocks.begin(), blocks.end(),
-                     [&](const Block* block) { return buffers.contains(block->out.get()); });
+bool WritesOneOf(const Stmt& stmt, const BufferSet& buffers) {
+  return AnyOf<Block>(stmt, [&](const Block& block) {
+    return buffers.contains(block.out.get()) ||
+           std::any_of(block.more.begin(), block.more.end(), [&](const Accumulator& accumulator) {
+             return buffers.contains(accumulator.buffer.get());
+           });
+  });
 }
 
-void AddReads(const Block& block, std::unordered_set<const BufferNode*>* buffers) {
-  const auto add = [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) buffers->insert(e.buffer.get());
-  };
-  Visit(block.value, add);
-  for (const Expr& index : block.indices) Visit(index, add);
+void AddReads(const Block& block, BufferSet* buffers) {
+  const auto add = [&](const ExprNode& load) { buffers->insert(load.buffer.get()); };
+  block.ForEachValue([&](const Expr& value) { ForEachLoad(value, add); });
+  for (const Expr& index : block.indices) ForEachLoad(index, add);
 }
 
 }  // namespace
@@ -50,7 +52,7 @@ absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& 
   const auto nest = holding(producer), end = holding(consumer);
   if (nest == stmts.end() || end <= nest) return function;
   // From the consumer backwards: what computes an input, and the inputs of that.
-  std::unordered_set<const BufferNode*> needed;
+  BufferSet needed;
   AddReads(consumer, &needed);
   needed.erase(producer.out.get());
   std::vector<Stmt> first, rest;
@@ -62,9 +64,8 @@ absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& 
   }
   if (first.empty()) return function;
   if (WritesOneOf(*nest, needed)) {
-    return absl::FailedPreconditionError(absl::StrCat("an input of ", consumer.name,
-                                                      " is computed from what the nest of ", producer.name,
-                                                      " computes, and cannot be complete before it"));
+    return Refusal("an input of ", consumer.name, " is computed from what the nest of ", producer.name,
+                   " computes, and cannot be complete before it");
   }
   std::vector<Stmt> ordered(stmts.begin(), nest);
   ordered.insert(ordered.end(), first.rbegin(), first.rend());

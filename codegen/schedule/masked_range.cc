@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
@@ -88,7 +87,7 @@ class Masks {
 
 // Takes the terms of a guard's binding out of an index, and adds the most that they can be: a split that
 // overshoots is not executed beyond the guard's domain.
-void ApplyGuard(const IterVar& guard, const std::unordered_set<const VarNode*>& inner, Linear* index) {
+void ApplyGuard(const IterVar& guard, const VarSet& inner, Linear* index) {
   const Linear binding = ToLinear(guard.binding);
   int64_t times = 0;
   Linear rest = *index;
@@ -103,24 +102,17 @@ void ApplyGuard(const IterVar& guard, const std::unordered_set<const VarNode*>& 
   if (times > 0) *index = rest;
 }
 
-// The largest value of an index of the block while the inner variables run; null when it is not linear in
-// them.
-Expr Largest(const Expr& index, const Block& block, const std::unordered_set<const VarNode*>& inner) {
-  Linear linear = ToLinear(Simplify(index)), outer;
+// The largest value of an index of the block while the inner variables run; null when that is not known.
+Expr Largest(const Expr& index, const Block& block, const VarSet& inner) {
+  Linear linear = ToLinear(Simplify(index));
   for (const IterVar& iter : block.iters) {
     if (IsGuard(block, iter)) ApplyGuard(iter, inner, &linear);
   }
-  outer.constant = linear.constant;
-  for (const auto& [atom, coefficient] : linear.terms) {
-    if (!UsesAnyOf(atom, inner)) {
-      outer.terms.emplace_back(atom, coefficient);
-    } else if (atom->op != Op::kVar) {
-      return nullptr;
-    } else {
-      outer.constant += std::max<int64_t>(coefficient * (atom->var->extent - 1), 0);
-    }
-  }
-  return FromLinear(outer);
+  std::optional<FreeAndRange> split = SplitByVars(linear, inner);
+  if (!split) return nullptr;
+  for (auto& term : split->free.terms) term.first = WithinSums(term.first);
+  split->free.constant += split->range.max;
+  return FromLinear(split->free);
 }
 
 struct Bounds {
@@ -131,17 +123,19 @@ struct Bounds {
 void AddBounds(const Expr& condition, const Block& block, const For& loop, Bounds* bounds) {
   const Expr margin = MarginOf(condition);
   if (margin == nullptr) return;
-  const Expr largest = Largest(Substitute(margin, BindingsOf(block)), block, LoopVarsUnder(loop.body));
+  const VarSet inner = LoopVarsUnder(loop.body);
+  const Expr bound = Substitute(margin, BindingsOf(block));
+  VarMap at_zero;  // loops of one iteration, which are in the bounds of some reductions alone
+  Visit(bound, [&](const ExprNode& e) {
+    if (e.op == Op::kVar && e.var != loop.var && e.var->extent == 1) at_zero[e.var.get()] = IntConst(0);
+  });
+  const Expr largest = Largest(Substitute(bound, at_zero), block, inner);
   if (largest == nullptr) return;
   const auto linear = SplitLinear(largest, loop.var.get());
   if (!linear || linear->coefficient == 0) return;
-  const int64_t step = linear->coefficient;
-  // step * l + rest >= 0
-  if (step < 0) {
-    bounds->ends.push_back(Simplify(FloorDiv(linear->rest, -step) + 1));
-  } else {
-    bounds->firsts.push_back(Simplify(FloorDiv(IntConst(step - 1) - linear->rest, step)));
-  }
+  const HalfLine where = WhereAtLeastZero(*linear);
+  if (where.end) bounds->ends.push_back(Simplify(where.end));
+  if (where.first) bounds->firsts.push_back(Simplify(where.first));
 }
 
 // The bounds that hold for all reductions: of two that differ by a number, the wider one (`sign` 1: the
@@ -169,7 +163,7 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
   for (const Block* block : BlocksUnder(loop.body)) {
     if (block->reduce == ReduceOp::kNone || !CarriesReduction(*block, loop)) continue;
     if (block->reduce != ReduceOp::kSum && block->reduce != ReduceOp::kMax)
-      return absl::FailedPreconditionError(absl::StrCat(block->name, " is neither a sum nor a maximum"));
+      return Refusal(block->name, " is neither a sum nor a maximum");
     Bounds bounds;
     for (const Expr& condition : masks.Of(block->value, block->reduce == ReduceOp::kMax ? -kInfinity : 0))
       AddBounds(condition, *block, loop, &bounds);
@@ -177,9 +171,8 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
     last = block->name;
   }
   if (!all || (all->firsts.empty() && all->ends.empty())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no mask empties iterations of loop ", loop.var->name,
-        " for all its reductions; expected select(c, score, -inf) with a comparison of indices"));
+    return Refusal("no mask empties iterations of loop ", loop.var->name,
+                   " for all its reductions; expected select(c, score, -inf) with a comparison of indices");
   }
   const Expr extent = IntConst(loop.var->extent), zero = IntConst(0);
   MaskedRange range{zero, extent};

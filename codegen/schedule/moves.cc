@@ -5,15 +5,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/affine.h"
 
 namespace mycc {
-
-bool CarriesReduction(const Block& block, const For& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.reduce && UsesVar(iter.binding, loop.var.get());
-  });
-}
 
 bool CarriesAxis(const Block& block, const For& loop) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
@@ -60,17 +55,22 @@ absl::Status CheckNaive(const Path& path, bool guards_allowed) {
     if (!IsGuard(block, iter)) axes.push_back(&iter);
     naive &= guards_allowed || !IsGuard(block, iter);
   }
+  const auto uses = [&](const VarNode* var) {
+    bool found = false;
+    block.ForEachValue([&](const Expr& value) { found |= UsesVar(value, var); });
+    return found;
+  };
   // The perfect nest around the block consists of the axes' own loops, in order.
   const std::vector<const For*> loops = NestOf(path);
   naive &= loops.size() == axes.size();
   for (size_t i = 0; naive && i < axes.size(); ++i) {
     const Expr& binding = axes[i]->binding;
     naive = binding->op == Op::kVar && binding->var == loops[i]->var &&
-            loops[i]->loop_kind == LoopKind::kSerial && !UsesVar(block.value, loops[i]->var.get());
+            loops[i]->loop_kind == LoopKind::kSerial && !uses(loops[i]->var.get());
   }
   if (naive) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      block.name, " has been scheduled already; move a block before splitting or moving its own loops"));
+  return Refusal(block.name,
+                 " has been scheduled already; move a block before splitting or moving its own loops");
 }
 
 absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to) {
@@ -81,22 +81,20 @@ absl::Status CheckCanMove(const Function& function, const Path& block, const Pat
   for (size_t i = 0; i + 1 + NestOf(block).size() < block.nodes.size(); ++i) {
     const For* loop = DynAs<For>(block.nodes[i]);
     if (loop == nullptr || on_path(block.nodes[i])) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, " is inside loop ", loop->var->name, ", and would move out of it"));
+    return Refusal(name, " is inside loop ", loop->var->name, ", and would move out of it");
   }
   const Buffer& out = block.block().out;
   const absl::StatusOr<Path> alloc = FindAlloc(function, out);
   if (!alloc.ok() || on_path(alloc->target())) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(out->name, ", which ", name, " writes, does not exist there"));
+  return Refusal(out->name, ", which ", name, " writes, does not exist there");
 }
 
 absl::Status CheckLastIterationRuns(const For& loop, const Block& block) {
   for (const IterVar& iter : block.iters) {
     const std::optional<Interval> range = RangeOf(iter.binding);
     if (!UsesVar(iter.binding, loop.var.get()) || (range && range->max < iter.var->extent)) continue;
-    return absl::FailedPreconditionError(absl::StrCat("loop ", loop.var->name, " overshoots: ", block.name,
-                                                      " may not run in its last iteration"));
+    return Refusal("loop ", loop.var->name, " overshoots: ", block.name,
+                   " may not run in its last iteration");
   }
   return absl::OkStatus();
 }
@@ -135,7 +133,7 @@ namespace {
 
 // Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
 // the shortest, is at most the length that the shorter ones cover. A run of the whole extent must begin at 0.
-bool WritesOneRun(const Expr& index, const std::unordered_set<const VarNode*>& inner, bool whole) {
+bool WritesOneRun(const Expr& index, const VarSet& inner, bool whole) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // each with its number of iterations
   bool moves = false;
   for (const auto& [atom, coefficient] : ToLinear(index).terms) {
@@ -156,7 +154,7 @@ bool WritesOneRun(const Expr& index, const std::unordered_set<const VarNode*>& i
 
 }  // namespace
 
-absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner) {
+absl::Status CheckFills(const Block& writer, const VarSet& inner) {
   bool fills = true;
   for (const IterVar& iter : writer.iters)
     fills &= !(IsGuard(writer, iter) && UsesAnyOf(iter.binding, inner));
@@ -164,10 +162,9 @@ absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarN
   const std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
   for (size_t d = 0; d < write.size(); ++d) fills &= WritesOneRun(write[d], inner, box[d].whole);
   if (fills) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(writer.name, " does not fill one box of ",
-                                                    writer.out->name,
-                                                    " in an iteration: a split inside the loop overshoots, "
-                                                    "or the loops inside are fused or not the innermost"));
+  return Refusal(writer.name, " does not fill one box of ", writer.out->name,
+                 " in an iteration: a split inside the loop overshoots, "
+                 "or the loops inside are fused or not the innermost");
 }
 
 }  // namespace mycc

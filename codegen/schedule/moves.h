@@ -13,8 +13,7 @@
 
 namespace mycc {
 
-// Whether the loop runs along reduction variables of the block, and along its axes. A fused loop may do both.
-bool CarriesReduction(const Block& block, const For& loop);
+// Whether the loop runs along axes of the block. A fused loop may carry a reduction too (ir/block_guards.h).
 bool CarriesAxis(const Block& block, const For& loop);
 
 // Whether each index of the block's output is an iteration variable of its own: the output was not moved into
@@ -42,7 +41,7 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 
 // OK when the writer fills the whole box that CoveringBox computes for it while the inner loops run, so that
 // every element of the box is written before it is read.
-absl::Status CheckFills(const Block& writer, const std::unordered_set<const VarNode*>& inner);
+absl::Status CheckFills(const Block& writer, const VarSet& inner);
 
 // The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop
 // that is not named after `from` becomes `to`, a dot, and its whole name.

@@ -14,11 +14,20 @@
 
 namespace mycc {
 
+// A stage of its own for a value, and the value's element there.
+struct ValueStage {
+  Stage stage;
+  Expr load;  // over the axes of the value
+};
+// The tensor's dimensions are the axes that the value uses, in order.
+ValueStage StageOfValue(const std::string& tensor, const Expr& value, const std::vector<Var>& axes);
+
 // Whether the factor (0: left, 1: right) of a sum of products is more than a load, possibly cast.
 bool IsComputedFactor(const Stage& stage, int factor);
 
 // The factor's stage and the sum. The new tensor is called after the sum, with .a or .b; its dimensions are
-// the sum's axes that the factor depends on, those of the reduction last. FailedPrecondition when the stage
+// the sum's axes that the factor depends on, in the order of the first load that has all of them, or else
+// those of the reduction last. FailedPrecondition when the stage
 // is no sum of products, or the factor is a load already.
 absl::StatusOr<std::vector<Stage>> OperandStages(const Stage& stage, int factor);
 

@@ -11,9 +11,6 @@ namespace mycc {
 // such a select, or its condition does not limit the axis.
 std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis);
 
-// The constant 0 of any type.
-bool IsZero(const Expr& value);
-
 // Whether the value is a loaded element inside a box of bounds on single axes, and 0 outside. Then the box
 // alone decides between the two.
 bool IsElementInBox(const Expr& value);

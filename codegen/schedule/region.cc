@@ -25,25 +25,17 @@ struct Span {
   int64_t low, high;
 };
 
-std::optional<Span> SpanOf(const Expr& index, const std::unordered_set<const VarNode*>& inner) {
+std::optional<Span> SpanOf(const Expr& index, const VarSet& inner) {
   const Linear linear = ToLinear(index);
-  Span span{{}, linear.constant, linear.constant};
   for (const auto& [atom, coefficient] : linear.terms) {
-    if (HasLoad(atom)) return std::nullopt;
-    if (!UsesAnyOf(atom, inner)) {
-      span.outer.terms.emplace_back(atom, coefficient);
-      continue;
-    }
-    if (atom->op != Op::kVar) return std::nullopt;
-    const int64_t reach = coefficient * (atom->var->extent - 1);
-    span.low += std::min<int64_t>(reach, 0);
-    span.high += std::max<int64_t>(reach, 0);
+    if (HasLoad(atom) || (atom->op != Op::kVar && UsesAnyOf(atom, inner))) return std::nullopt;
   }
-  return span;
+  const std::optional<FreeAndRange> split = SplitByVars(linear, inner);
+  if (!split) return std::nullopt;
+  return Span{{0, split->free.terms}, linear.constant + split->range.min, linear.constant + split->range.max};
 }
 
-DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim,
-                   const std::unordered_set<const VarNode*>& inner, int64_t extent) {
+DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim, const VarSet& inner, int64_t extent) {
   const DimRegion whole{IntConst(0), extent, true};
   std::optional<Span> cover;
   Expr outer;  // of the cover
@@ -71,7 +63,8 @@ std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer) {
   std::vector<Access> accesses;
   for (const Block* block : BlocksUnder(stmt)) {
     if (!Reads(*block, buffer)) continue;
-    CollectReads(block->value, buffer, BindingsOf(*block), &accesses);
+    block->ForEachValue(
+        [&](const Expr& value) { CollectReads(value, buffer, BindingsOf(*block), &accesses); });
   }
   return accesses;
 }
@@ -83,8 +76,7 @@ Access WriteOf(const Block& block) {
   return access;
 }
 
-std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
-                                   const std::unordered_set<const VarNode*>& inner,
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const VarSet& inner,
                                    const std::vector<int64_t>& shape) {
   std::vector<DimRegion> box;
   for (size_t dim = 0; dim < shape.size(); ++dim) box.push_back(CoverDim(accesses, dim, inner, shape[dim]));

@@ -28,8 +28,7 @@ Access WriteOf(const Block& block);
 // The smallest box that covers all accesses while the `inner` variables vary and the others are fixed. A
 // dimension is taken whole when its index depends on data or is not linear in the inner variables, or when
 // its bases differ by more than a constant.
-std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses,
-                                   const std::unordered_set<const VarNode*>& inner,
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const VarSet& inner,
                                    const std::vector<int64_t>& shape);
 
 }  // namespace mycc

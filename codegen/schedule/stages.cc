@@ -5,14 +5,67 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/moves.h"
 
 namespace mycc {
 
-Stage StageOf(const Block& block) {
-  Stage stage{block.out, {}, block.reduce, {}, block.value};
+absl::StatusOr<Stage> StageOf(const Block& block) {
+  if (block.reduce.tuple() != nullptr) {
+    return Refusal(block.name, " reduces tuples (", block.reduce.name(), "), and is no stage of one value");
+  }
+  Stage stage{block.out, {}, block.reduce.op(), {}, block.value};
   for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
   return stage;
+}
+
+Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_t>& shape) {
+  Stage stage;
+  stage.output = MakeBuffer(tensor, dtype, shape);
+  for (size_t d = 0; d < shape.size(); ++d) stage.axes.push_back(MakeVar(absl::StrCat("a", d), shape[d]));
+  return stage;
+}
+
+std::vector<Expr> IndexOf(const std::vector<Var>& axes) {
+  std::vector<Expr> index;
+  index.reserve(axes.size());
+  for (const Var& axis : axes) index.push_back(VarRef(axis));
+  return index;
+}
+
+namespace {
+
+// The stage of an argmax or argmin too, which BuildNaive made a reduction of (position, value).
+absl::StatusOr<Stage> AnyStageOf(const Block& block) {
+  for (const ReduceOp op : {ReduceOp::kArgMax, ReduceOp::kArgMin}) {
+    if (block.reduce.tuple() == nullptr || block.reduce.name() != ReduceOpName(op)) continue;
+    Block of_values = block;
+    of_values.reduce = op;
+    of_values.value = block.more.front().value;
+    return StageOf(of_values);
+  }
+  return StageOf(block);
+}
+
+}  // namespace
+
+absl::StatusOr<Workload> WorkloadOf(const Function& function) {
+  Workload workload;
+  workload.name = function.name;
+  for (const Param& param : function.params) {
+    if (param.kind == ParamKind::kOutput) {
+      workload.outputs.push_back(param.buffer);
+    } else {
+      workload.inputs.push_back({param.buffer, param.kind == ParamKind::kConst});
+    }
+  }
+  for (const Block* block : BlocksUnder(function.body)) {
+    MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block->name));
+    MYCC_RETURN_IF_ERROR(CheckNaive(path));
+    MYCC_ASSIGN_OR_RETURN(Stage stage, AnyStageOf(*block));
+    workload.stages.push_back(std::move(stage));
+  }
+  return workload;
 }
 
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
@@ -21,18 +74,34 @@ absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& p
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, path.block()));
   for (size_t s = 0; s + 1 < stages.size(); ++s) {
     const std::string& name = stages[s].output->name;
-    if (FreshName(function, name) != name)
-      return absl::FailedPreconditionError(absl::StrCat("the name ", name, " is taken"));
+    if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
   }
   Path nest = path;
   nest.nodes.resize(path.nodes.size() - NestOf(path).size());
   std::vector<Stmt> nests;
   nests.reserve(stages.size());
-  for (const Stage& stage : stages) nests.push_back(BuildStage(stage, nullptr));
+  for (const Stage& stage : stages) nests.push_back(BuildStage(stage));
   Function result = WithBody(function, ReplaceAt(nest, MakeSeq(std::move(nests))));
   for (auto stage = stages.rbegin() + 1; stage != stages.rend(); ++stage)
     result.body = std::make_shared<Alloc>(stage->output, std::move(result.body));
   return result;
+}
+
+bool IsKnownAhead(const Function& function, const Buffer& buffer) {
+  for (const Param& param : function.params) {
+    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
+  }
+  const Block* writer = WriterOf(function, buffer);
+  bool known = writer != nullptr;
+  Visit(known ? writer->value : IntConst(0), [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) known = known && IsKnownAhead(function, e.buffer);
+  });
+  return known;
+}
+
+Function WithPacked(const Function& function, const Buffer& buffer) {
+  const Buffer packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
+  return WithBody(function, ReplaceBuffer(function.body, buffer, packed));
 }
 
 }  // namespace mycc

@@ -1,6 +1,7 @@
 // Converts blocks back to workload stages, for primitives that replace them by other stages. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,13 +11,26 @@
 
 namespace mycc {
 
-// The stage that BuildNaive made the naive block from.
-Stage StageOf(const Block& block);
+// The stage that BuildNaive made the naive block from. FailedPrecondition for a reduction of tuples.
+absl::StatusOr<Stage> StageOf(const Block& block);
+
+// A stage without a value, over axes a0, a1, .. of a new tensor; and axes as an index.
+Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_t>& shape);
+std::vector<Expr> IndexOf(const std::vector<Var>& axes);
+
+// The workload whose naive function this is. FailedPrecondition when a block is not naive any more.
+absl::StatusOr<Workload> WorkloadOf(const Function& function);
 
 // Replaces the naive block at `path`, with its loops, by these stages. The last stage writes the block's
 // tensor; the tensors of the others are allocated at the root. FailedPrecondition when another block writes
 // that tensor too, or when a stage's name is taken.
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
                                          const std::vector<Stage>& stages);
+
+// Whether the tensor is a const input, or computed only from const inputs.
+bool IsKnownAhead(const Function& function, const Buffer& buffer);
+// The function with the allocated tensor in scope `packed`: it is computed ahead of time. REQUIRES:
+// IsKnownAhead.
+Function WithPacked(const Function& function, const Buffer& buffer);
 
 }  // namespace mycc

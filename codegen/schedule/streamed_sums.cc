@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
@@ -30,21 +29,15 @@ class SumFinder {
   }
 
  private:
-  absl::Status Refuse(const std::string& why) const {
-    return absl::FailedPreconditionError(
-        absl::StrCat(reduction_.name, " cannot be streamed along loop ", loop_.var->name, ": ", why));
+  template <typename... Parts>
+  absl::Status Refuse(const Parts&... why) const {
+    return Refusal(reduction_.name, " cannot be streamed along loop ", loop_.var->name, ": ", why...);
   }
 
   // A loop of one iteration is in no binding: then every sum whose accumulator is outside counts.
   bool Accumulates(const Block& block) const {
     if (loop_.var->extent > 1) return CarriesReduction(block, loop_);
-    bool is_inside = false;
-    VisitStmts(loop_.body, [&](const Stmt& stmt) {
-      const Alloc* alloc = DynAs<Alloc>(stmt);
-      is_inside |= alloc != nullptr && alloc->buffer == block.out;
-      return !is_inside;
-    });
-    return !is_inside;
+    return !AnyOf<Alloc>(loop_.body, [&](const Alloc& alloc) { return alloc.buffer == block.out; });
   }
 
   absl::StatusOr<StreamedSum> SumOf(const Block& block) const {
@@ -59,9 +52,8 @@ class SumFinder {
                                      [&](const For* l) { return l->var == bound->var; });
       const bool is_loop = bound->op == Op::kVar && loop != sum.loops.end();
       const bool is_one = IsConstInt(bound, int64_t{0}) || (bound->op == Op::kVar && bound->var->extent == 1);
-      if (block.init || block.arg_value || (!is_loop && !is_one)) {
-        return Refuse(
-            absl::StrCat(block.name, " has no accumulator of its own around the loop; cache_write it first"));
+      if (block.init || !block.more.empty() || (!is_loop && !is_one)) {
+        return Refuse(block.name, " has no accumulator of its own around the loop; cache_write it first");
       }
       sum.tile.push_back(is_loop ? bound->var : nullptr);
     }
@@ -85,9 +77,9 @@ class SumFinder {
         const bool same =
             !part || (StructurallyEqual(part->base, covered.base) && part->extent == covered.extent);
         if (iter.var->extent != extent || !same) {
-          return Refuse(absl::StrCat(sum.block->name, " sums over ", iter.var->extent, " elements, ",
-                                     covered.extent, " in an iteration; expected the ", extent,
-                                     " elements of the axis, in the same parts as other sums"));
+          return Refuse(sum.block->name, " sums over ", iter.var->extent, " elements, ", covered.extent,
+                        " in an iteration; expected the ", extent,
+                        " elements of the axis, in the same parts as other sums");
         }
         part = covered;
       }
@@ -101,9 +93,9 @@ class SumFinder {
     const Dependence& dependence = sum->dependence;
     if (dependence.IsFree()) return absl::OkStatus();
     if (sum->block->reduce != ReduceOp::kSum)
-      return Refuse(absl::StrCat(sum->block->name, ", which depends on it, is no sum"));
+      return Refuse(sum->block->name, ", which depends on it, is no sum");
     if (dependence.rest == nullptr)
-      return Refuse(absl::StrCat(sum->block->name, " sums nothing but ", reduction_.out->name));
+      return Refuse(sum->block->name, " sums nothing but ", reduction_.out->name);
     if (dependence.factor != nullptr) found_.without_factor[sum->block] = dependence.rest;
     return dependence.exponent == 0 ? absl::OkStatus() : TakeExponent(*sum);
   }
@@ -112,11 +104,11 @@ class SumFinder {
   absl::Status TakeExponent(const StreamedSum& sum) {
     const double exponent = sum.dependence.exponent;
     if (reduction_.reduce != (exponent < 0 ? ReduceOp::kMax : ReduceOp::kMin)) {
-      return Refuse(absl::StrCat("the correction exp(", exponent, " * change) of ", sum.block->name,
-                                 " could overflow; expected exp(x - maximum) or exp(minimum - x)"));
+      return Refuse("the correction exp(", exponent, " * change) of ", sum.block->name,
+                    " could overflow; expected exp(x - maximum) or exp(minimum - x)");
     }
     if (found_.exponent != 0 && found_.exponent != exponent)
-      return Refuse(absl::StrCat(sum.block->name, " needs a correction of its own"));
+      return Refuse(sum.block->name, " needs a correction of its own");
     found_.exponent = exponent;
     return absl::OkStatus();
   }
@@ -144,8 +136,7 @@ class SumFinder {
     if (inner.IsFree()) return Dependence{load};
     const std::optional<VarMap> iters = ItersAt(*writer, load->args);
     if (!iters || writer->reduce != ReduceOp::kNone || inner.rest == nullptr) {
-      return Refuse(
-          absl::StrCat(writer->name, ", which depends on it, is no block of one value for each ", "element"));
+      return Refuse(writer->name, ", which depends on it, is no block of one value for each ", "element");
     }
     if (inner.factor != nullptr) {
       inner.factor = Substitute(inner.factor, *iters);

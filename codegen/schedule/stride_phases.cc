@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
-#include "codegen/expr/range.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/expr/integers.h"
+#include "codegen/expr/product.h"
 
 namespace mycc {
 namespace {
@@ -15,18 +17,6 @@ struct Dimension {
   int64_t stride, offset;
   int64_t first, last;  // range of the input's elements that the taps read; it may exceed the input
 };
-
-void SplitAnd(const Expr& condition, std::vector<Expr>* parts) {
-  if (condition->op != Op::kAnd) return parts->push_back(condition);
-  for (const Expr& arg : condition->args) SplitAnd(arg, parts);
-}
-
-int PlaceOf(const Expr& var, const std::vector<Var>& axes) {
-  for (size_t a = 0; a < axes.size(); ++a) {
-    if (var->op == Op::kVar && var->var == axes[a]) return static_cast<int>(a);
-  }
-  return -1;
-}
 
 // i + offset - r.
 std::optional<Dimension> DimensionOf(const Expr& sum, int64_t stride, const Stage& stage) {
@@ -39,8 +29,8 @@ std::optional<Dimension> DimensionOf(const Expr& sum, int64_t stride, const Stag
   if (linear.terms.size() != 2 || result.axis < 0 || result.tap < 0) return std::nullopt;
   const int64_t extent = stage.axes[result.axis]->extent, taps = stage.reduce_axes[result.tap]->extent;
   if (extent % stride != 0 || taps % stride != 0) return std::nullopt;
-  result.first = 1 - taps / stride + FloorDivide(result.offset, stride);
-  result.last = extent / stride - 1 + FloorDivide(stride - 1 + result.offset, stride);
+  result.first = 1 - taps / stride + FloorDivInt(result.offset, stride);
+  result.last = extent / stride - 1 + FloorDivInt(stride - 1 + result.offset, stride);
   return result;
 }
 
@@ -50,7 +40,7 @@ class Matcher {
 
   std::optional<Phases> Match() {
     const Expr& value = stage_.value;
-    if (stage_.reduce != ReduceOp::kSum || value->op != Op::kMul) return std::nullopt;
+    if (!SumsProducts(stage_)) return std::nullopt;
     const int which = value->args[0]->op == Op::kSelect ? 0 : 1;
     const Expr &select = value->args[which], &weights = value->args[1 - which];
     if (select->op != Op::kSelect || select->args[1]->op != Op::kLoad || weights->op != Op::kLoad ||
@@ -67,7 +57,7 @@ class Matcher {
   // Every condition bounds a dimension's i + offset - r, or says that the stride divides it.
   bool MatchConditions(const Expr& condition) {
     std::vector<Expr> parts;
-    SplitAnd(condition, &parts);
+    SplitConjunction(condition, &parts);
     for (const Expr& part : parts) {
       int64_t stride = 0, zero = 1;
       if (part->op != Op::kEq) {

@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -42,12 +44,6 @@ bool FindPath(const Stmt& root, const Predicate& predicate, std::vector<Stmt>* p
   return found;
 }
 
-template <typename Visitor>
-void ForEachLoad(const Expr& expr, const Visitor& visit) {
-  if (expr->op == Op::kLoad) visit(*expr);
-  for (const Expr& arg : expr->args) ForEachLoad(arg, visit);
-}
-
 std::string NamesOf(const Function& function, StmtKind kind) {
   std::vector<std::string> names;
   VisitStmts(function.body, [&](const Stmt& stmt) {
@@ -59,8 +55,7 @@ std::string NamesOf(const Function& function, StmtKind kind) {
 }
 
 bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
-  const std::vector<const Block*> blocks = BlocksUnder(stmt);
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Block* block) { return Reads(*block, buffer); });
+  return AnyOf<Block>(stmt, [&](const Block& block) { return Reads(block, buffer); });
 }
 
 }  // namespace
@@ -71,8 +66,7 @@ absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name)
     return s->kind == StmtKind::kFor && As<For>(s).var->name == name;
   };
   if (FindPath(function.body, is_loop, &path.nodes)) return path;
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no loop ", name, "; the loops are ", NamesOf(function, StmtKind::kFor)));
+  return Refusal("there is no loop ", name, "; the loops are ", NamesOf(function, StmtKind::kFor));
 }
 
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name) {
@@ -81,8 +75,7 @@ absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name
     return s->kind == StmtKind::kBlock && As<Block>(s).name == name;
   };
   if (FindPath(function.body, is_block, &path.nodes)) return path;
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock)));
+  return Refusal("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock));
 }
 
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer) {
@@ -91,8 +84,17 @@ absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer) {
     return s->kind == StmtKind::kAlloc && As<Alloc>(s).buffer == buffer;
   };
   if (FindPath(function.body, is_alloc, &path.nodes)) return path;
-  return absl::FailedPreconditionError(
-      absl::StrCat(buffer->name, " is a parameter, not an allocated buffer"));
+  return Refusal(buffer->name, " is a parameter, not an allocated buffer");
+}
+
+absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& buffer) {
+  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
+  return WithBody(function, ReplaceAt(alloc, As<Alloc>(alloc.target()).body));
+}
+
+bool IsParam(const Function& function, const Buffer& buffer) {
+  return std::any_of(function.params.begin(), function.params.end(),
+                     [&](const Param& param) { return param.buffer == buffer; });
 }
 
 Stmt ReplaceAt(const Path& path, Stmt replacement) {
@@ -117,33 +119,24 @@ Function WithBody(const Function& function, Stmt body) {
   return Function{function.name, function.params, std::move(body)};
 }
 
-Function WithMarks(const Function& function, const Path& path, LoopMarks marks) {
-  const For& loop = path.loop();
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  loop.body, std::move(marks))));
-}
-
 std::vector<const Block*> BlocksUnder(const Stmt& stmt) {
   std::vector<const Block*> blocks;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    if (s->kind == StmtKind::kBlock) blocks.push_back(&As<Block>(s));
-    return true;
-  });
+  VisitEach<Block>(stmt, [&](const Block& block) { blocks.push_back(&block); });
   return blocks;
 }
 
 const Block* WriterOf(const Function& function, const Buffer& buffer) {
   const Block* writer = nullptr;
   for (const Block* block : BlocksUnder(function.body)) {
-    if (block->out == buffer) writer = block;
+    if (block->Writes(buffer)) writer = block;
   }
   return writer;
 }
 
 absl::Status CheckOnlyWriter(const Function& function, const Block& block) {
   for (const Block* other : BlocksUnder(function.body)) {
-    if (other->out == block.out && other->name != block.name) {
-      return absl::FailedPreconditionError(absl::StrCat(other->name, " writes ", block.out->name, " too"));
+    if (other->Writes(block.out) && other->name != block.name) {
+      return Refusal(other->name, " writes ", block.out->name, " too");
     }
   }
   return absl::OkStatus();
@@ -151,34 +144,19 @@ absl::Status CheckOnlyWriter(const Function& function, const Block& block) {
 
 bool Reads(const Block& block, const Buffer& buffer) {
   bool found = false;
-  const auto check = [&](const ExprNode& load) { found |= load.buffer == buffer; };
-  ForEachLoad(block.value, check);
-  for (const Expr& index : block.indices) ForEachLoad(index, check);
+  block.ForEachValue([&](const Expr& value) { found = found || Loads(value, buffer); });
+  for (const Expr& index : block.indices) found = found || Loads(index, buffer);
   return found;
 }
 
 bool ContainsBlock(const Stmt& stmt, const std::string& name) {
-  const std::vector<const Block*> blocks = BlocksUnder(stmt);
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Block* block) { return block->name == name; });
+  return AnyOf<Block>(stmt, [&](const Block& block) { return block.name == name; });
 }
 
-std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt) {
-  std::unordered_set<const VarNode*> vars;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    if (s->kind == StmtKind::kFor) vars.insert(As<For>(s).var.get());
-    return true;
-  });
+VarSet LoopVarsUnder(const Stmt& stmt) {
+  VarSet vars;
+  VisitEach<For>(stmt, [&](const For& loop) { vars.insert(loop.var.get()); });
   return vars;
-}
-
-bool HasLoad(const Expr& expr) {
-  return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), HasLoad);
-}
-
-bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars) {
-  if (expr->op == Op::kVar) return vars.count(expr->var.get()) > 0;
-  return std::any_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return UsesAnyOf(arg, vars); });
 }
 
 std::vector<const For*> LoopsOn(const Path& path) {
@@ -203,24 +181,39 @@ Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body) {
   return body;
 }
 
-bool IsReduceLoop(const For& loop) {
-  for (const Block* block : BlocksUnder(loop.body)) {
-    for (const IterVar& iter : block->iters) {
-      if (iter.reduce && UsesVar(iter.binding, loop.var.get())) return true;
-    }
+VarMap ValuesAt(const std::vector<const For*>& loops, Expr number) {
+  VarMap values;
+  for (size_t l = loops.size(); l-- > 0;) {
+    const int64_t extent = loops[l]->var->extent;
+    values[loops[l]->var.get()] = l == 0 ? number : Simplify(Mod(number, extent));
+    number = Simplify(FloorDiv(number, extent));
   }
-  return false;
+  return values;
+}
+
+VarMap DigitsOf(const std::vector<const For*>& loops, const Expr& number) {
+  VarMap values;
+  int64_t stride = 1;
+  for (size_t l = loops.size(); l-- > 0;) {
+    const int64_t extent = loops[l]->var->extent;
+    const Expr quotient = FloorDiv(number, stride);
+    values[loops[l]->var.get()] = l == 0 ? quotient : Mod(quotient, extent);
+    stride *= extent;
+  }
+  return values;
+}
+
+bool IsReduceLoop(const For& loop) {
+  return AnyOf<Block>(loop.body, [&](const Block& block) { return CarriesReduction(block, loop); });
 }
 
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name) {
   Buffer found;
-  VisitStmts(function.body, [&](const Stmt& stmt) {
-    if (stmt->kind == StmtKind::kAlloc && As<Alloc>(stmt).buffer->name == name)
-      found = As<Alloc>(stmt).buffer;
-    return !found;
+  VisitEach<Alloc>(function.body, [&](const Alloc& alloc) {
+    if (!found && alloc.buffer->name == name) found = alloc.buffer;
   });
   if (found) return found;
-  return absl::FailedPreconditionError(absl::StrCat("there is no allocated buffer ", name));
+  return Refusal("there is no allocated buffer ", name);
 }
 
 absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& name) {
@@ -232,36 +225,33 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 
 std::string FreshName(const Function& function, const std::string& base) {
   const auto is_taken = [&](const std::string& name) {
-    bool taken = std::any_of(function.params.begin(), function.params.end(),
-                             [&](const Param& param) { return param.buffer->name == name; });
-    VisitStmts(function.body, [&](const Stmt& stmt) {
-      if (stmt->kind == StmtKind::kAlloc) taken = taken || As<Alloc>(stmt).buffer->name == name;
-      if (stmt->kind == StmtKind::kBlock) taken = taken || As<Block>(stmt).name == name;
-      return !taken;
-    });
-    return taken;
+    return std::any_of(function.params.begin(), function.params.end(),
+                       [&](const Param& param) { return param.buffer->name == name; }) ||
+           AnyOf<Alloc>(function.body, [&](const Alloc& alloc) { return alloc.buffer->name == name; }) ||
+           ContainsBlock(function.body, name);
   };
   std::string name = base;
   for (int number = 2; is_taken(name); ++number) name = absl::StrCat(base, number);
   return name;
 }
 
-Stmt InsertBeforeReader(const Stmt& body, const Buffer& buffer, const Stmt& stmt) {
+Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt) {
   if (const Alloc* alloc = DynAs<Alloc>(body)) {
-    return std::make_shared<Alloc>(alloc->buffer, InsertBeforeReader(alloc->body, buffer, stmt));
+    return std::make_shared<Alloc>(alloc->buffer, InsertBeforeReader(alloc->body, buffers, stmt));
   }
   const Seq* seq = DynAs<Seq>(body);
   if (seq == nullptr) return MakeSeq({stmt, body});
   std::vector<Stmt> parts;
   bool inserted = false;
   for (const Stmt& part : seq->stmts) {
-    if (!inserted && ReadsAnywhere(part, buffer)) {
+    const auto is_read = [&](const Buffer& buffer) { return ReadsAnywhere(part, buffer); };
+    if (!inserted && std::any_of(buffers.begin(), buffers.end(), is_read)) {
       parts.push_back(stmt);
       inserted = true;
     }
     parts.push_back(part);
   }
-  MYCC_CHECK(inserted) << "no reader of " << buffer->name;
+  MYCC_CHECK(inserted) << "no reader of " << buffers[0]->name;
   return MakeSeq(std::move(parts));
 }
 

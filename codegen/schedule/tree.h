@@ -24,13 +24,14 @@ struct Path {
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
+// The function without the Alloc of a buffer that nothing uses any more, or that another Alloc has.
+absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& buffer);
+bool IsParam(const Function& function, const Buffer& buffer);
 
 // The body with the path's target replaced; a null replacement removes it, and with it the loops, ifs and
 // sequences left empty.
 Stmt ReplaceAt(const Path& path, Stmt replacement);
 Function WithBody(const Function& function, Stmt body);
-// The function with these marks on the path's loop.
-Function WithMarks(const Function& function, const Path& path, LoopMarks marks);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);
@@ -43,10 +44,8 @@ bool ContainsBlock(const Stmt& stmt, const std::string& name);
 
 // The variables of the loops under a statement (itself included), and of the loops on a path (its target
 // included).
-std::unordered_set<const VarNode*> LoopVarsUnder(const Stmt& stmt);
+VarSet LoopVarsUnder(const Stmt& stmt);
 std::vector<const For*> LoopsOn(const Path& path);
-bool HasLoad(const Expr& expr);
-bool UsesAnyOf(const Expr& expr, const std::unordered_set<const VarNode*>& vars);
 
 // The bindings of all iteration variables of a block, for Substitute.
 VarMap BindingsOf(const Block& block);
@@ -58,6 +57,11 @@ struct LoopSpec {
 };
 Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body);
 
+// The values of the variables of nested loops, outermost first, in iteration `number` of all of them; and the
+// same where `number` is inside their extents.
+VarMap ValuesAt(const std::vector<const For*>& loops, Expr number);
+VarMap DigitsOf(const std::vector<const For*>& loops, const Expr& number);
+
 // True when the binding of some reduction variable of a block under `loop` uses the loop's variable.
 bool IsReduceLoop(const For& loop);
 
@@ -68,9 +72,9 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 // `base` if no block, buffer or loop prefix has that name, else base2, base3, ...
 std::string FreshName(const Function& function, const std::string& base);
 
-// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads `buffer`, or at
-// the end.
-Stmt InsertBeforeReader(const Stmt& body, const Buffer& buffer, const Stmt& stmt);
+// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads one of
+// `buffers`, or at the end.
+Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt);
 Stmt Append(const Stmt& body, const Stmt& stmt);
 
 }  // namespace mycc

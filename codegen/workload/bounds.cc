@@ -77,10 +77,18 @@ class ReadChecker {
                                        ? absl::StrCat("no read, for `", read.buffer->name, "` is empty there")
                                        : absl::StrCat("0..", extent - 1);
       return absl::StrCat("index ", Quote(read.args[d]), " of `", read.buffer->name, "` (dimension ", d, ") ",
-                          range, "; expected ", expected,
-                          " (guard the read with select, or clamp the index)");
+                          range, "; expected ", expected, " (guard the read with select, or clamp the index",
+                          SharingHint(read.args[d], extent), ")");
     }
     return "";
+  }
+
+  // Heads that share keys are written so.
+  static std::string SharingHint(const Expr& index, int64_t extent) {
+    const bool shares = index->op == Op::kVar && extent > 0 && index->var->extent % extent == 0;
+    if (!shares) return "";
+    const int64_t number = index->var->extent / extent;
+    return absl::StrCat("; ", index->var->name, "//", number, " where ", number, " share one");
   }
 };
 

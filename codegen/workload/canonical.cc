@@ -40,7 +40,7 @@ class Canonicalizer {
 
  private:
   void OrderOperands() {
-    std::unordered_set<const BufferNode*> live;
+    BufferSet live;
     for (const Buffer& output : workload_.outputs) live.insert(output.get());
     for (auto stage = workload_.stages.rbegin(); stage != workload_.stages.rend(); ++stage) {
       if (live.count(stage->output.get()) == 0) continue;
@@ -118,7 +118,7 @@ class Canonicalizer {
   StageOrder order_;
   std::unordered_map<const BufferNode*, Stage> stages_;  // the live ones
   std::unordered_map<std::string, const BufferNode*> representatives_;
-  std::unordered_set<const BufferNode*> placed_;
+  BufferSet placed_;
   std::vector<const Stage*> sequence_;
   std::unordered_map<const BufferNode*, Buffer> tensors_;
   std::vector<Buffer> originals_;

@@ -80,8 +80,7 @@ std::string ReductionProblem(const Stage& stage) {
 // Visits each shared node once; counts nodes as in a tree.
 class ExprChecker {
  public:
-  ExprChecker(const Stage& stage, const std::unordered_set<const BufferNode*>& readable)
-      : readable_(readable) {
+  ExprChecker(const Stage& stage, const BufferSet& readable) : readable_(readable) {
     for (const Var& axis : stage.axes) axes_.insert(axis.get());
     for (const Var& axis : stage.reduce_axes) axes_.insert(axis.get());
   }
@@ -138,8 +137,8 @@ class ExprChecker {
     if (problem_.empty()) problem_ = std::move(problem);
   }
 
-  const std::unordered_set<const BufferNode*>& readable_;
-  std::unordered_set<const VarNode*> axes_;
+  const BufferSet& readable_;
+  VarSet axes_;
   std::unordered_map<const ExprNode*, Size> sizes_;
   std::string problem_;
 };
@@ -179,8 +178,7 @@ int DepthOf(const Expr& expr) {
   return DepthOf(expr, &known);
 }
 
-std::optional<StageProblem> CheckStage(const Stage& stage,
-                                       const std::unordered_set<const BufferNode*>& readable) {
+std::optional<StageProblem> CheckStage(const Stage& stage, const BufferSet& readable) {
   std::string problem = NameProblem(stage.output->name);
   if (problem.empty()) problem = ShapeProblem(stage.output->shape);
   if (problem.empty()) problem = AxesProblem(stage);

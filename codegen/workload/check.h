@@ -25,7 +25,6 @@ int DepthOf(const Expr& expr);
 
 // The first rule that a stage breaks: names, shapes, types, reductions, limits, reads. `readable`: the
 // tensors that it may read.
-std::optional<StageProblem> CheckStage(const Stage& stage,
-                                       const std::unordered_set<const BufferNode*>& readable);
+std::optional<StageProblem> CheckStage(const Stage& stage, const BufferSet& readable);
 
 }  // namespace mycc

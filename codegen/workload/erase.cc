@@ -12,10 +12,6 @@
 namespace mycc {
 namespace {
 
-bool ReadsTensor(const Expr& expr) {
-  return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), ReadsTensor);
-}
-
 // Replaces numbers that depend on the shape by `_`:
 //  - in index arithmetic, every constant except strides and dilations. A factor counts as a stride unless it
 //    is the number of values of the terms below it (56 in i*56 + j, with j of 56 values: a flattened index);
@@ -39,8 +35,8 @@ class Eraser {
       return IsFloat(expr->dtype) && IsCountOfReduction(*expr) ? Load(MakeBuffer("_", expr->dtype, {}), {})
                                                                : expr;
     std::vector<Expr> args;
-    const bool of_axes = std::none_of(expr->args.begin(), expr->args.end(), ReadsTensor) &&
-                         !expr->args.empty() && expr->args[0]->dtype == DType::kI64;
+    const bool of_axes = std::none_of(expr->args.begin(), expr->args.end(), HasLoad) && !expr->args.empty() &&
+                         expr->args[0]->dtype == DType::kI64;
     for (const Expr& arg : expr->args)
       args.push_back(of_axes || expr->op == Op::kLoad ? EraseIndex(arg) : EraseValue(arg));
     return WithArgs(expr, std::move(args));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "codegen/expr/integers.h"
 #include "codegen/workload/index.h"
 #include "codegen/workload/limits.h"
 
@@ -19,15 +20,6 @@ constexpr size_t kMaxFacts = 16;
 constexpr int64_t kMaxCoefficient = int64_t{1} << 30;
 constexpr int kEffort = 3;
 constexpr int kMaxSteps = 4096;
-
-int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); }
-
-Linear Negated(const Linear& linear) {
-  Linear result = linear;
-  result.constant = -result.constant;
-  for (auto& term : result.terms) term.second = -term.second;
-  return result;
-}
 
 // p * a - q * b, for small p and q.
 Linear Combination(const Linear& a, int64_t p, const Linear& b, int64_t q) {
@@ -91,7 +83,7 @@ class BoundFinder {
         const int64_t divisor = std::gcd(other, coefficient);
         const int64_t p = std::abs(other / divisor), q = std::abs(coefficient / divisor);
         const auto rest = Range(Combination(linear, p, fact, q), effort - 1).lower;  // p * linear >= rest
-        if (rest) best = Larger(best, -FloorDivide(-*rest, p));
+        if (rest) best = Larger(best, -FloorDivInt(-*rest, p));
       }
     }
     return best;
@@ -125,8 +117,8 @@ class BoundFinder {
       case Op::kFloorDiv: {
         IndexRange range = RangeOf(atom->args[0], effort);
         const int64_t divisor = atom->args[1]->value.i;
-        if (range.lower) range.lower = FloorDivide(*range.lower, divisor);
-        if (range.upper) range.upper = FloorDivide(*range.upper, divisor);
+        if (range.lower) range.lower = FloorDivInt(*range.lower, divisor);
+        if (range.upper) range.upper = FloorDivInt(*range.upper, divisor);
         return range;
       }
       case Op::kMod: {
@@ -171,22 +163,13 @@ class BoundFinder {
   int steps_ = 0;
 };
 
-// The cases of a comparison of two affine expressions.
-FactCases CasesOfComparison(const ExprNode& comparison, bool holds) {
-  const Expr &a = comparison.args[0], &b = comparison.args[1];
+// The cases of a comparison of two affine expressions: a != b is a < b or b < a.
+FactCases CasesOfComparison(const Expr& comparison, bool holds) {
+  const Expr &a = comparison->args[0], &b = comparison->args[1];
   if (!IsAffineOfAxes(a) || !IsAffineOfAxes(b)) return {{}};
-  const Linear difference = ToLinear(b - a);
-  const auto at_least = [](Linear linear, int64_t least) {
-    linear.constant -= least;
-    return linear;
-  };
-  switch (comparison.op) {
-    case Op::kLt: return {{holds ? at_least(difference, 1) : Negated(difference)}};
-    case Op::kLe: return {{holds ? difference : at_least(Negated(difference), 1)}};
-    default: break;
-  }
-  if ((comparison.op == Op::kEq) == holds) return {{difference, Negated(difference)}};
-  return {{at_least(difference, 1)}, {at_least(Negated(difference), 1)}};
+  Facts facts = FactsOf(comparison, holds);
+  if (!facts.empty()) return {facts};
+  return {FactsOf(MakeBinary(Op::kLt, a, b), true), FactsOf(MakeBinary(Op::kLt, b, a), true)};
 }
 
 FactCases Conjunction(const FactCases& a, const FactCases& b) {
@@ -211,7 +194,7 @@ FactCases CasesOf(const Expr& condition, bool holds) {
     case Op::kLt:
     case Op::kLe:
     case Op::kEq:
-    case Op::kNe: return CasesOfComparison(*condition, holds);
+    case Op::kNe: return CasesOfComparison(condition, holds);
     case Op::kAnd:
     case Op::kOr: {
       const FactCases a = CasesOf(condition->args[0], holds), b = CasesOf(condition->args[1], holds);

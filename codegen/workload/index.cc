@@ -9,10 +9,6 @@
 namespace mycc {
 namespace {
 
-bool ReadsTensor(const Expr& expr) {
-  return expr->op == Op::kLoad || std::any_of(expr->args.begin(), expr->args.end(), ReadsTensor);
-}
-
 // An integer expression of another type as i64, if converting its reads gives the same value; else nullptr.
 Expr WidenOperands(const Expr& expr) {
   switch (expr->op) {
@@ -145,7 +141,7 @@ std::string IndexProblem(const Expr& index) {
 }
 
 bool IsAffineOfAxes(const Expr& expr) {
-  if (expr->dtype != DType::kI64 || ReadsTensor(expr)) return false;
+  if (expr->dtype != DType::kI64 || HasLoad(expr)) return false;
   IndexChecker checker(/*data_allowed=*/false);
   checker.Check(expr);
   return checker.problem().empty();

@@ -64,7 +64,7 @@ class WorkloadParser {
   bool is_refused_ = false;  // a part of it has a problem
   std::set<std::string> tensor_names_;
   std::map<std::string, Buffer> unwritten_;  // outputs without a stage so far
-  std::unordered_set<const BufferNode*> readable_;
+  BufferSet readable_;
   // The stage being read:
   ExprScope scope_;
   Stage stage_;

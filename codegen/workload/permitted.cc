@@ -180,8 +180,7 @@ struct PermittedReference::Impl {
 
   ValueSet Reduced(const Stage& stage, Point* point) {
     const DType dtype = stage.value->dtype;
-    int64_t points = 1;
-    for (const Var& axis : stage.reduce_axes) points *= axis->extent;
+    const int64_t points = PointsOf(stage.reduce_axes);
     const bool is_float = IsFloat(dtype), is_sum = stage.reduce == ReduceOp::kSum && is_float;
     const bool keeps = stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin ||
                        (stage.reduce == ReduceOp::kProd && is_float);
@@ -209,15 +208,6 @@ struct PermittedReference::Impl {
     if (is_sum) return sum.Result();
     if (stage.reduce == ReduceOp::kProd && is_float) return ProductOf(dtype, kept);
     return keeps ? BestOf(stage.reduce, dtype, kept) : running;
-  }
-
-  static Op CombinerOf(ReduceOp op) {
-    switch (op) {
-      case ReduceOp::kSum: return Op::kAdd;
-      case ReduceOp::kProd: return Op::kMul;
-      case ReduceOp::kMax: return Op::kMax;
-      default: return Op::kMin;
-    }
   }
 
   // The terms of a sum. A product may be added before it is rounded, a term with a padding zero may be left

@@ -76,8 +76,7 @@ absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor
     result_is_float ? out->f.push_back(value.f) : out->i.push_back(value.i);
   };
   const int64_t elements = stage.output->num_elements();
-  int64_t per_element = 1;
-  for (const Var& axis : stage.reduce_axes) per_element *= axis->extent;
+  const int64_t per_element = PointsOf(stage.reduce_axes);
   if (per_element == 0) {
     for (int64_t i = 0; i < elements; ++i) append(ReduceIdentity(stage.reduce, stage.value->dtype)->value);
     return absl::OkStatus();

@@ -85,8 +85,7 @@ class PointContext : public EvalContext {
 Scalar SampledReference::Impl::Compute(const Stage& stage, int64_t flat) {
   std::vector<Var> axes = stage.axes;
   axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
-  int64_t points = 1;
-  for (const Var& axis : stage.reduce_axes) points *= axis->extent;
+  const int64_t points = PointsOf(stage.reduce_axes);
   PointContext context(
       axes, [this](const BufferNode& tensor, int64_t position) { return Element(tensor, position); });
   if (stage.reduce == ReduceOp::kNone) {

@@ -1,4 +1,5 @@
-// The producers and the readers of the tensors of a workload's stages. Thread rule: a value, immutable once built.
+// The producers and the readers of the tensors of a workload's stages. Thread rule: a value, immutable once
+// built.
 #pragma once
 
 #include <unordered_map>

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/print.h"
+#include "codegen/expr/product.h"
+
 namespace mycc {
 namespace {
 
@@ -11,7 +15,7 @@ struct Factors {
   Expr left, right;
 };
 std::optional<Factors> FactorsOf(const Stage& stage) {
-  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul) return std::nullopt;
+  if (!SumsProducts(stage)) return std::nullopt;
   const auto load = [](const Expr& factor) { return factor->op == Op::kCast ? factor->args[0] : factor; };
   const Factors factors{load(stage.value->args[0]), load(stage.value->args[1])};
   if (factors.left->op != Op::kLoad || factors.right->op != Op::kLoad) return std::nullopt;
@@ -31,14 +35,28 @@ class ChainFinder {
     members_ = {chain_.sum};
     if (!TakeTile(links_.ProducerOf(chain_.weights->buffer.get()))) return std::nullopt;
     TakeEpilogue();
-    if (chain_.reductions.empty() || !members_.contains(chain_.scores) || !IsClosed()) return std::nullopt;
+    TakeOtherReductions();
+    if (!members_.contains(chain_.scores) || !HasReduction() || !IsClosed()) return std::nullopt;
     for (std::vector<int>* stages : {&chain_.tiles, &chain_.reductions, &chain_.rows})
       std::sort(stages->begin(), stages->end());
     return chain_;
   }
 
+  // After Find found none.
+  std::string WhyNot() const { return why_; }
+
  private:
   const Stage& stage(int s) const { return workload_.stages[s]; }
+  const std::string& name(int s) const { return stage(s).output->name; }
+  // The first reason stays.
+  bool Refuse(const std::string& why) {
+    if (why_.empty()) why_ = why;
+    return false;
+  }
+  bool HasReduction() {
+    return !chain_.reductions.empty() || Refuse(absl::StrCat("no maximum or sum along the keys lies between ",
+                                                             name(chain_.scores), " and ", name(chain_.sum)));
+  }
   bool Depends(int s) const { return dependents_.contains(s); }
 
   // A product over one axis, one of whose factors other stages compute.
@@ -54,8 +72,19 @@ class ChainFinder {
     if (!is_computed(chain_.weights)) return false;
     tile_shape_ = chain_.weights->buffer->shape;
     chain_.stream_dim = PlainDim(chain_.weights, axis);
-    return chain_.stream_dim >= 0 && TakeAxes(sum) && !chain_.row_axes.empty() &&
-           chain_.value_axes.size() == 1;
+    if (chain_.stream_dim < 0) return false;
+    if (!TakeAxes(sum)) {
+      return Refuse(absl::StrCat(name(chain_.sum), " reads ", PrintExpr(chain_.weights),
+                                 "; expected each of its axes, and nothing else, as one index"));
+    }
+    if (chain_.row_axes.empty()) {
+      return Refuse(absl::StrCat("each row of ", chain_.values->buffer->name,
+                                 " is multiplied by one weight: no two queries share keys and values"));
+    }
+    return chain_.value_axes.size() == 1 ||
+           Refuse(absl::StrCat("elements of ", chain_.values->buffer->name, " have ",
+                               chain_.value_axes.size(),
+                               " axes beside the keys' and the weights' own; expected one"));
   }
 
   // Each dimension of the weights is an axis of the sum, or the streamed one.
@@ -88,6 +117,11 @@ class ChainFinder {
   }
 
   bool IsTileShaped(int s) const { return stage(s).output->shape == tile_shape_; }
+  // The sum and its epilogue may have a tile's shape, too.
+  bool IsTakenTile(int s) const {
+    return members_.contains(s) &&
+           (s == chain_.scores || std::count(chain_.tiles.begin(), chain_.tiles.end(), s) > 0);
+  }
   // Without the streamed dimension.
   bool IsRowShaped(int s) const {
     std::vector<int64_t> rows = tile_shape_;
@@ -117,7 +151,9 @@ class ChainFinder {
         chain_.scores = s;
       }
     }
-    return chain_.scores >= 0;
+    return chain_.scores >= 0 || Refuse(absl::StrCat(chain_.weights->buffer->name,
+                                                     " is computed from no product of its own shape, of "
+                                                     "a tensor with the rows and one with the keys"));
   }
 
   void FindDependents() {
@@ -143,7 +179,8 @@ class ChainFinder {
       } else if (IsRowShaped(producer) && IsAt(*load, row_index)) {
         if (!TakeRow(producer)) return false;
       } else {
-        return false;
+        return Refuse(absl::StrCat(name(s), " reads ", name(producer),
+                                   ", which depends on the scores, at another place than its own row"));
       }
     }
     return true;
@@ -151,9 +188,10 @@ class ChainFinder {
 
   bool TakeTile(int s) {
     if (!IsTileShaped(s)) return false;
-    if (!members_.insert(s).second) return true;
+    if (!members_.insert(s).second) return IsTakenTile(s);
     if (s == chain_.scores) return TakeOperands();
-    if (stage(s).reduce != ReduceOp::kNone) return false;
+    if (stage(s).reduce != ReduceOp::kNone)
+      return Refuse(absl::StrCat(name(s), " is a second product or reduction of all pairs"));
     chain_.tiles.push_back(s);
     return TakeProducers(s, stage(s).axes);
   }
@@ -191,8 +229,10 @@ class ChainFinder {
     const bool is_known = row.reduce == ReduceOp::kSum || row.reduce == ReduceOp::kMax ||
                           row.reduce == ReduceOp::kMin || row.reduce == ReduceOp::kProd;
     if (!is_known || row.reduce_axes.size() != 1 ||
-        row.reduce_axes[0]->extent != tile_shape_[chain_.stream_dim])
-      return false;
+        row.reduce_axes[0]->extent != tile_shape_[chain_.stream_dim]) {
+      return Refuse(
+          absl::StrCat(name(s), " is no sum, product, maximum or minimum over all keys and nothing else"));
+    }
     chain_.reductions.push_back(s);
     std::vector<Var> tile = row.axes;
     tile.insert(tile.begin() + chain_.stream_dim, row.reduce_axes[0]);
@@ -220,28 +260,56 @@ class ChainFinder {
       if (chain_.dim_of_axis[a] >= 0) rows[chain_.dim_of_axis[a]] = stage(next).axes[a];
     }
     rows.erase(rows.begin() + chain_.stream_dim);
+    return TakeAll([&] {
+      const std::vector<const ExprNode*> loads = LoadsOf(stage(next).value);
+      return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+        const int producer = links_.ProducerOf(load->buffer.get());
+        if (producer < 0 || producer == last || !Depends(producer)) return true;
+        return IsRowShaped(producer) && IsAt(*load, rows) && TakeRow(producer);
+      });
+    });
+  }
+
+  // Everything that `take` takes; nothing when it returns false.
+  template <typename TakeFn>
+  bool TakeAll(const TakeFn& take) {
     const StreamChain before = chain_;
     const std::set<int> members_before = members_;
-    for (const ExprNode* load : LoadsOf(stage(next).value)) {
-      const int producer = links_.ProducerOf(load->buffer.get());
-      if (producer < 0 || producer == last || !Depends(producer)) continue;
-      if (IsRowShaped(producer) && IsAt(*load, rows) && TakeRow(producer)) continue;
-      chain_ = before;
-      members_ = members_before;
-      return false;
+    const std::string why_before = why_;
+    if (take()) return true;
+    chain_ = before;
+    members_ = members_before;
+    why_ = why_before;
+    return false;
+  }
+
+  // Reductions of tiles that only stages outside read, such as the sums of exponentials of parts.
+  void TakeOtherReductions() {
+    for (const int tile : std::set<int>(members_)) {
+      if (!IsTakenTile(tile)) continue;
+      for (const int reader : links_.ReadersOf(tile)) {
+        const bool reduces =
+            !members_.contains(reader) && IsRowShaped(reader) && stage(reader).reduce != ReduceOp::kNone;
+        if (reduces) TakeAll([&] { return TakeRow(reader); });
+      }
     }
-    return true;
   }
 
   // Nobody outside reads a tile. Results of rows may have other readers.
-  bool IsClosed() const {
-    const auto is_inside = [&](int s) {
-      const std::vector<int>& readers = links_.ReadersOf(s);
-      return !links_.IsOutput(s) && std::all_of(readers.begin(), readers.end(),
-                                                [&](int reader) { return members_.contains(reader); });
-    };
-    return is_inside(chain_.scores) && std::all_of(chain_.tiles.begin(), chain_.tiles.end(), is_inside) &&
-           std::all_of(chain_.rows.begin(), chain_.rows.end(), is_inside);
+  bool IsClosed() {
+    std::vector<int> inside = chain_.tiles;
+    inside.push_back(chain_.scores);
+    inside.insert(inside.end(), chain_.rows.begin(), chain_.rows.end());
+    return std::all_of(inside.begin(), inside.end(), [&](int s) { return IsInside(s); });
+  }
+
+  bool IsInside(int s) {
+    if (links_.IsOutput(s)) return Refuse(absl::StrCat(name(s), " is an output, and has to be stored"));
+    for (const int reader : links_.ReadersOf(s)) {
+      if (!members_.contains(reader))
+        return Refuse(absl::StrCat(name(reader), ", which is not part of the pass, reads ", name(s)));
+    }
+    return true;
   }
 
   const Workload& workload_;
@@ -250,19 +318,24 @@ class ChainFinder {
   std::vector<int64_t> tile_shape_;
   std::set<int> members_;
   std::set<int> dependents_;  // stages whose values depend on the scores, and the scores
+  std::string why_;
 };
 
-}  // namespace
-
-int PlainDim(const ExprNode& load, const Var& var) {
-  int plain = -1;
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    if (!UsesVar(load.args[d], var.get())) continue;
-    if (plain >= 0 || load.args[d]->op != Op::kVar) return -1;
-    plain = static_cast<int>(d);
+// Whether a product is among the stages that a factor of the sum is computed from.
+bool MultipliesByProduct(const Workload& workload, const StageLinks& links, int sum) {
+  std::set<int> seen;
+  std::vector<int> open = {sum};
+  while (!open.empty()) {
+    const int s = open.back();
+    open.pop_back();
+    if (!seen.insert(s).second) continue;
+    if (s != sum && SumsProducts(workload.stages[s])) return true;
+    open.insert(open.end(), links.ProducersOf(s).begin(), links.ProducersOf(s).end());
   }
-  return plain;
+  return false;
 }
+
+}  // namespace
 
 std::vector<int> StreamChain::Members() const {
   std::vector<int> members = {sum, scores};
@@ -274,6 +347,12 @@ std::vector<int> StreamChain::Members() const {
 
 std::optional<StreamChain> FindStreamChain(const Workload& workload, const StageLinks& links, int sum) {
   return ChainFinder(workload, links, sum).Find();
+}
+
+std::string WhyNoStreamChain(const Workload& workload, const StageLinks& links, int sum) {
+  if (!MultipliesByProduct(workload, links, sum)) return "";
+  ChainFinder finder(workload, links, sum);
+  return finder.Find() ? "" : finder.WhyNot();
 }
 
 }  // namespace mycc

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "codegen/workload/stage_links.h"
@@ -33,11 +34,11 @@ struct StreamChain {
   std::vector<int> Members() const;  // all stages, in order
 };
 
-// The dimension of a load that is indexed by exactly this variable, and by it alone; -1: none.
-int PlainDim(const ExprNode& load, const Var& var);
-inline int PlainDim(const Expr& load, const Var& var) { return PlainDim(*load, var); }
-
 // The chain that ends in stage `sum`; nullopt when there is none. `links` are the workload's.
 std::optional<StreamChain> FindStreamChain(const Workload& workload, const StageLinks& links, int sum);
+
+// Why there is none, where stage `sum` multiplies values by what is computed from another product; empty
+// where there is one, and where `sum` is nothing of the kind.
+std::string WhyNoStreamChain(const Workload& workload, const StageLinks& links, int sum);
 
 }  // namespace mycc

@@ -71,7 +71,7 @@ Tolerance ToleranceOf(const Workload& workload) {
     const double value = UnitRoundoff(stage.value->dtype);
     if (stage.reduce == ReduceOp::kSum || stage.reduce == ReduceOp::kProd)
       summed += value * (16 + 8 * std::sqrt(terms));
-    // Tensor cores have 14 bits for partial sums of these (schedule/instructions.h).
+    // Tensor cores have 14 bits for partial sums of these (target/instructions.h).
     if (stage.reduce == ReduceOp::kSum && IsProductOfFloat8(stage.value)) summed += 0x1p-9;
     const bool narrowed = IsFloat8(stage.value->dtype) && stage.value->op == Op::kCast;
     if (narrowed && !IsRead(workload, stage.output)) {

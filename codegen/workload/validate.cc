@@ -13,7 +13,7 @@ namespace {
 // Counts the writes of each tensor; names must be distinct.
 std::string NamesProblem(const Workload& workload) {
   std::unordered_set<std::string> names;
-  std::unordered_set<const BufferNode*> outputs;
+  BufferSet outputs;
   const auto claim = [&](const Buffer& tensor) {
     std::string problem = NameProblem(tensor->name);
     if (problem.empty()) problem = ShapeProblem(tensor->shape);
@@ -70,7 +70,7 @@ absl::Status Validate(const Workload& workload) {
   if (const std::string problem = WorkloadProblem(workload); !problem.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("workload ", workload.name, ": ", problem));
   }
-  std::unordered_set<const BufferNode*> readable;
+  BufferSet readable;
   for (const Argument& input : workload.inputs) readable.insert(input.tensor.get());
   for (const Stage& stage : workload.stages) {
     if (const auto problem = CheckStage(stage, readable)) {

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
+#include "codegen/expr/product.h"
 
 namespace mycc {
 namespace {
@@ -114,8 +116,7 @@ Expr RowOf(const Matrix& matrix, const Expr& row, const std::vector<Expr>& terms
 }
 
 absl::Status Refused(const Stage& stage, const std::string& why) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(stage.output->name, " is not a convolution for Winograd: ", why));
+  return Refusal(stage.output->name, " is not a convolution for Winograd: ", why);
 }
 
 // The load that a factor consists of, itself or widened to the sum's type; null for other factors.
@@ -187,19 +188,11 @@ absl::StatusOr<WinogradShape> ShapeWithImage(const Stage& stage, bool image_firs
   return shape;
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 std::vector<Var> Chosen(const std::vector<Var>& axes, const std::vector<int>& which) {
   std::vector<Var> chosen;
   chosen.reserve(which.size());
   for (const int axis : which) chosen.push_back(axes[axis]);
   return chosen;
-}
-
-int64_t Elements(const std::vector<Var>& axes) {
-  int64_t elements = 1;
-  for (const Var& axis : axes) elements *= axis->extent;
-  return elements;
 }
 
 // Converts a place along several axes to one number (the last axis runs fastest), and back.
@@ -229,11 +222,11 @@ class Rewriting {
         matrices_(MatricesOf(m)) {
     tile_rows_ = CeilDiv(conv.axes[shape.rows]->extent, m);
     tile_columns_ = CeilDiv(conv.axes[shape.columns]->extent, m);
-    tiles_ = Elements(images_) * tile_rows_ * tile_columns_;
+    tiles_ = PointsOf(images_) * tile_rows_ * tile_columns_;
   }
 
   std::vector<Stage> Run() {
-    const int64_t c = Elements(channels_), k = Elements(filters_);
+    const int64_t c = PointsOf(channels_), k = PointsOf(filters_);
     const Buffer g = Add(kWinogradFilterRows, {n_, kWindow, c, k}, [&](const auto& at) {
       return Row(matrices_.filter, at[0], kWindow, EvenAndOdd,
                  [&](const Expr& r) { return Filter(r, at[1], at[2], at[3]); });
@@ -360,7 +353,7 @@ absl::StatusOr<WinogradShape> WinogradShapeOf(const Stage& stage) {
   if (stage.reduce != ReduceOp::kSum) return Refused(stage, "it is no sum");
   const DType dtype = stage.value->dtype;
   if (dtype != DType::kF32 && dtype != DType::kF64) return Refused(stage, "its type is not f32 or f64");
-  if (stage.value->op != Op::kMul || ElementOf(stage.value->args[0]) == nullptr ||
+  if (!SumsProducts(stage) || ElementOf(stage.value->args[0]) == nullptr ||
       ElementOf(stage.value->args[1]) == nullptr)
     return Refused(stage,
                    "it does not sum products of two tensors' elements, as they are or widened from "
@@ -376,10 +369,8 @@ double WinogradError(int m, int64_t channels) {
   return m == 2 ? 8 + 2 * walk : 28 + 8 * walk;
 }
 
-int64_t WinogradShape::Filters(const Stage& stage) const { return Elements(Chosen(stage.axes, filters)); }
-int64_t WinogradShape::Channels(const Stage& stage) const {
-  return Elements(Chosen(stage.reduce_axes, channels));
-}
+int64_t WinogradShape::Filters(const Stage& stage) const { return PointsOf(stage.axes, filters); }
+int64_t WinogradShape::Channels(const Stage& stage) const { return PointsOf(stage.reduce_axes, channels); }
 
 const Expr& ImageOf(const Stage& stage, const WinogradShape& shape) {
   return *ElementOf(stage.value->args[shape.image_first ? 0 : 1]);

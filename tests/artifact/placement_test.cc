@@ -72,7 +72,9 @@ TEST(PlacementTest, CodeAndTensorsMoveAndTheResultStays) {
     for (int i = 0; i < 4; ++i)
       EXPECT_EQ(LoadScalar(DType::kF32, arguments.tensor(2).data() + 4 * i).f, 10 + 10 * i);
     const uintptr_t input = reinterpret_cast<uintptr_t>(arguments.tensor(0).data());
-    if (placement > 0) EXPECT_EQ(input % 4096, static_cast<uintptr_t>(PlaceOf(placement, 0).offset % 4096));
+    if (placement > 0) {
+      EXPECT_EQ(input % 4096, static_cast<uintptr_t>(PlaceOf(placement, 0).offset % 4096));
+    }
     inputs.insert(arguments.tensor(0).data());
     entries.insert(reinterpret_cast<const void*>(library->Symbol("f").value()));
   }

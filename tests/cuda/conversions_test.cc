@@ -20,7 +20,7 @@ TEST(ConversionsTest, EmittedCodeGivesTheReferencesBits) {
     absl::StatusOr<LoweredFunction> lowered =
         LowerForGpu(c.canonical, ConversionSteps(c.canonical, "block", "thread"), Sm90a());
     ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto interpreted = InterpretAsEmitted(*lowered, c.inputs, 3);
+    const auto interpreted = RunFunction(WholeFunction(*lowered), c.inputs, 3);
     ASSERT_TRUE(interpreted.ok()) << interpreted.status();
     EXPECT_EQ(DifferenceInBits(*interpreted, c.expected), "") << PrintLowered(*lowered);
     unit.lowered = *std::move(lowered);
@@ -30,8 +30,11 @@ TEST(ConversionsTest, EmittedCodeGivesTheReferencesBits) {
     units.push_back(std::move(unit));
   }
   for (const Target& target : {Sm80(), Sm89(), Sm90a()}) {
-    for (const HostUnit& unit : units) {
-      const absl::StatusOr<CudaProgram> program = EmitCuda(unit.lowered, target, "k");
+    for (const ConversionCase& c : cases) {
+      const absl::StatusOr<LoweredFunction> lowered =
+          LowerForGpu(c.canonical, ConversionSteps(c.canonical, "block", "thread"), target);
+      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");
       ASSERT_TRUE(program.ok()) << program.status();
       const absl::StatusOr<CudaImage> image = CompileCuda(program->source, target);
       EXPECT_TRUE(image.ok()) << image.status();

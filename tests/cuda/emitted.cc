@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "base/status.h"
 #include "codegen/cuda/emit.h"
-#include "codegen/cuda/launch.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/ir/interpreter.h"
 #include "codegen/schedule/schedule.h"
@@ -40,7 +39,7 @@ absl::StatusOr<Emitted> Prepare(const ScheduledCase& gpu_case, size_t at, double
   MYCC_ASSIGN_OR_RETURN(unit.program, EmitCuda(unit.lowered, Sm90a(), absl::StrCat("k", at)));
   Emitted emitted{at, RandomInputs(gpu_case.canonical, 11), {}};
   MYCC_ASSIGN_OR_RETURN(emitted.expected, RunReference(gpu_case.canonical, emitted.inputs));
-  const auto interpreted = InterpretAsEmitted(unit.lowered, emitted.inputs, 3);
+  const auto interpreted = RunFunction(WholeFunction(unit.lowered), emitted.inputs, 3);
   const std::string text = PrintLowered(unit.lowered);
   MYCC_RETURN_IF_ERROR(Explained(interpreted.status(), text));
   MYCC_RETURN_IF_ERROR(
@@ -86,15 +85,8 @@ absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case, const std
   return program;
 }
 
-absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
-                                                        const std::vector<NDArray>& inputs, uint64_t seed) {
-  MYCC_ASSIGN_OR_RETURN(const LoweredFunction explicit_barriers, WithBarriers(lowered));
-  return RunFunction(WholeFunction(explicit_barriers), inputs, seed, Barriers::kExplicit);
-}
-
-absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance) {
-  MYCC_ASSIGN_OR_RETURN(const LoweredFunction explicit_barriers, WithBarriers(lowered));
-  return CheckFunction(canonical, WholeFunction(explicit_barriers), tolerance, Barriers::kExplicit);
+absl::Status CheckLowered(const Workload& canonical, const LoweredFunction& lowered, double tolerance) {
+  return CheckFunction(canonical, WholeFunction(lowered), tolerance);
 }
 
 std::vector<absl::Status> CheckOnHost(const std::vector<ScheduledCase>& cases, double tolerance) {

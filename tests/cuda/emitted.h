@@ -34,11 +34,8 @@ absl::StatusOr<ScheduledCase> CaseOf(const std::string& workload, const std::str
 absl::StatusOr<CudaProgram> EmitChecked(const ScheduledCase& gpu_case,
                                         const std::vector<Target>& targets = {Sm80(), Sm90a()});
 
-// Runs the lowered code in the interpreter, with the barriers of emitted code.
-absl::StatusOr<std::vector<NDArray>> InterpretAsEmitted(const LoweredFunction& lowered,
-                                                        const std::vector<NDArray>& inputs, uint64_t seed);
-// Checks that it computes the workload's values.
-absl::Status CheckAsEmitted(const Workload& canonical, const LoweredFunction& lowered, double tolerance);
+// Checks that the interpreter computes the workload's values from the lowered code.
+absl::Status CheckLowered(const Workload& canonical, const LoweredFunction& lowered, double tolerance);
 
 // The lowered code in the interpreter, and the emitted code on the host, compute what the reference computes,
 // with the tolerance relative to 1 + its magnitude. One status for each case; FailedPrecondition where the

@@ -22,25 +22,32 @@ namespace {
 using KernelFn = void (*)(void* const*);
 using BindFn = void (*)(const HostThreads*);
 
-// A pair to replace: mma.sync of one type.
+// A pair to replace: mma.sync of one type, 32 bytes deep or 16.
 std::pair<std::string, std::string> MmaPtx(const std::string& shape_and_types, char sum,
-                                           const std::string& host_element) {
+                                           const std::string& host_element, bool is_deep = true) {
   const std::string d = absl::StrCat("\"+", std::string(1, sum), "\"");
   return {absl::StrCat("asm volatile(\"mma.sync.aligned.", shape_and_types,
-                       R"( {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                       is_deep ? " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                               : " {%0, %1, %2, %3}, {%4, %5}, {%6}, ",
+                       R"("
                "{%0, %1, %2, %3};"
                : )",
                        d, "(d0), ", d, "(d1), ", d, "(d2), ", d, R"((d3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)"),
-          absl::StrCat("HostMma<", host_element, ">(d0, d1, d2, d3, a, b0, b1);")};
+               : )",
+                       is_deep ? R"("r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)"
+                               : R"("r"(a[0]), "r"(a[1]), "r"(b0));)"),
+          absl::StrCat("HostMma<", host_element, ">(d0, d1, d2, d3, a, b0", is_deep ? ", b1);" : ");")};
 }
 
-// A pair to replace: ldmatrix, transposed or not.
-std::pair<std::string, std::string> LdmatrixPtx(bool transposed) {
-  return {absl::StrCat("asm volatile(\"ldmatrix.sync.aligned.m8n8.x4", transposed ? ".trans" : "",
-                       R"(.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");)"),
-          absl::StrCat("HostLoadMatrices(to, from, ", transposed ? "true" : "false", ");")};
+// A pair to replace: ldmatrix of four matrices or two, transposed or not.
+std::pair<std::string, std::string> LdmatrixPtx(bool four, bool transposed) {
+  return {
+      absl::StrCat("asm volatile(\"ldmatrix.sync.aligned.m8n8.x", four ? 4 : 2, transposed ? ".trans" : "",
+                   four ? R"(.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");)"
+                        : R"(.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1]) : "r"(from) : "memory");)"),
+      absl::StrCat("HostLoadMatrices(to, from, ", transposed ? "true" : "false", ");")};
 }
 
 // The source with calls in place of the PTX of Ampere's tensor cores.
@@ -49,13 +56,17 @@ std::string WithoutTensorCores(const std::string& source) {
       source,
       {MmaPtx("m16n8k16.row.col.f32.f16.f16.f32", 'f', "HostOfF16"),
        MmaPtx("m16n8k16.row.col.f32.bf16.bf16.f32", 'f', "HostOfBF16"),
+       MmaPtx("m16n8k8.row.col.f32.f16.f16.f32", 'f', "HostOfF16", /*is_deep=*/false),
+       MmaPtx("m16n8k8.row.col.f32.bf16.bf16.f32", 'f', "HostOfBF16", /*is_deep=*/false),
        MmaPtx("m16n8k8.row.col.f32.tf32.tf32.f32", 'f', "HostOfTF32"),
        MmaPtx("m16n8k32.row.col.s32.s8.s8.s32", 'r', "HostOfS8"),
        MmaPtx("m16n8k32.row.col.f32.e4m3.e4m3.f32", 'f', "HostOfE4M3"),
        MmaPtx("m16n8k32.row.col.f32.e5m2.e5m2.f32", 'f', "HostOfE5M2"),
        {R"(asm volatile("" : "+f"(part[i]));)", ""},
-       LdmatrixPtx(false),
-       LdmatrixPtx(true),
+       LdmatrixPtx(/*four=*/true, /*transposed=*/false),
+       LdmatrixPtx(/*four=*/true, /*transposed=*/true),
+       LdmatrixPtx(/*four=*/false, /*transposed=*/false),
+       LdmatrixPtx(/*four=*/false, /*transposed=*/true),
        {R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");)",
         "HostCopyAsync<kBytes>(to, from, inside);"},
        {R"(asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(inside ? kBytes : 0)

@@ -26,14 +26,15 @@ static void HostLoad16(void* to, unsigned long long from) {
 static unsigned host_brought[1024][6];
 static void WarpBarrierOnHost() { host.ballot(~0u, true); }
 
-// Four 8 x 8 matrices of 16 bits: rows from the addresses of 8 lanes each. A lane has two elements of each:
-// of row lane / 4, or, transposed, of column lane / 4.
-static void HostLoadMatrices(unsigned (&to)[4], unsigned from, bool transposed) {
+// Matrices of 8 x 8 elements of 16 bits: rows from the addresses of 8 lanes each. A lane has two elements of
+// each: of row lane / 4, or, transposed, of column lane / 4.
+template <int kMatrices>
+static void HostLoadMatrices(unsigned (&to)[kMatrices], unsigned from, bool transposed) {
   HostRequire(from % 16 == 0);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread - lane;
   host_brought[thread][0] = from;
   WarpBarrierOnHost();
-  for (int matrix = 0; matrix < 4; ++matrix) {
+  for (int matrix = 0; matrix < kMatrices; ++matrix) {
     to[matrix] = 0;
     for (int i = 0; i < 2; ++i) {
       const int row = transposed ? lane % 4 * 2 + i : lane / 4,
@@ -79,19 +80,21 @@ struct HostOfE5M2 {
   static float Get(unsigned bits, int i) { return HostFromF16((bits >> 8 * i & 0xffu) << 8); }
 };
 
-// d (16 x 8) += a * b, 32 bytes deep. Registers of a: rows 0..7 and 8..15 of the upper half of the depth,
-// then of the lower; a lane has 4 bytes of row lane / 4. Registers of b: columns so, upper and lower half.
-template <typename Of, typename Sum>
-static void HostMma(Sum& d0, Sum& d1, Sum& d2, Sum& d3, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+// d (16 x 8) += a * b, 32 bytes deep, or 16 where a has two registers. Registers of a: rows 0..7 and 8..15 of
+// the upper half of the depth, then of the lower; a lane has 4 bytes of row lane / 4. Registers of b: columns
+// so, upper and lower half.
+template <typename Of, typename Sum, int kRegisters>
+static void HostMma(Sum& d0, Sum& d1, Sum& d2, Sum& d3, const unsigned (&a)[kRegisters], unsigned b0,
+                    unsigned b1 = 0) {
   const int thread = threadIdx.x, lane = thread % 32, warp = thread - lane;
-  for (int i = 0; i < 4; ++i) host_brought[thread][i] = a[i];
+  for (int i = 0; i < kRegisters; ++i) host_brought[thread][i] = a[i];
   host_brought[thread][4] = b0;
   host_brought[thread][5] = b1;
   WarpBarrierOnHost();
   Sum* const d[4] = {&d0, &d1, &d2, &d3};
   for (int element = 0; element < 4; ++element) {
     const int row = lane / 4, lower_rows = element / 2, column = lane % 4 * 2 + element % 2;
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < kRegisters / 2; ++half) {
       for (int four = 0; four < 4; ++four) {
         const unsigned x = host_brought[warp + row * 4 + four][half * 2 + lower_rows],
                        y = host_brought[warp + column * 4 + four][4 + half];

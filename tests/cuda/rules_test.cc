@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
 #include "tests/schedule/testing.h"
@@ -86,6 +87,35 @@ TEST(RowRuleTest, ClustersHoldRows) {
   const std::vector<absl::Status> results = CheckOnHost(points, kTolerance);
   for (size_t i = 0; i < points.size(); ++i) {
     EXPECT_TRUE(results[i].ok()) << results[i].message() << "\n" << points[i].name;
+  }
+}
+
+// Rows that no block holds: statistics of a softmax in one pass are offered after the sketches
+// with a pass for each, and their defaults compile.
+TEST(RowRuleTest, LongRowsMayBeOnePassOfTuples) {
+  constexpr char kRows[] = R"(workload w(x: f32[$0,$1]) -> (y: f32[$0,$1]) {
+  m[i]: f32[$0] = max[j:$1](x[i,j])
+  e[i,j]: f32[$0,$1] = exp(x[i,j] - m[i])
+  s[i]: f32[$0] = sum[j:$1](e[i,j])
+  y[i,j] = e[i,j] / s[i] })";
+  for (const char* text : {kRows}) {
+    for (const int64_t rows : {4, 300}) {
+      const Workload canonical = CanonicalWorkload(absl::Substitute(text, rows, 1000000));
+      int joint = 0;
+      for (const Sketch& sketch : GenerateSketches(canonical, TestGpu())) {
+        if (!absl::StrContains(sketch.name, "_joint")) {
+          EXPECT_EQ(joint, 0) << sketch.name << " comes after the new ones";
+          continue;
+        }
+        ++joint;
+        const absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, sketch.default_choice);
+        ASSERT_TRUE(point.ok()) << sketch.name << point.status();
+        EXPECT_TRUE(absl::StrContains(point->name, "reduce_together(")) << point->name;
+        const absl::Status compiled = Compiles(*point);
+        EXPECT_TRUE(compiled.ok()) << point->name << compiled.message();
+      }
+      EXPECT_GE(joint, 1) << canonical.name << " of " << rows;
+    }
   }
 }
 

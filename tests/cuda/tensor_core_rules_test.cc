@@ -44,7 +44,7 @@ void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& ch
   ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
   const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
   ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintFunction(schedule->function());
-  const absl::Status status = CheckAsEmitted(workload, *lowered, ToleranceOf(workload));
+  const absl::Status status = CheckLowered(workload, *lowered, ToleranceOf(workload));
   ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintLowered(*lowered);
   const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");
   ASSERT_TRUE(program.ok()) << program.status() << "\n" << text << PrintLowered(*lowered);
@@ -54,26 +54,29 @@ void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& ch
   for (const CudaKernelResources& kernel : image->kernels) EXPECT_EQ(kernel.spill_bytes, 0) << text;
 }
 
+// The default point, and `count` random ones.
+void CheckPointsOf(const Workload& workload, const Sketch& sketch, const Target& target, int count) {
+  ASSERT_TRUE(sketch.space.Legal(sketch.default_choice));
+  CheckPoint(workload, sketch, sketch.default_choice, target);
+  std::mt19937 rng(1);
+  for (int tries = 0; tries < 10000 && count > 0 && !testing::Test::HasFatalFailure(); ++tries) {
+    Choice choice;
+    for (const Decision& decision : sketch.space.decisions)
+      choice.push_back(static_cast<int>(rng() % decision.choices.size()));
+    if (!sketch.space.Legal(choice)) continue;
+    CheckPoint(workload, sketch, choice, target);
+    --count;
+  }
+  EXPECT_EQ(count, 0) << "random points are missing: no more of them were legal, or one failed";
+}
+
 void CheckPoints(const char* text, const char* rule, const Target& target) {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
   const auto found = std::find_if(sketches.begin(), sketches.end(),
                                   [&](const Sketch& s) { return absl::StrContains(s.name, rule); });
   ASSERT_NE(found, sketches.end()) << sketches[0].name;
-  const Sketch& sketch = *found;
-  ASSERT_TRUE(sketch.space.Legal(sketch.default_choice));
-  CheckPoint(workload, sketch, sketch.default_choice, target);
-  std::mt19937 rng(1);
-  int left = RandomSeeds(1);
-  for (int tries = 0; tries < 10000 && left > 0 && !testing::Test::HasFatalFailure(); ++tries) {
-    Choice choice;
-    for (const Decision& decision : sketch.space.decisions)
-      choice.push_back(static_cast<int>(rng() % decision.choices.size()));
-    if (!sketch.space.Legal(choice)) continue;
-    CheckPoint(workload, sketch, choice, target);
-    --left;
-  }
-  EXPECT_EQ(left, 0) << "random points are missing: no more of them were legal, or one failed";
+  CheckPointsOf(workload, *found, target, RandomSeeds(1));
 }
 
 // The emitted code of the default and of random points, run on the host.
@@ -185,7 +188,7 @@ TEST(WarpSpecializedRule, OneTileHasAllItsWarpgroups) {
   const Target target = Sm90a();
   const Schedule schedule = Replay(workload, target, trace).value();
   const LoweredFunction lowered = Lower(schedule.function(), target).value();
-  EXPECT_TRUE(CheckAsEmitted(workload, lowered, ToleranceOf(workload)).ok());
+  EXPECT_TRUE(CheckLowered(workload, lowered, ToleranceOf(workload)).ok());
   const CudaProgram program = EmitCuda(lowered, target, "k").value();
   EXPECT_THAT(program.source, HasSubstr("__launch_bounds__(512, 1)"));
   EXPECT_THAT(program.source, HasSubstr("  if (thread < 384) {\n    // compute\n"));
@@ -213,8 +216,130 @@ TEST(WarpSpecializedRule, PointsThatStream) {
       ".persist", streams);
 }
 
-// wgmma would cut off what tf32() rounds, in operands that it reads from shared memory; and what the copy
-// engine cannot fetch is for mma.sync on Hopper too.
+// Few more rows than a tile of a power of two has: as the columns of one tile, or of two.
+TEST(WarpSpecializedRule, TilesThatFitTheirColumns) {
+  const auto fits = [](int64_t bn) { return bn == 136; };
+  CheckPointsWhere(CanonicalWorkload(R"(workload g(a: bf16[129,264], b: bf16[72,264]) -> (c: bf16[129,72]) {
+  s[i,j]: f32[129,72] = sum[k:264](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })"),
+                   ".bn", fits);
+  CheckPointsWhere(CanonicalWorkload(R"(workload g(a: f16[70,264], b: f16[268,264]) -> (c: f32[70,268]) {
+  c[i,j] = sum[k:264](f32(a[i,k]) * f32(b[j,k])) })"),
+                   ".bn", fits);
+}
+
+// Weights of many rows are read once, by as many blocks as there are SMs: parts of the depth.
+TEST(WarpSpecializedRule, FewTilesAreDividedByDefault) {
+  const auto split_of = [](int64_t m, int64_t n, int64_t k) {
+    const Workload workload =
+        CanonicalWorkload(absl::Substitute("workload g(a: bf16[$0,$2], b: bf16[$1,$2]) -> (c: f32[$0,$1]) { "
+                                           "c[i,j] = sum[k:$2](f32(a[i,k]) * f32(b[j,k])) }",
+                                           m, n, k));
+    const Sketch sketch = GenerateSketches(workload, Sm90a()).front();
+    return sketch.space.Value(sketch.default_choice, "t2.split");
+  };
+  EXPECT_EQ(split_of(129, 4096, 14336), 4);
+  EXPECT_EQ(split_of(4096, 4096, 4096), 1);
+  EXPECT_EQ(split_of(1024, 1024, 1024), 1);
+}
+
+// The sketches whose default traces have this step.
+std::vector<Sketch> SketchesWith(const Workload& workload, const std::string& step, const Target& target) {
+  std::vector<Sketch> sketches = GenerateSketches(workload, target);
+  std::erase_if(sketches, [&](const Sketch& sketch) {
+    const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
+    return !trace.ok() || !absl::StrContains(PrintTrace(*trace), step);
+  });
+  return sketches;
+}
+
+// Operands lie along the depth in their copies, wherever they did before; rows end where vectors do.
+TEST(WarpSpecializedRule, RoundsOperandsInCopies) {
+  constexpr const char* kWorkloads[] = {
+      R"(workload g(a: f32[72,40], b: const f32[520,40]) -> (s: f32[72,520]) {
+  s[i,j] = sum[k:40](tf32(a[i,k]) * tf32(b[j,k])) })",
+      R"(workload g(a: f32[37,70], b: const f32[37,515], d: f32[515]) -> (c: f32[70,515]) {
+  s[i,j]: f32[70,515] = sum[k:37](tf32(a[k,i]) * tf32(b[k,j]))
+  c[i,j] = s[i,j] + d[j] })",
+      R"(workload g(a: f32[2,64,33], b: const f32[2,33,600]) -> (s: f32[2,64,600]) {
+  s[n,i,j] = sum[k:33](tf32(a[n,i,k]) * tf32(b[n,k,j])) })"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    const std::vector<Sketch> sketches = SketchesWith(workload, "wgmma.tf32", Sm90a());
+    ASSERT_EQ(sketches.size(), 1) << text;
+    EXPECT_EQ(sketches[0].name, "warp_specialized");
+    CheckPointsOf(workload, sketches[0], Sm90a(), /*count=*/2);
+    EXPECT_TRUE(SketchesWith(workload, "wgmma", Sm80()).empty());
+  }
+}
+
+// Rounded copies cost more than mma.sync saves where each element has few products. An operand that the
+// workload does not round keeps its digits.
+TEST(WarpSpecializedRule, RoundsOnlyWhatIsMultipliedOften) {
+  constexpr const char* kWorkloads[] = {
+      R"(workload g(a: f32[512,64], b: f32[512,64]) -> (s: f32[512,512]) {
+  s[i,j] = sum[k:64](tf32(a[i,k]) * tf32(b[j,k])) })",
+      R"(workload g(a: f32[4096,64], b: f32[4096,64]) -> (s: f32[4096,4096]) {
+  s[i,j] = sum[k:64](a[i,k] * tf32(b[j,k])) })",
+      R"(workload c(x: f32[8,66,66,64], w: const f32[1024,3,3,64]) -> (y: f32[8,64,64,1024]) {
+  y[n,i,j,k] = sum[r:3, s:3, c:64](tf32(x[n,i+r,j+s,c]) * tf32(w[k,r,s,c])) })"};
+  for (const char* text : kWorkloads)
+    EXPECT_TRUE(SketchesWith(CanonicalWorkload(text), "wgmma", Sm90a()).empty()) << text;
+  EXPECT_EQ(
+      SketchesWith(CanonicalWorkload(R"(workload g(a: f32[4096,64], b: f32[4096,64]) -> (s: f32[4096,4096]) {
+  s[i,j] = sum[k:64](tf32(a[i,k]) * tf32(b[j,k])) })"),
+                   "wgmma.tf32", Sm90a())
+          .size(),
+      1);
+}
+
+// The pixels that a stem steps over are channels of its copy, which the copy engine fetches.
+TEST(WarpSpecializedRule, FoldsTheStridesOfFewChannels) {
+  constexpr const char* kWorkloads[] = {
+      R"(workload c(x: f16[2,20,18,3], w: f16[24,7,7,3], b: f16[24]) -> (y: f16[2,10,9,24]) {
+  p[n,i,j,c]: f16[2,26,24,3] = select(3 <= i && 3 <= j && i < 23 && j < 21, x[n,i-3,j-3,c], 0.0)
+  a[n,i,j,k]: f32[2,10,9,24] = sum[r:7, s:7, c:3](f32(p[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })",
+      R"(workload c(x: bf16[1,32,32,3], w: const bf16[40,4,4,3]) -> (y: bf16[1,8,8,40]) {
+  a[n,i,j,k]: f32[1,8,8,40] = sum[r:4, s:4, c:3](f32(x[n,i*4+r,j*4+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = bf16(a[n,i,j,k]) })"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    Target direct = Sm90a();
+    direct.direct_sums = true;
+    EXPECT_TRUE(SketchesWith(workload, "fold_stride", direct).empty());
+    EXPECT_TRUE(SketchesWith(workload, "fold_stride", Sm80()).empty());
+    const std::vector<Sketch> sketches = SketchesWith(workload, "fold_stride", Sm90a());
+    ASSERT_EQ(sketches.size(), 1) << text;
+    EXPECT_EQ(sketches[0].name, "warp_specialized");
+    CheckPointsOf(workload, sketches[0], Sm90a(), /*count=*/2);
+  }
+}
+
+// Groups of few channels in groups as wide as the copy engine's rows; unless sums are to be direct.
+TEST(GroupedRules, FewChannelsAreJoined) {
+  constexpr const char* kWorkloads[] = {
+      R"(workload c(x: f16[1,6,7,64], w: f16[64,3,3,4], b: f16[64]) -> (y: f16[1,6,7,64]) {
+  p[n,i,j,c]: f16[1,8,9,64] = select(1 <= i && 1 <= j && i < 7 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[1,6,7,64] = sum[r:3, s:3, c:4](f32(p[n,i+r,j+s,(k//4)*4+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(max(a[n,i,j,k] + f32(b[k]), 0.0)) })",
+      R"(workload c(x: bf16[2,9,7,128], w: const bf16[128,3,3,8]) -> (y: bf16[2,4,3,128]) {
+  a[n,i,j,k]: f32[2,4,3,128] = sum[r:3, s:3, c:8](f32(x[n,i*2+r,j*2+s,(k//8)*8+c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = bf16(a[n,i,j,k]) })"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    Target direct = Sm90a();
+    direct.direct_sums = true;
+    EXPECT_TRUE(SketchesWith(workload, "join_groups", direct).empty());
+    EXPECT_TRUE(SketchesWith(workload, "join_groups", Sm80()).empty());
+    const std::vector<Sketch> sketches = SketchesWith(workload, "join_groups", Sm90a());
+    ASSERT_EQ(sketches.size(), 2) << text;
+    for (const Sketch& sketch : sketches) CheckPointsOf(workload, sketch, Sm90a(), /*count=*/2);
+  }
+}
+
+// mma.sync rounds what tf32() rounds in a product of any size; and what the copy engine cannot fetch is for
+// mma.sync on Hopper too.
 TEST(MultistageRule, OtherTypesOnHopper) {
   CheckPoints(R"(workload g(a: f32[136,64], b: f32[88,64]) -> (s: f32[136,88]) {
   s[i,j] = sum[k:64](tf32(a[i,k]) * tf32(b[j,k])) })",
@@ -260,7 +385,7 @@ TEST(GroupedRules, NeighboursAreNotRead) {
         ASSERT_TRUE(schedule.ok()) << schedule.status();
         const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
         ASSERT_TRUE(lowered.ok()) << lowered.status() << PrintTrace(*trace);
-        const absl::StatusOr<std::vector<NDArray>> actual = InterpretAsEmitted(*lowered, inputs, 0);
+        const absl::StatusOr<std::vector<NDArray>> actual = RunFunction(WholeFunction(*lowered), inputs, 0);
         ASSERT_TRUE(actual.ok()) << actual.status();
         for (int64_t i = 0; i < (*expected)[0].num_elements(); ++i) {
           const bool is_finite = std::isfinite((*expected)[0].Get(i).f);

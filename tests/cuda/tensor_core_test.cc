@@ -40,7 +40,7 @@ void CheckMeaning(const std::string& workload, const std::string& steps, const T
   const absl::StatusOr<LoweredFunction> lowered = LowerForGpu(canonical, steps, target);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   if (std::getenv("MYCC_SHOW") != nullptr) std::printf("%s\n", PrintLowered(*lowered).c_str());
-  const absl::Status status = CheckAsEmitted(canonical, *lowered, tolerance);
+  const absl::Status status = CheckLowered(canonical, *lowered, tolerance);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
 }
 
@@ -183,7 +183,7 @@ TEST(TensorCoreTest, ASlotThatABlockOfTheClusterStillReadsIsARace) {
     const Roles* roles = DynAs<Roles>(stmt);
     if (roles == nullptr) return nullptr;
     std::vector<Roles::Role> changed = roles->roles;
-    changed[1].body = RewriteStmts(changed[1].body, [](const Stmt& s) -> Stmt {
+    changed[0].body = RewriteStmts(changed[0].body, [](const Stmt& s) -> Stmt {
       const Arrive* arrive = DynAs<Arrive>(s);
       if (arrive == nullptr) return nullptr;
       const Stmt own = std::make_shared<Arrive>(arrive->barrier, nullptr, arrive->arrivals);
@@ -315,6 +315,8 @@ TEST(TensorCoreTest, FragmentsAreWhatInstructionsTake) {
       {kGemm, Multistage()},
       {bf16, MultistageOf("mma.bf16", 32)},
       {across(kGemm), steps_across(Multistage())},
+      {bf16, MultistageOf("mma.bf16.k8", 32)},
+      {across(kGemm), steps_across(MultistageOf("mma.f16.k8", 32))},
       {kGemmI8, MultistageOf("mma.i8", 64)},
       {kGemmTf32, MultistageOf("mma.tf32", 16)},
       {kGemmAcross, steps_across(MultistageOf("mma.tf32", 16))},
@@ -330,8 +332,33 @@ TEST(TensorCoreTest, FragmentsAreWhatInstructionsTake) {
   for (const absl::Status& status : CheckOnHost(scheduled, 1e-2))
     EXPECT_TRUE(status.ok()) << status.message();
   // Rounded to tf32, products are exact: only sums differ.
-  for (const absl::Status& status : CheckOnHost({scheduled[4], scheduled[5]}, 1e-5))
+  for (const absl::Status& status : CheckOnHost({scheduled[6], scheduled[7]}, 1e-5))
     EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// Another instruction is another row of the table and nothing else: mma.m16n8k8, whose depth divides tiles
+// that mma.m16n8k16 cannot take. Fragments, the addresses of ldmatrix and the device function follow from the
+// row.
+TEST(TensorCoreTest, AnInstructionIsARow) {
+  const auto steps = [](const char* instruction) {
+    return absl::StrReplaceAll(
+        MultistageOf(instruction, 24),
+        {{"layout(t0.s, 0, 64)", "layout(t0.s, 8, 0)"}, {"layout(t1.s, 0, 64)", "layout(t1.s, 8, 0)"}});
+  };
+  EXPECT_THAT(LowerForGpu(CanonicalWorkload(kGemm), steps("mma.f16"), Sm80()).status().message(),
+              HasSubstr("depth in 16s"));
+  CheckMeaning(kGemm, steps("mma.f16.k8"), Sm80());
+  CheckCode(kGemm, steps("mma.f16.k8"), Sm80());
+  const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(kGemm, steps("mma.f16.k8"));
+  ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+  for (const absl::Status& status : CheckOnHost({*gpu_case}, 1e-2))
+    EXPECT_TRUE(status.ok()) << status.message();
+  const absl::StatusOr<LoweredFunction> lowered =
+      LowerForGpu(CanonicalWorkload(kGemm), steps("mma.f16.k8"), Sm80());
+  ASSERT_TRUE(lowered.ok()) << lowered.status().message();
+  const std::string source = EmitCuda(*lowered, Sm80(), "k")->source;
+  EXPECT_THAT(source, HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"));
+  EXPECT_THAT(source, HasSubstr("ldmatrix_x2(a[t], "));
 }
 
 // Why the schedule cannot be emitted; empty where it can.
@@ -372,6 +399,14 @@ TEST(TensorCoreTest, RefusesWhatWarpgroupsCannotRead) {
   EXPECT_EQ(RefusalOf(across, ring, Sm90a()), "wgmma.i8: an operand is not contiguous along the depth");
   EXPECT_THAT(RefusalOf(kGemmF8, ring, Sm90a()),
               HasSubstr("wgmma.i8 multiplies i8 into i32; t3 multiplies f8e4m3"));
+  const std::string of_floats =
+      absl::StrReplaceAll(WarpSpecialized(), {{"r0, [64]", "r0, [32]"}, {"wgmma.f16", "wgmma.tf32"}});
+  EXPECT_THAT(RefusalOf(kGemmTf32, of_floats, Sm90a()),
+              HasSubstr("t3 is not a sum of products of two loads"));
+  const std::string unrounded =
+      absl::StrReplaceAll(kGemmTf32, {{"tf32(a[i,k])", "a[i,k]"}, {"tf32(b[j,k])", "b[j,k]"}});
+  EXPECT_THAT(RefusalOf(unrounded, of_floats, Sm90a()),
+              HasSubstr("wgmma.tf32 cuts off what it should round; expected t0.s to be a copy of numbers"));
 }
 
 }  // namespace

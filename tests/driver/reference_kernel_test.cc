@@ -10,11 +10,11 @@
 #include "base/temporary_folder.h"
 #include "codegen/artifact/library.h"
 #include "codegen/driver/compile.h"
-#include "codegen/driver/naive_gpu_schedule.h"
 #include "codegen/ir/interpreter.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
 #include "codegen/workload/reference.h"
+#include "tests/passes/lowered_function.h"
 
 namespace mycc {
 namespace {
@@ -58,11 +58,10 @@ TEST(CudaReference, MeansTheSameAsTheCpus) {
   const std::vector<Workload> workloads = ParseWorkloads(kWorkloads, "test").value();
   for (const Workload& workload : workloads) {
     const Workload canonical = Canonicalize(workload);
-    const absl::StatusOr<Schedule> spread =
-        NaiveGpuSchedule(Schedule::Create(WidenReductions(canonical), target));
-    ASSERT_TRUE(spread.ok()) << workload.name << ": " << spread.status();
+    const absl::StatusOr<KernelSpec> kernel = CompileReference(workload, target);
+    ASSERT_TRUE(kernel.ok()) << workload.name << ": " << kernel.status();
     const std::vector<NDArray> inputs = RandomInputs(canonical, 7);
-    const auto got = RunFunction(spread->function(), inputs);
+    const auto got = RunFunction(WholeFunction(kernel->lowered), inputs);
     const auto expected = RunFunction(ReferenceFunction(canonical), inputs);
     ASSERT_TRUE(got.ok()) << workload.name << ": " << got.status();
     ASSERT_TRUE(expected.ok()) << workload.name << ": " << expected.status();

@@ -39,9 +39,11 @@ class Chaos {
       : farm_(*farm), random_(*random), hits_(*hits) {}
 
   // Kills one process of a random kind, and starts again what only a person or an init system starts. False
-  // when there is no process of the kind now.
+  // when there is no process of the kind now. A job's search is killed once: two crashes without a proposal
+  // between them end the job, and trials that finish between two kills may all be of one proposal.
   bool KillOne() {
     const Victim victim = static_cast<Victim>(random_() % kVictims);
+    if (victim == kSearch && killed_search_) return false;
     const int index = static_cast<int>(random_() % 2);
     if (victim == kServer) {
       farm_.KillServer();
@@ -53,6 +55,7 @@ class Chaos {
       return false;
     }
     ++hits_[victim];
+    killed_search_ |= victim == kSearch;
     return true;
   }
 
@@ -70,6 +73,7 @@ class Chaos {
   Farm& farm_;
   std::mt19937& random_;
   std::map<Victim, int>& hits_;
+  bool killed_search_ = false;
 };
 
 // Returns the number of kills. Between two of them a trial finishes, so that a job can come to its end.

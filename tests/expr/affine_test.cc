@@ -5,6 +5,7 @@
 
 #include "codegen/expr/eval.h"
 #include "codegen/expr/print.h"
+#include "codegen/expr/product.h"
 #include "gtest/gtest.h"
 
 namespace mycc {
@@ -86,6 +87,49 @@ TEST(AffineTest, RandomExpressionsKeepTheirMeaning) {
       }
     }
   }
+}
+
+// A fact is at least 0 exactly where the comparison has its truth value.
+TEST(FactsOfTest, AgreeWithTheComparison) {
+  const Var i = MakeVar("i", 8);
+  for (const Op op : {Op::kLt, Op::kLe, Op::kEq, Op::kNe}) {
+    for (const bool holds : {true, false}) {
+      const Expr comparison = MakeBinary(op, VarRef(i) * 3 - 2, VarRef(i) + 6);
+      const std::vector<Linear> facts = FactsOf(comparison, holds);
+      const bool either = (op == Op::kEq && !holds) || (op == Op::kNe && holds);
+      ASSERT_EQ(facts.empty(), either);
+      for (int64_t at = 0; at < 8 && !either; ++at) {
+        const VarMap here = {{i.get(), IntConst(at)}};
+        const auto value = [&](const Expr& e) { return Simplify(Substitute(e, here)); };
+        bool all = true;
+        for (const Linear& fact : facts) all &= value(FromLinear(fact))->value.i >= 0;
+        EXPECT_EQ(all, IsConstInt(value(comparison), holds ? 1 : 0)) << at;
+      }
+    }
+  }
+  EXPECT_TRUE(FactsOf(VarRef(i), true).empty());
+  EXPECT_TRUE(
+      FactsOf(MakeBinary(Op::kLt, FloatConst(0, DType::kF32), FloatConst(1, DType::kF32)), true).empty());
+}
+
+// Sums of products, and the elements that are their factors.
+TEST(ProductTest, FactorsAreElementsAsInstructionsReadThem) {
+  const Buffer x = MakeBuffer("x", DType::kF32, {8}), h = MakeBuffer("h", DType::kF16, {8});
+  const Expr element = Load(x, {IntConst(3)}), half = Load(h, {IntConst(3)});
+  EXPECT_EQ(LoadOfFactor(element), element.get());
+  EXPECT_EQ(LoadOfFactor(MakeCast(DType::kF32, half)), half.get());
+  EXPECT_EQ(LoadOfFactor(MakeUnary(Op::kTF32, element)), element.get());
+  EXPECT_EQ(LoadOfFactor(element + element), nullptr);
+  EXPECT_EQ(LoadOfFactor(MakeUnary(Op::kTF32, element + element)), nullptr);
+  struct {
+    ReduceOp reduce;
+    Expr value;
+  } of = {ReduceOp::kSum, element * element};
+  EXPECT_TRUE(SumsProducts(of));
+  of.value = element + element;
+  EXPECT_FALSE(SumsProducts(of));
+  of = {ReduceOp::kMax, element * element};
+  EXPECT_FALSE(SumsProducts(of));
 }
 
 }  // namespace

@@ -41,6 +41,15 @@ TEST(GuardsTest, GuardsHoldUntilTheyAreRestored) {
   EXPECT_FALSE(guards.ProvablyInside(kAtI, 7));
 }
 
+TEST(GuardsTest, WhatIsAtLeastZeroNeedsNoUpperBound) {
+  Guards guards;
+  EXPECT_TRUE(guards.ProvablyAtLeastZero(kAtI * 2 + 1));
+  EXPECT_FALSE(guards.ProvablyAtLeastZero(kAtI - 3));
+  guards.Assume(MakeBinary(Op::kLt, IntConst(2), kAtI), true);
+  EXPECT_TRUE(guards.ProvablyAtLeastZero(kAtI - 3));
+  EXPECT_FALSE(guards.ProvablyAtLeastZero(kAtI - 4));
+}
+
 TEST(GuardsTest, NegationsAndConnectivesAreTakenApart) {
   const Expr low = MakeBinary(Op::kLt, kAtI, IntConst(2)), high = MakeBinary(Op::kLe, IntConst(6), kAtI);
   Guards guards;

@@ -255,6 +255,18 @@ TEST(FenceTest, OrdinaryWritesNeedOneBeforeTheyAreCopiedAsynchronously) {
   ExpectFails(roles(nullptr, nullptr, FenceNow()), message);  // not ordered before the copy
 }
 
+TEST(FenceTest, TheEndOfALaunchIsOneForAllItsRoles) {
+  const auto launch = [](const char* block, const Stmt& body) {
+    return Loop(MakeVar(block, 1), body, LoopKind::kGrid);
+  };
+  const Stmt fill = RunRoles({{"fill", Move(kStage, kX)}, {"rest", FenceNow()}}, {});
+  const Stmt store =
+      MakeSeq({CopyRow(kY, kStage), std::make_shared<CommitGroup>(), std::make_shared<WaitGroup>(0)});
+  ExpectCopies(MakeSeq({launch("b", fill), launch("c", store)}));
+  ExpectFails(launch("b", MakeSeq({fill, store})),
+              HasSubstr("stage[0] is read asynchronously without a fence after the ordinary write to it"));
+}
+
 TEST(AsyncCopyTest, TheSourceIsInUseUntilTheCopyIsWaitedFor) {
   const Stmt copy = CopyRow(kY, kStage), commit = std::make_shared<CommitGroup>(),
              wait = std::make_shared<WaitGroup>(0);
@@ -341,6 +353,27 @@ TEST(RolesTest, AllWaitAtABarrierOfAll) {
                     Put(kY, {IntConst(3 - half)}, Load(other, {IntConst(3 - half)}))});
   };
   ExpectCopies(RunRoles({{"a", role(kStage, kTile, 0)}, {"b", role(kTile, kStage, 1)}}, {2}));
+}
+
+// The others' order of arrivals decides whether the phase before is still open.
+TEST(RolesTest, AWaitComesAfterThePhaseBefore) {
+  const auto run = [](const Stmt& first, uint64_t seed) {
+    const Stmt arrive = ArriveAt(IntConst(0)), wait = WaitFor(IntConst(0), IntConst(1));
+    const Stmt roles =
+        RunRoles({{"arrives", MakeSeq({arrive, arrive})}, {"waits", MakeSeq({first, wait})}}, {1});
+    const Buffer y = MakeBuffer("y", DType::kF32, {1});
+    return RunFunction(MakeFunction({}, {y}, MakeSeq({roles, Put(y, {IntConst(0)}, F32(0))})), {}, seed)
+        .status();
+  };
+  int late = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const absl::Status hasty = run(nullptr, seed);
+    EXPECT_THAT(std::string(hasty.message()),
+                HasSubstr("waits for phase 1 of barrier 0 when phase 0 may be open"));
+    // Both phases may be complete before the first wait.
+    late += run(WaitFor(IntConst(0), IntConst(0)), seed).ok() ? 0 : 1;
+  }
+  EXPECT_LT(late, kSeeds);
 }
 
 TEST(RolesTest, ALatePhaseIsAnErrorNotAHang) {

@@ -158,10 +158,10 @@ int64_t Best(ReduceOp op, const std::vector<double>& values) {
   const Buffer y = MakeBuffer("y", DType::kI32, {1}), best = MakeBuffer("best", DType::kF32, {1});
   const Var outer = MakeVar("r0.0", 4), inner = MakeVar("r0.1", 2), r = MakeVar("r0", kN);
   auto block = MakeBlock("y", y, {IterVar{r, true, VarRef(outer) * 2 + VarRef(inner)}}, {IntConst(0)},
-                         Load(kX, {VarRef(r)}));
-  block->reduce = op;
+                         MakeCast(DType::kI32, VarRef(r)));
+  block->reduce = ArgExtremum(op, DType::kF32);
   block->init = true;
-  block->arg_value = best;
+  block->more = {{best, Load(kX, {VarRef(r)})}};
   NDArray x = NDArray::Zeros(DType::kF32, {kN});
   for (int64_t i = 0; i < kN; ++i) x.Set(i, Scalar{values[i], 0});
   const auto outputs =

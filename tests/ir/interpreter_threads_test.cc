@@ -5,6 +5,7 @@
 
 #include "codegen/ir/interpreter.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/vector_stmts.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {
@@ -41,22 +42,31 @@ NDArray Iota() {
   return array;
 }
 
-absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Barriers barriers) {
-  const Var block = MakeVar("block", 1);
-  const Stmt launch = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kGrid);
-  return RunFunction(MakeFunction({kX}, {kY}, launch), {Iota()}, seed, barriers);
+// Threads synchronize where their loops end, or in a launch at barriers.
+enum class Code { kLoops, kLaunch };
+
+Stmt Launched(const Stmt& body) {
+  LaunchShape shape;
+  shape.threads = 32;
+  return std::make_shared<Launch>(shape, body);
 }
 
-void ExpectPasses(const Stmt& body, Barriers barriers) {
+absl::StatusOr<std::vector<NDArray>> RunOn(const Stmt& body, uint64_t seed, Code code) {
+  const Var block = MakeVar("block", 1);
+  const Stmt grid = Loop(block, InScope(kTile, InScope(kSpare, body)), LoopKind::kGrid);
+  return RunFunction(MakeFunction({kX}, {kY}, code == Code::kLaunch ? Launched(grid) : grid), {Iota()}, seed);
+}
+
+void ExpectPasses(const Stmt& body, Code code) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto result = RunOn(body, seed, barriers);
+    const auto result = RunOn(body, seed, code);
     ASSERT_TRUE(result.ok()) << result.status();
   }
 }
 
-void ExpectFails(const Stmt& body, Barriers barriers, const testing::Matcher<std::string>& message) {
+void ExpectFails(const Stmt& body, Code code, const testing::Matcher<std::string>& message) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const auto result = RunOn(body, seed, barriers);
+    const auto result = RunOn(body, seed, code);
     ASSERT_FALSE(result.ok()) << "seed " << seed;
     EXPECT_THAT(std::string(result.status().message()), message) << "seed " << seed;
   }
@@ -66,14 +76,14 @@ const auto kNoBarrier = HasSubstr("another thread of the block, and no barrier c
 
 TEST(ThreadsTest, MeetWhereTheirLoopsEnd) {
   const Stmt body = MakeSeq({Move("a", kTile, kX, 0), Move("b", kY, kTile, 1)});
-  ExpectPasses(body, Barriers::kAfterThreadLoops);
-  ExpectFails(body, Barriers::kExplicit, kNoBarrier);
-  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Barriers::kExplicit);
+  ExpectPasses(body, Code::kLoops);
+  ExpectFails(body, Code::kLaunch, kNoBarrier);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), MeetNow(), Move("b", kY, kTile, 1)}), Code::kLaunch);
 }
 
 TEST(ThreadsTest, WhatIsTheirOwnTheyNeedNotMeetFor) {
   const Stmt body = MakeSeq({Move("a", kTile, kX, 1), Move("b", kY, kTile, 0)});
-  ExpectPasses(body, Barriers::kExplicit);
+  ExpectPasses(body, Code::kLaunch);
 }
 
 // Inside one loop there is no barrier.
@@ -81,7 +91,7 @@ TEST(ThreadsTest, MayNotReadWhatOthersWriteInTheSameLoop) {
   const Stmt body = EachThread("t", [&](const Expr& t) {
     return MakeSeq({Put(kTile, {t}, Load(kX, {t})), Put(kY, {t}, Load(kTile, {Mod(t + 1, kThreads)}))});
   });
-  ExpectFails(body, Barriers::kAfterThreadLoops,
+  ExpectFails(body, Code::kLoops,
               AnyOf(kNoBarrier, HasSubstr("tile[1] is read before it is written"),
                     HasSubstr("is read before it is written")));
 }
@@ -91,8 +101,8 @@ TEST(ThreadsTest, MayNotWriteWhatOthersStillRead) {
   const auto body = [&](const Stmt& between) {
     return MakeSeq({fill, Move("b", kY, kTile, 1), between, Move("c", kTile, kX, 0)});
   };
-  ExpectPasses(body(MeetNow()), Barriers::kExplicit);
-  ExpectFails(body(nullptr), Barriers::kExplicit, kNoBarrier);
+  ExpectPasses(body(MeetNow()), Code::kLaunch);
+  ExpectFails(body(nullptr), Code::kLaunch, kNoBarrier);
 }
 
 TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
@@ -104,8 +114,8 @@ TEST(ThreadsTest, MayWriteTheSameValueAndNoOther) {
          MeetNow(),
          EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
   };
-  ExpectPasses(body(true), Barriers::kExplicit);
-  ExpectFails(body(false), Barriers::kExplicit, kNoBarrier);
+  ExpectPasses(body(true), Code::kLaunch);
+  ExpectFails(body(false), Code::kLaunch, kNoBarrier);
 }
 
 // Outside of thread loops one thread stores for all.
@@ -115,15 +125,15 @@ TEST(ThreadsTest, WhatOneStoresForAllTheOthersDoNotHaveYet) {
         {Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})), between,
          EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kTile, {IntConst(0)})); })});
   };
-  ExpectPasses(body(nullptr), Barriers::kAfterThreadLoops);
-  ExpectPasses(body(MeetNow()), Barriers::kExplicit);
-  ExpectFails(body(nullptr), Barriers::kExplicit, kNoBarrier);
+  ExpectPasses(body(nullptr), Code::kLoops);
+  ExpectPasses(body(MeetNow()), Code::kLaunch);
+  ExpectFails(body(nullptr), Code::kLaunch, kNoBarrier);
   // Unless it reads it itself.
   const Stmt alone =
       MakeSeq({Put(kTile, {IntConst(0)}, Load(kX, {IntConst(5)})),
                Put(kSpare, {IntConst(0)}, Load(kTile, {IntConst(0)})), MeetNow(),
                EachThread("t", [&](const Expr& t) { return Put(kY, {t}, Load(kSpare, {IntConst(0)})); })});
-  ExpectPasses(alone, Barriers::kExplicit);
+  ExpectPasses(alone, Code::kLaunch);
 }
 
 // Nests number the threads: rows of 4 do the same until a loop further in tells them apart.
@@ -134,11 +144,11 @@ TEST(ThreadsTest, AreNumberedByTheirNests) {
                 LoopKind::kThread);
   };
   const Expr flat = VarRef(row) * 4 + VarRef(lane);
-  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), nest(kY, Load(kTile, {flat}))}), Barriers::kExplicit);
+  ExpectPasses(MakeSeq({Move("a", kTile, kX, 0), nest(kY, Load(kTile, {flat}))}), Code::kLaunch);
   const Stmt by_rows =
       MakeSeq({Loop(row, Put(kTile, {VarRef(row)}, Load(kX, {VarRef(row)})), LoopKind::kThread),
                nest(kY, Load(kTile, {VarRef(row)}))});
-  ExpectFails(by_rows, Barriers::kExplicit, kNoBarrier);
+  ExpectFails(by_rows, Code::kLaunch, kNoBarrier);
 }
 
 TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
@@ -146,7 +156,7 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
   const Stmt copy = std::make_shared<Copy>(
       Loop(i, Put(kTile, {VarRef(i)}, Load(kX, {VarRef(i)})), LoopKind::kThread), CopyEngine::kThreads);
   const Stmt commit = std::make_shared<CommitGroup>(), wait = std::make_shared<WaitGroup>(0);
-  ExpectPasses(MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1)}), Barriers::kExplicit);
+  ExpectPasses(MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1)}), Code::kLaunch);
   // A tile that some threads still read is not to be copied into.
   const auto again = [&](const Stmt& between) {
     const Var j = MakeVar("j", kThreads);
@@ -154,8 +164,8 @@ TEST(ThreadsTest, CopyTogetherAndMeetForTheGroup) {
         Loop(j, Put(kTile, {VarRef(j)}, Load(kX, {VarRef(j)})), LoopKind::kThread), CopyEngine::kThreads);
     return MakeSeq({copy, commit, wait, Move("b", kY, kTile, 1), between, copy_again, commit, wait});
   };
-  ExpectPasses(again(MeetNow()), Barriers::kExplicit);
-  ExpectFails(again(nullptr), Barriers::kExplicit, kNoBarrier);
+  ExpectPasses(again(MeetNow()), Code::kLaunch);
+  ExpectFails(again(nullptr), Code::kLaunch, kNoBarrier);
 }
 
 // A buffer that is allocated around a nest is in the registers of each of its threads.
@@ -168,12 +178,76 @@ TEST(ThreadsTest, AgreeOnWhatEachHasInRegisters) {
                  EachThread("u", [&](const Expr& t) { return Put(kY, {t}, Load(own, {IntConst(0)})); })}));
   };
   const auto put = [&](const Expr& at) { return Put(own, {IntConst(0)}, Load(kX, {at})); };
-  for (const Barriers barriers : {Barriers::kAfterThreadLoops, Barriers::kExplicit}) {
-    ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), barriers);
+  for (const Code code : {Code::kLoops, Code::kLaunch}) {
+    ExpectPasses(body([&](const Expr&) { return put(IntConst(3)); }), code);
     // Each thread may have held another value before.
-    ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), barriers);
-    ExpectFails(body(put), barriers, HasSubstr("own[0] is left with other values by other threads"));
+    ExpectPasses(body([&](const Expr& t) { return MakeSeq({put(t), put(IntConst(3))}); }), code);
+    ExpectFails(body(put), code, HasSubstr("own[0] is left with other values by other threads"));
   }
+}
+
+// Copies through registers are complete where they end, and one thread's part is not another's.
+TEST(ThreadsTest, CopyThroughRegistersAndMeet) {
+  const Var i = MakeVar("i", kThreads);
+  auto copy =
+      std::make_shared<Copy>(Loop(i, Put(kTile, {VarRef(i)}, Load(kX, {VarRef(i)}))), CopyEngine::kRegisters);
+  copy->chunk = 4;
+  ExpectPasses(MakeSeq({copy, MeetNow(), Move("b", kY, kTile, 1)}), Code::kLaunch);
+  ExpectFails(MakeSeq({copy, Move("b", kY, kTile, 0)}), Code::kLaunch, kNoBarrier);
+}
+
+// Buffers at the same place in shared memory: the second one ends the life of the first.
+TEST(ThreadsTest, MeetBeforeTheyUseBytesForAnotherBuffer) {
+  const auto run = [&](const std::vector<Stmt>& stmts, uint64_t seed) {
+    const Stmt inside = std::make_shared<Alloc>(
+        kTile, std::make_shared<Alloc>(kSpare, MakeSeq(stmts), /*offset=*/16), /*offset=*/0);
+    return RunFunction(MakeFunction({kX}, {kY}, Launched(inside)), {Iota()}, seed).status();
+  };
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Stmt fill = Move("a", kTile, kX, 0), use = Move("b", kY, kTile, 0), next = Move("c", kSpare, kX, 0);
+    EXPECT_TRUE(run({fill, use, MeetNow(), next}, seed).ok());
+    EXPECT_THAT(std::string(run({fill, use, next}, seed).message()),
+                HasSubstr("has bytes of a buffer that another thread of the block touched"));
+    EXPECT_THAT(std::string(run({fill, MeetNow(), next, MeetNow(), use}, seed).message()),
+                HasSubstr("is read before it is written"));
+  }
+}
+
+// The first thread of a group reads and writes an element in memory.
+TEST(ThreadsTest, MeetAfterTheyCombineInMemory) {
+  const auto body = [&](const Stmt& between, int64_t reader) {
+    const Stmt combines = EachThread("t", [&](const Expr& t) {
+      auto combine =
+          std::make_shared<Combine>(ReduceOp::kSum, kTile, std::vector<Expr>{IntConst(0)}, Load(kX, {t}));
+      combine->groups = {{1, kThreads, {{ExchangeKind::kLanes, 1, kThreads}}}};
+      return combine;
+    });
+    const Stmt read = EachThread("u", [&](const Expr& t) {
+      const Expr is_reader = MakeBinary(Op::kEq, t, IntConst(reader));
+      return Put(kY, {t}, MakeSelect(is_reader, Load(kTile, {IntConst(0)}), Load(kX, {t})));
+    });
+    return MakeSeq({Put(kTile, {IntConst(0)}, F32(0)), combines, between, read});
+  };
+  ExpectPasses(body(MeetNow(), 5), Code::kLaunch);
+  ExpectPasses(body(nullptr, 0), Code::kLaunch);
+  ExpectFails(body(nullptr, 5), Code::kLaunch, kNoBarrier);
+}
+
+// y = x by vectors of `count` elements from `first` on.
+Stmt ByVectors(int64_t first, int64_t count) {
+  const Var v = MakeVar("v", 4);
+  const Buffer from = MakeBuffer("x_v", DType::kF32, {4}), to = MakeBuffer("y_v", DType::kF32, {4});
+  const Stmt loop = Loop(v, Put(to, {VarRef(v)}, Load(from, {VarRef(v)})), LoopKind::kVector);
+  return std::make_shared<Vectors>(std::vector<VectorMove>{{from, kX, {IntConst(first)}, count}}, loop,
+                                   std::vector<VectorMove>{{to, kY, {IntConst(first)}, count}}, true);
+}
+
+TEST(ThreadsTest, MoveVectorsWithinTensorsAtTheirAlignment) {
+  ExpectPasses(MakeSeq({ByVectors(0, 4), ByVectors(4, 4)}), Code::kLaunch);
+  ExpectPasses(MakeSeq({ByVectors(0, 4), ByVectors(2, 2), ByVectors(4, 2)}), Code::kLaunch);
+  ExpectFails(MakeSeq({ByVectors(2, 4)}), Code::kLaunch,
+              HasSubstr("a vector of 4 elements, 4 at a time, begins at element 2 of the 8 of x"));
+  ExpectFails(MakeSeq({ByVectors(6, 2)}), Code::kLaunch, HasSubstr("begins at element 6 of the 8 of x"));
 }
 
 TEST(ThreadsTest, OfDifferentBlocksDoNotMeet) {
@@ -182,7 +256,7 @@ TEST(ThreadsTest, OfDifferentBlocksDoNotMeet) {
   const Stmt body =
       Loop(block, Loop(t, Put(y, {VarRef(block), VarRef(t)}, Load(kX, {VarRef(t)})), LoopKind::kThread),
            LoopKind::kGrid);
-  EXPECT_TRUE(RunFunction(MakeFunction({kX}, {y}, body), {Iota()}, 0, Barriers::kExplicit).ok());
+  EXPECT_TRUE(RunFunction(MakeFunction({kX}, {y}, Launched(body)), {Iota()}, 0).ok());
 }
 
 }  // namespace

@@ -18,9 +18,8 @@ TEST(PrintStmtTest, LoopsShowKindRangeAndInstruction) {
   EXPECT_EQ(PrintStmt(Loop(i, store, LoopKind::kUnroll)), "unroll i in 8\n  y[i] = 0.0\n");
   EXPECT_EQ(PrintStmt(std::make_shared<For>(i, IntConst(6), LoopKind::kSerial, store)),
             "for i in 6 (of 8)\n  y[i] = 0.0\n");
-  EXPECT_EQ(
-      PrintStmt(std::make_shared<For>(i, IntConst(8), LoopKind::kVector, store, LoopMarks{"avx512_fma"})),
-      "vector i in 8 by avx512_fma\n  y[i] = 0.0\n");
+  EXPECT_EQ(PrintStmt(For(i, IntConst(8), LoopKind::kVector, store).Marked({.instruction = "avx512_fma"})),
+            "vector i in 8 by avx512_fma\n  y[i] = 0.0\n");
 }
 
 TEST(PrintStmtTest, BlocksShowBindingsThatAreNotTheirOwnLoops) {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 #include "tests/ir/nest.h"
 
@@ -21,15 +23,31 @@ std::vector<Stmt> OneOfEach(const Var& i) {
   const TileView view{kX, {at}, 1, 1};
   auto block = MakeBlock("b", kY, {IterVar{MakeVar("a0", 8), false, at}}, {at}, Load(kX, {at}));
   const Stmt store = Put(kY, {at}, Load(kX, {at}));
+  auto combine = std::make_shared<Combine>(ReduceOp::kSum, kY, std::vector<Expr>{at}, Load(kX, {at}));
+  combine->condition = MakeBinary(Op::kLt, at, IntConst(4));
+  auto fetching = std::make_shared<Store>(kY, std::vector<Expr>{at}, Load(kX, {at}));
+  fetching->fetches = {{Load(kX, {at}), 4}};
+  const Buffer lanes = MakeBuffer("x.v", DType::kF32, {4});
+  const Var v = MakeVar("v", 4);
+  const Stmt loop = Loop(v, Put(kY, {at + VarRef(v)}, Load(lanes, {VarRef(v)})), LoopKind::kVector);
+  const VectorMove load{lanes, kX, {at}, 4, {MakeBinary(Op::kLt, at, IntConst(4))}};
   return {
+      combine,
+      std::make_shared<Vectors>(std::vector<VectorMove>{load}, loop, std::vector<VectorMove>{}, true),
       store,
       std::make_shared<Seq>(std::vector<Stmt>{store, store}),
       std::make_shared<For>(MakeVar("j", 8), at, LoopKind::kSerial, store),
       std::make_shared<If>(MakeBinary(Op::kLt, at, IntConst(4)), store),
       std::make_shared<If>(MakeBinary(Op::kLt, at, IntConst(4)), store, store),
       InScope(MakeBuffer("z", DType::kF32, {1}), store),
+      std::make_shared<Alloc>(MakeBuffer("s", DType::kF32, {1}, Scope::kShared), store, 64),
+      std::make_shared<Launch>(LaunchShape{.grid = 6, .threads = 64}, store),
       block,
       std::make_shared<Mma>("fma", 1, 1, 1, view, view, view),
+      fetching,
+      std::make_shared<Bypass>(std::vector<Buffer>{kY}, store),
+      std::make_shared<TileMove>(TileMove::kLoad, view, store),
+      std::make_shared<TileRegion>(store, store, store, 64),
       std::make_shared<Copy>(store, CopyEngine::kThreads),
       std::make_shared<Copy>(store, CopyEngine::kBulk, at),
       std::make_shared<Roles>(std::vector<Roles::Role>{{"one", store}, {"two", store}}, std::vector<int>{1}),
@@ -129,6 +147,22 @@ TEST(ExprsTest, ChangedArrivalsKeepTheirNumbers) {
             "arrive barrier[3] by 2 warpgroups, expects 16 bytes\n");
 }
 
+TEST(ForTest, KeepsItsMarksWhateverChanges) {
+  const Var i = MakeVar("i", 8), j = MakeVar("j", 6);
+  const Stmt store = Put(kY, {IntConst(0)}, F32(1)), other = Put(kY, {IntConst(1)}, F32(2));
+  const auto marked =
+      For(i, IntConst(8), LoopKind::kSerial, store).Marked({.nontemporal = true, .min_blocks_per_sm = 2});
+  const Stmt all =
+      marked->With({.var = j, .extent = IntConst(6), .loop_kind = LoopKind::kGrid, .body = other});
+  EXPECT_EQ(PrintStmt(all), "block j in 6 past the caches with 2 on an SM\n  y[1] = 2.0\n");
+  EXPECT_EQ(PrintStmt(marked->With({.body = other})),
+            "for i in 8 past the caches with 2 on an SM\n  y[1] = 2.0\n");
+  EXPECT_EQ(PrintStmt(InLoops({marked.get(), &As<For>(all)}, store)),
+            "for i in 8 past the caches with 2 on an SM\n  block j in 6 past the caches with 2 on an SM\n"
+            "    y[0] = 1.0\n");
+  EXPECT_EQ(PrintStmt(marked->Marked({})), "for i in 8\n  y[0] = 1.0\n");
+}
+
 TEST(ExprsTest, MapExprsStopsAtChildren) {
   const Var i = MakeVar("i", 8);
   const Stmt store = Put(kY, {VarRef(i)}, F32(1));
@@ -166,11 +200,14 @@ TEST(ReplaceBufferTest, ReindexesLoadsStoresAndBlocks) {
             "block b: p[a0//4,a0%4] = x[a0]\n  a0 in 8 at i\n");
 }
 
-TEST(ReplaceBufferTest, MovesTheBestValuesOfAnArgReduction) {
+TEST(ReplaceBufferTest, MovesTheFurtherAccumulatorsOfATuple) {
   const Buffer best = MakeBuffer("best", DType::kF32, {8}), z = MakeBuffer("z", DType::kF32, {8});
   auto block = MakeBlock("b", kY, {}, {IntConst(0)}, F32(0));
-  block->arg_value = best;
-  EXPECT_EQ(As<Block>(ReplaceBuffer(block, best, z)).arg_value, z);
+  block->more = {{best, F32(0)}};
+  EXPECT_EQ(As<Block>(ReplaceBuffer(block, best, z)).more[0].buffer, z);
+  auto combine = std::make_shared<Combine>(ReduceOp::kSum, kY, std::vector<Expr>{IntConst(0)}, F32(0));
+  combine->more = {{best, F32(0)}};
+  EXPECT_EQ(As<Combine>(ReplaceBuffer(combine, best, z)).more[0].buffer, z);
   EXPECT_EQ(As<Block>(ReplaceBuffer(block, best, z)).out, kY);
 }
 

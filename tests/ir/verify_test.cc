@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/vector_stmts.h"
 #include "tests/ir/nest.h"
 
 namespace mycc {
@@ -52,6 +54,11 @@ TEST(VerifyTest, ScopesOfBuffers) {
   ExpectBroken(MakeSeq({InScope(z, Nothing()), write}), "buffer z is used outside its scope");
   ExpectBroken(Loop(kI, Put(kY, {kAt}, Load(z, {kAt}))), "buffer z is used outside its scope");
   ExpectBroken(InScope(z, InScope(z, Nothing())), "buffer z is already in scope");
+  BufferNode own = *z;
+  own.layout.dims = {{Mode{kN, 0}}};
+  ExpectBroken(InScope(std::make_shared<BufferNode>(own), Nothing()), "a place of its own for each element");
+  own.layout = Layout::RowMajor({kN, 2});
+  ExpectBroken(InScope(std::make_shared<BufferNode>(own), Nothing()), "buffer z lies as ");
   ExpectBroken(Loop(kI, Put(kX, {kAt}, F32(0))), "input x is written");
 }
 
@@ -226,18 +233,34 @@ TEST(VerifyTest, ReductionsAreWellFormed) {
   auto block = SumBlock();
   block->reduce = ReduceOp::kNone;
   ExpectBroken(Loop(kI, block), "reduction variables or init without a reduction");
-  block = SumBlock();
-  block->reduce = ReduceOp::kArgMax;
-  ExpectBroken(Loop(kI, block), "a buffer of best values is for argmax and argmin");
+}
+
+TEST(VerifyTest, TuplesHaveAnAccumulatorForEachPart) {
   const Buffer positions = MakeBuffer("p", DType::kI32, {kN}), wide = MakeBuffer("w", DType::kI64, {kN});
-  const Buffer best = MakeBuffer("best", DType::kF32, {kN});
-  block->arg_value = best;
-  ExpectBroken(InScope(best, Loop(kI, block)), "the positions must be i32");
-  block->out = positions;
-  ExpectSound(InScope(best, InScope(positions, Loop(kI, block))));
-  block->iters.push_back(IterVar{MakeVar("r1", 1), true, IntConst(0)});
-  ExpectBroken(InScope(best, InScope(positions, Loop(kI, block))),
-               "argmax and argmin have one reduction variable");
+  const Buffer best = MakeBuffer("best", DType::kF32, {kN}), few = MakeBuffer("few", DType::kF32, {kN - 1});
+  const auto arg = [&](const Buffer& at, const Buffer& values) {
+    auto block = SumBlock();
+    block->reduce = ArgExtremum(ReduceOp::kArgMax, DType::kF32);
+    block->out = at;
+    block->more = {{values, block->value}};
+    block->value = IntConst(0, at->dtype);
+    return block;
+  };
+  const auto within = [&](const Stmt& block) {
+    return InScope(best, InScope(few, InScope(wide, InScope(positions, Loop(kI, block)))));
+  };
+  ExpectSound(within(arg(positions, best)));
+  ExpectBroken(within(arg(wide, best)), "part 0 of argmax is i32; w is i64");
+  ExpectBroken(within(arg(positions, few)), "few and p, parts of a tuple, have different shapes");
+  auto block = arg(positions, best);
+  block->more.clear();
+  ExpectBroken(within(block), "a reduction of 2 parts into 1 accumulators");
+  block = arg(positions, best);
+  block->more[0].value = IntConst(0, DType::kI32);
+  ExpectBroken(within(block), "i32 is accumulated in best of f32");
+  block = arg(positions, best);
+  block->reduce = ReduceOp::kArgMax;
+  ExpectBroken(within(block), "argmax reduces tuples; expected its function");
 }
 
 TEST(VerifyTest, TilesLieInTheirBuffers) {
@@ -270,6 +293,66 @@ TEST(VerifyTest, CopiesStoreElements) {
   ExpectSound(copy(MakeSelect(MakeBinary(Op::kLt, kAt, IntConst(4)), element, FloatConst(0, DType::kF32))));
   ExpectBroken(copy(element + element), "a copy computes its value");
   ExpectBroken(std::make_shared<Copy>(Nothing(), CopyEngine::kBulk), "a nest of loops around one store");
+}
+
+TEST(VerifyTest, VectorsMoveAllLanes) {
+  const Buffer lanes = MakeBuffer("x.v", DType::kF32, {4});
+  const auto vectors = [&](int64_t extent, int64_t count, int64_t first) {
+    const Var v = MakeVar("v", extent);
+    const Stmt loop = Loop(v, Put(kY, {VarRef(v)}, Load(lanes, {VarRef(v)})), LoopKind::kVector);
+    return std::make_shared<Vectors>(std::vector<VectorMove>{{lanes, kX, {IntConst(first)}, count}}, loop,
+                                     std::vector<VectorMove>{}, true);
+  };
+  ExpectSound(vectors(4, 4, 4));
+  ExpectSound(vectors(4, 2, 2));
+  ExpectBroken(vectors(4, 3, 0), "x.v for 4 lanes is moved 3 elements at a time");
+  ExpectBroken(vectors(2, 2, 0), "x.v for 2 lanes is moved 2 elements at a time");
+  ExpectBroken(vectors(4, 4, 6), "the 1x4 view of x reaches past its end");
+  ExpectBroken(
+      std::make_shared<Vectors>(std::vector<VectorMove>{}, Nothing(), std::vector<VectorMove>{}, true),
+      "vectors around no vector loop");
+}
+
+TEST(VerifyTest, StoresPastTheCachesAreAligned) {
+  const auto bypass = [](const std::vector<Buffer>& outputs, int64_t first, int64_t lanes, LoopKind kind) {
+    const Var v = MakeVar("v", 4);
+    auto store =
+        std::make_shared<Store>(kY, std::vector<Expr>{VarRef(v) + first}, FloatConst(0, DType::kF32));
+    store->bypass_lanes = lanes;
+    return std::make_shared<Bypass>(outputs, Loop(v, store, kind));
+  };
+  ExpectSound(bypass({kY}, 4, 4, LoopKind::kVector));
+  ExpectSound(bypass({kY}, 2, 2, LoopKind::kVector));
+  ExpectBroken(bypass({kY}, 2, 4, LoopKind::kVector),
+               "4 lanes are stored past the caches from positions that are multiples of 2");
+  ExpectBroken(bypass({kY}, 4, 4, LoopKind::kSerial), "no lanes are stored past the caches");
+  ExpectBroken(bypass({kX}, 4, 4, LoopKind::kVector), "y is stored past the caches outside a bypass of it");
+  ExpectBroken(bypass({}, 4, 4, LoopKind::kVector), "a bypass of no outputs");
+  ExpectBroken(std::make_shared<Bypass>(std::vector<Buffer>{kY}, bypass({kY}, 4, 4, LoopKind::kVector)),
+               "a bypass inside a bypass");
+}
+
+TEST(VerifyTest, SumsInTilesStayInTheirRegion) {
+  const Buffer sums = MakeBuffer("acc", DType::kF32, {16, 16}, Scope::kAccumulator),
+               a = MakeBuffer("a", DType::kBF16, {16, 32});
+  const std::vector<Expr> origin = {IntConst(0), IntConst(0)};
+  const auto move = [&](TileMove::Kind kind) {
+    return std::make_shared<TileMove>(kind, TileView{sums, origin, 16, 1}, Nothing());
+  };
+  const auto product = [&](const char* instruction) {
+    return std::make_shared<Mma>(instruction, 16, 16, 32, TileView{sums, origin, 16, 1},
+                                 TileView{a, origin, 32, 2}, TileView{a, origin, 32, 2}, WarpGrid{}, 2);
+  };
+  const auto in_scope = [&](const Stmt& body) { return InAllocs({sums, a}, body); };
+  const auto region = [&](const Stmt& products, const Stmt& end, int64_t bytes) {
+    return std::make_shared<TileRegion>(move(TileMove::kZero), products, end, bytes);
+  };
+  const Stmt end = move(TileMove::kStore);
+  ExpectSound(in_scope(region(product("amx.bf16"), end, 64)));
+  ExpectBroken(in_scope(region(product("amx.bf16"), end, 32)), "a step of 64 bytes in tiles of 32");
+  ExpectBroken(in_scope(region(product("dot.bf16"), end, 64)), "dot.bf16 has no sums in tiles");
+  ExpectBroken(in_scope(region(product("amx.bf16"), product("amx.bf16"), 64)), "sums in tiles end with");
+  ExpectBroken(in_scope(end), "sums in tiles are moved outside their region");
 }
 
 // A loop's variable takes all values of its range; one that is defined may not, so only execution decides
@@ -324,6 +407,37 @@ TEST(VerifyTest, PipelinesAreWellFormed) {
   ExpectSound(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(0)), {1}));
   ExpectBroken(roles(std::make_shared<Copy>(body, CopyEngine::kBulk, IntConst(1)), {1}),
                "barrier 1 is not one of 1");
+}
+
+TEST(VerifyTest, ALaunchIsWhatItsLoopsSay) {
+  const Var j = MakeVar("j", 40);
+  const Stmt code = Loop(kI, Loop(j, Nothing(), LoopKind::kThread), LoopKind::kGrid);
+  const auto launch = [](const LaunchShape& shape, const Stmt& body) {
+    return std::make_shared<Launch>(shape, body);
+  };
+  ExpectSound(launch({.grid = 8, .threads = 64}, code));
+  ExpectSound(
+      MakeSeq({launch({.grid = 8, .threads = 64, .cluster = 4}, code), launch({.threads = 32}, Nothing())}));
+  ExpectBroken(launch({.grid = 9, .threads = 64}, code), "the grid loops have 8 blocks; in \"launch grid 9");
+  ExpectBroken(launch({.grid = 8, .threads = 32}, code), "40 threads; expected at most 32");
+  ExpectBroken(launch({.grid = 8, .threads = 48}, code), "whole warps");
+  ExpectBroken(launch({.grid = 8, .threads = 64, .cluster = 3}, code), "clusters of 3 blocks");
+  ExpectBroken(Loop(kI, launch({.threads = 32}, Nothing())), "a launch inside other code");
+  ExpectBroken(launch({.threads = 32}, launch({.threads = 32}, Nothing())), "a launch inside other code");
+}
+
+TEST(VerifyTest, BuffersLieInTheSharedMemoryOfTheirLaunch) {
+  const Buffer tile = MakeBuffer("tile", DType::kF32, {8}, Scope::kShared),
+               z = MakeBuffer("z", DType::kF32, {8});
+  const auto launch = [](const Buffer& buffer, int64_t offset) {
+    return std::make_shared<Launch>(LaunchShape{.threads = 32, .shared_bytes = 64},
+                                    std::make_shared<Alloc>(buffer, Nothing(), offset));
+  };
+  ExpectSound(launch(tile, 32));
+  ExpectBroken(launch(tile, 48), "tile in bytes 48..80 of shared memory; expected multiples of 16 up to 64");
+  ExpectBroken(launch(tile, 8), "tile in bytes 8..40 of shared memory");
+  ExpectBroken(launch(z, 0), "an offset of z, which is not in the shared memory of a launch");
+  ExpectBroken(std::make_shared<Alloc>(tile, Nothing(), 0), "an offset of tile");
 }
 
 }  // namespace

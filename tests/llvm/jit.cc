@@ -1,9 +1,11 @@
 #include "tests/llvm/jit.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -28,25 +30,43 @@ absl::Status AskForTileRegisters(const Target& target) {
 
 using Body = void (*)(void* const*, uint8_t*, uint8_t*);
 
-// Memory as callers have it, surrounded by bytes that must survive.
+struct Unmap {
+  void operator()(uint8_t* memory) const { munmap(memory, bytes); }
+  size_t bytes = 0;
+};
+
+// Memory as callers have it, between bytes that must survive; the page after these cannot be read.
 class TensorMemory {
  public:
-  TensorMemory(int64_t bytes, int past_line)
-      : bytes_(bytes), memory_(static_cast<size_t>(bytes) + 256, 0xa5) {
-    auto address = reinterpret_cast<uintptr_t>(memory_.data());
-    offset_ = static_cast<int64_t>((64 - address % 64) % 64 + 64 + static_cast<uintptr_t>(past_line));
+  TensorMemory(int64_t bytes, DType dtype, Placement placement) : bytes_(bytes) {
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    size_ = (bytes + 256 + page - 1) / page * page;
+    const auto mapped = static_cast<size_t>(size_ + page);
+    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MYCC_CHECK(memory != MAP_FAILED) << "no memory of " << mapped << " bytes: " << std::strerror(errno);
+    memory_ = {static_cast<uint8_t*>(memory), Unmap{mapped}};
+    std::memset(memory_.get(), kPoison, static_cast<size_t>(size_));
+    MYCC_CHECK(mprotect(memory_.get() + size_, static_cast<size_t>(page), PROT_NONE) == 0)
+        << std::strerror(errno);
+    constexpr int64_t kLineBytes = 64;
+    offset_ = placement == Placement::kLastByte
+                  ? size_ - bytes
+                  : kLineBytes + (placement == Placement::kOdd ? DTypeBytes(dtype) : 0);
   }
-  uint8_t* data() { return memory_.data() + offset_; }
+  uint8_t* data() { return memory_.get() + offset_; }
   bool Intact() const {
-    const auto poisoned = [](uint8_t byte) { return byte == 0xa5; };
-    return std::all_of(memory_.begin(), memory_.begin() + offset_, poisoned) &&
-           std::all_of(memory_.begin() + offset_ + bytes_, memory_.end(), poisoned);
+    const auto poisoned = [](uint8_t byte) { return byte == kPoison; };
+    const uint8_t* const begin = memory_.get();
+    return std::all_of(begin, begin + offset_, poisoned) &&
+           std::all_of(begin + offset_ + bytes_, begin + size_, poisoned);
   }
 
  private:
+  static constexpr uint8_t kPoison = 0xa5;
   int64_t bytes_;
+  int64_t size_ = 0;  // that can be read
   int64_t offset_ = 0;
-  std::vector<uint8_t> memory_;
+  std::unique_ptr<uint8_t, Unmap> memory_;
 };
 
 struct AlignedFree {
@@ -120,7 +140,7 @@ void JitKernel::Bind(const std::vector<NDArray>& inputs, Placement placement) {
   std::vector<void*> pack_arguments, pack_targets;
   for (size_t i = 0; i < params.size(); ++i) {
     const BufferNode& tensor = *params[i].buffer;
-    impl.tensors.emplace_back(tensor.bytes(), placement == Placement::kOdd ? DTypeBytes(tensor.dtype) : 0);
+    impl.tensors.emplace_back(tensor.bytes(), tensor.dtype, placement);
     if (i < inputs.size())
       std::copy_n(inputs[i].bytes.begin(), inputs[i].bytes.size(), impl.tensors.back().data());
     impl.packed.emplace_back();

@@ -12,8 +12,9 @@
 
 namespace mycc {
 
-// The place where the tensors of a call begin: at an odd multiple of their element, or at a cache line.
-enum class Placement { kOdd, kLine };
+// The place of a call's tensors: each begins at an odd multiple of its element or at a cache line, or ends
+// with the last byte that this process may read.
+enum class Placement { kOdd, kLine, kLastByte };
 
 class JitKernel {
  public:

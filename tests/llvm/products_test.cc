@@ -142,6 +142,24 @@ TEST_P(ProductsTest, ConvolveFewChannels) {
   }
 }
 
+// A last row and a last column meet alone: the tensor's last elements are a column there, whose last group is
+// partial. So is the last pixel of an image with one channel, next to its border.
+TEST_P(ProductsTest, ReadNoGroupBeyondATensor) {
+  const Target target = TargetOf(GetParam());
+  for (const Types& types : {Types{"u8", "i8", "i32"}, Types{"i8", "u8", "i32"}, Types{"i8", "i8", "i32"},
+                             Types{"bf16", "bf16", "f32"}}) {
+    for (const int depth : {33, 95})
+      CheckPointsOf(Gemm(types, 33, 33, depth, "i,k", "j,k", /*constant=*/""), target, 1, 4);
+    const std::string text = absl::Substitute(
+        R"(workload w(x: $0[1,8,14,1], w: $1[16,1,3,3]) -> (y: $2[1,8,14,16]) {
+  p[n,i,j,c]: $0[1,10,16,1] = select(1 <= i && i < 9 && 1 <= j && j < 15, x[n,i-1,j-1,c], $0(0))
+  y[n,i,j,k] = sum[c:1, r:3, s:3]($2(p[n,i+r,j+s,c]) * $2(w[k,c,r,s]))
+})",
+        types.a, types.b, types.sum);
+    CheckPointsOf(text, target, 1, 4);
+  }
+}
+
 // Panels of what no one knows ahead: whole vectors and turned tiles, and what is left over of both.
 TEST_P(ProductsTest, PackAtRunTime) {
   const Target target = TargetOf(GetParam());
@@ -295,10 +313,66 @@ size_t DecisionNamed(const Sketch& sketch, const std::string& name) {
   return 0;
 }
 
-// The last lines of 7 leave a tile of fewer.
+// The rest of a depth is no work for vectors: in equal steps, or as a copy that zeros fill up.
+TEST(ProductInstructionsTest, TileRegistersMultiplyTheRestOfTheDepth) {
+  const std::string cpu = kTargets[std::size(kTargets) - 1];
+  for (const Types& types : {Types{"u8", "i8", "i32"}, Types{"bf16", "bf16", "f32"}}) {
+    for (const int depth : {16, 24, 96, 100, 160, 1000}) {
+      const std::string text = Gemm(types, 41, 37, depth, "i,k", "k,j", "const ");
+      const std::string assembly = Assembly(text, cpu);
+      EXPECT_THAT(assembly, HasSubstr("\ttdp")) << text;
+      EXPECT_THAT(assembly, Not(HasSubstr("vpdpbusd"))) << text;
+      EXPECT_THAT(assembly, Not(HasSubstr("vdpbf16ps"))) << text;
+      CheckPointsOf(text, TargetOf(cpu), 1, 11);
+    }
+  }
+  // A group of integers that is not whole too.
+  const std::string odd = Gemm({"i8", "u8", "i32"}, 41, 37, 101, "i,k", "k,j", "const ");
+  EXPECT_THAT(Assembly(odd, cpu), Not(HasSubstr("vpdpbusd")));
+  CheckPointsOf(odd, TargetOf(cpu), 1, 12);
+  EXPECT_GE(CheckPointsWith({{"ku", 16}}, Gemm({"u8", "i8", "i32"}, 41, 37, 96, "i,k", "k,j", "const "),
+                            TargetOf(cpu)),
+            1);
+}
+
+// Pixels of a padded image lie so that no row of a tile crosses the end of a cache line: steps of 36 and 48
+// bytes begin 64 apart, and pixels of 100 are 128 apart.
+TEST(ProductInstructionsTest, TilesOfAPaddedImageLieInCacheLines) {
+  const std::string cpu = kTargets[std::size(kTargets) - 1];
+  for (const auto& [channels, step] : {std::pair{"48", "pack(t2, [0, 1, 2, 3/64, 3%64])"},
+                                       {"72", "pad_groups(t2, 3, 36, 64)"},
+                                       {"96", "pad_groups(t2, 3, 48, 64)"},
+                                       {"100", "pack(t2, [0, 1, 2, 3/128, 3%128])"}}) {
+    const std::string text = PaddedConvolution({"u8", "u8", "i32"}, 1, 5, std::stoi(channels), 36, "const ");
+    const Workload canonical = CanonicalWorkload(text);
+    const Target target = TargetOf(cpu);
+    const Sketch sketch = GenerateSketches(canonical, target).front();
+    const auto trace = sketch.instantiate(sketch.default_choice);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(PrintTrace(*trace), HasSubstr(step));
+    CheckPointsOf(text, target, 3, 14);
+  }
+  CheckPointsOf(PaddedConvolution({"bf16", "bf16", "f32"}, 1, 5, 48, 36, "const "), TargetOf(cpu), 2, 15);
+}
+
+// Zeros do not meet what lies beyond the depth: infinities of the next row and of the next panel's column.
+TEST(ProductInstructionsTest, TheRestOfTheDepthStaysFinite) {
+  const std::string text = R"(workload w(x: bf16[20,38], y: const bf16[38,36]) -> (c: f32[20,36]) {
+  a[i,k]: bf16[20,38] = select(i == 3, bf16(inf), x[i,k])
+  b[k,j]: bf16[38,36] = select(j == 20, bf16(inf), y[k,j])
+  c[i,j] = sum[k:38](f32(a[i,k]) * f32(b[k,j]))
+})";
+  const std::string cpu = kTargets[std::size(kTargets) - 1];
+  EXPECT_THAT(Assembly(text, cpu), HasSubstr("tdpbf16ps"));
+  EXPECT_THAT(Assembly(text, cpu), Not(HasSubstr("vdpbf16ps")));
+  CheckPointsOf(text, TargetOf(cpu), 3, 13);
+}
+
+// The last lines of 7 leave a tile of fewer. Lines of 7 and 17 pixels run on in the same registers, all lines
+// and 4 of them.
 TEST(ProductInstructionsTest, TileRegistersHoldSeveralLinesOfAnImage) {
   const Target target = TargetOf(kTargets[std::size(kTargets) - 1]);
-  for (const int width : {7, 16, 21}) {
+  for (const auto& [width, choices] : {std::pair{5, 4}, {7, 4}, {16, 3}, {17, 3}, {21, 2}}) {
     const Workload canonical = CanonicalWorkload(Convolution({"bf16", "bf16", "f32"}, width, 40));
     const Sketch sketch = GenerateSketches(canonical, target).front();
     Choice choice = sketch.default_choice;
@@ -312,8 +386,34 @@ TEST(ProductInstructionsTest, TileRegistersHoldSeveralLinesOfAnImage) {
       const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
       EXPECT_TRUE(status.ok()) << width << " wide\n" << status.message();
     }
-    EXPECT_EQ(legal, width > 16 ? 2 : 3) << width;
+    EXPECT_EQ(legal, choices) << width;
   }
+}
+
+// The function ends with the parallel loop of the second product, after tiles of its own for the first.
+TEST(ProductInstructionsTest, ParallelLoopFollowsTilesOfOneThread) {
+  const Target target = TargetOf(kTargets[std::size(kTargets) - 1]);
+  const Workload canonical = CanonicalWorkload(
+      R"(workload w(a: bf16[256,128], b: const bf16[128,256], c: const bf16[256,256]) -> (e: f32[256,256]) {
+  s[i,j]: f32[256,256] = sum[k:128](f32(a[i,k]) * f32(b[k,j]))
+  t[i,j]: bf16[256,256] = bf16(s[i,j])
+  e[i,j] = sum[k:256](f32(t[i,k]) * f32(c[k,j]))
+})");
+  const Sketch sketch = GenerateSketches(canonical, target).front();
+  Choice choice = sketch.default_choice;
+  size_t products = 0;
+  for (size_t d = 0; d < choice.size(); ++d) {
+    const Decision& decision = sketch.space.decisions[d];
+    if (!decision.name.ends_with(".par")) continue;
+    const bool is_first = products++ == 0;
+    for (size_t i = 0; i < decision.choices.size(); ++i) {
+      if ((decision.choices[i] == 0) == is_first) choice[d] = static_cast<int>(i);
+    }
+  }
+  ASSERT_EQ(products, 2u);
+  ASSERT_TRUE(sketch.space.Legal(choice));
+  const absl::Status status = CheckSketchPoint(canonical, target, sketch, choice, kTolerance);
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 // Each has panels of its own, under names of their own.

@@ -1,10 +1,13 @@
 // Stages that are no contractions: points of the rules' spaces for elementwise stages, transposes and rows,
 // compiled, against the reference.
 #include <random>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/schedule.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/llvm/compiled.h"
 #include "tests/schedule/testing.h"
@@ -76,6 +79,19 @@ const Case kCases[] = {
   d[i,j]: f32[19,101] = x[i,j] - s[i] / 101.0
   v[i]: f32[19] = sum[j:101](d[i,j] * d[i,j])
   y[i,j] = d[i,j] * rsqrt(v[i] / 101.0 + 0.00001) * g[j] + b[j] })"},
+    {"long_layer_norm", R"(workload w(x: f32[9,301], g: const f32[301]) -> (y: f32[9,301]) {
+  s[i]: f32[9] = sum[j:301](x[i,j])
+  d[i,j]: f32[9,301] = x[i,j] - s[i] / 301.0
+  v[i]: f32[9] = sum[j:301](d[i,j] * d[i,j])
+  y[i,j] = d[i,j] * rsqrt(v[i] / 301.0 + 0.00001) * g[j] })"},
+    {"softmax_of_long_rows", R"(workload w(x: f32[9,301]) -> (y: f32[9,301]) {
+  h[i]: f32[9] = max[j:301](x[i,j])
+  e[i,j]: f32[9,301] = exp(x[i,j] - h[i])
+  s[i]: f32[9] = sum[j:301](e[i,j])
+  y[i,j] = e[i,j] / s[i] })"},
+    {"variances", R"(workload w(x: f64[9,40,8]) -> (v: f64[9]) {
+  s[i]: f64[9] = sum[j:40, k:8](x[i,j,k])
+  v[i] = sum[j:40, k:8]((x[i,j,k] - s[i] / 320.0) * (x[i,j,k] - s[i] / 320.0)) })"},
     {"rms_norm_of_gelu", R"(workload w(x: f32[7,200]) -> (y: f32[7,200]) {
   t[i,j]: f32[7,200] = tanh(x[i,j]) * x[i,j]
   v[i]: f32[7] = sum[j:200](t[i,j] * t[i,j])
@@ -149,6 +165,34 @@ size_t Choices(const char* text, const std::string& decision) {
     if (d.name == decision) return d.choices.size();
   }
   return 0;
+}
+
+// The rules of a workload's sketches, of rows longer than half of l2.
+std::vector<std::string> SketchNames(const char* text) {
+  Target target = Avx512Target();
+  target.l2_bytes = 2048;
+  std::vector<std::string> names;
+  for (const Sketch& sketch : GenerateSketches(CanonicalWorkload(text), target)) names.push_back(sketch.name);
+  return names;
+}
+
+TEST(JointRowsTest, AreOfferedForLongRowsOfKnownPairs) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(SketchNames(R"(workload w(x: f32[13,327]) -> (y: f32[13]) {
+  h[i]: f32[13] = max[j:327](x[i,j])
+  s[i]: f32[13] = sum[j:327](exp(x[i,j] - h[i]))
+  y[i] = h[i] + log(s[i]) })"),
+              ElementsAre("row", "row_joint"));
+  EXPECT_THAT(SketchNames(R"(workload w(x: f32[13,200]) -> (y: f32[13]) {
+  h[i]: f32[13] = max[j:200](x[i,j])
+  s[i]: f32[13] = sum[j:200](exp(x[i,j] - h[i]))
+  y[i] = h[i] + log(s[i]) })"),
+              ElementsAre("row"));
+  EXPECT_THAT(SketchNames(R"(workload w(x: f32[13,327]) -> (y: f32[13]) {
+  h[i]: f32[13] = max[j:327](x[i,j])
+  s[i]: f32[13] = sum[j:327](tanh(x[i,j] - h[i]))
+  y[i] = h[i] + s[i] })"),
+              ElementsAre("row"));
 }
 
 TEST(MemoryDecisionsTest, AreOfferedWhereTheyMeanSomething) {

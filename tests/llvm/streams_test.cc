@@ -88,7 +88,7 @@ TEST_P(StreamsTest, ComputesTheReferenceWhereverTensorsBegin) {
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     const auto kernel = JitKernel::Compile(*lowered, target);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (const Placement placement : {Placement::kOdd, Placement::kLine}) {
+    for (const Placement placement : {Placement::kOdd, Placement::kLine, Placement::kLastByte}) {
       const absl::Status close =
           CheckClose((*kernel)->Run(inputs, placement), *expected, 1e-5, "compiled code");
       EXPECT_TRUE(close.ok()) << target.mcpu << ": " << close;

@@ -195,6 +195,19 @@ TEST(LanesTest, ReadPadding) {
   }
 }
 
+// One iteration of the outer lanes is left over; there the inner loop, a reduction, has the lanes.
+TEST(LanesTest, ReduceInsideOfLanes) {
+  const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[17,24]) -> (y: f32[17]) {
+  m[i]: f32[17] = max[j:24](x[i,j])
+  y[i] = m[i] * 2.0
+})");
+  for (const Target& target : RunnableTargets()) {
+    const absl::Status status = CheckCompiled(
+        canonical, "bind(t2.a0, vector)\ncompute_at(t1, t2.a0)\nbind(t1.r0, vector)\n", target, 0);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
 TEST(LanesTest, ReadNothingBeforeATile) {
   const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[23]) -> (y: f32[23]) {
   y[i] = sum[r:5](select(0 <= i - r, x[i-r], 0.0))

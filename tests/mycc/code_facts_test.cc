@@ -9,6 +9,7 @@
 #include "codegen/schedule/trace.h"
 #include "codegen/workload/parse.h"
 #include "mycc/finder.h"
+#include "mycc/launch_counts.h"
 
 namespace mycc {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kAdd[] = "workload add(x: f32[1024]) -> (y: f32[1024]) {\n  y[i] = x[i] + 1.0\n}\n";
+constexpr char kAdd[] = "workload add(x: f32[4096]) -> (y: f32[4096]) {\n  y[i] = x[i] + 1.0\n}\n";
 
 Target Plain() { return ParseTarget("v1 cpu mcpu=x86-64 l1d=32K l2=1M threads=2").value(); }
 
@@ -96,6 +97,38 @@ TEST(CodeFactsTest, OfACompiledKernel) {
   EXPECT_EQ(facts[0].first, "code");
   EXPECT_THAT(facts[0].second, testing::MatchesRegex("[1-9][0-9]* of 16 vector registers, [0-9]+ B of stack "
                                                      "frame, 0 B of vectors spilled"));
+}
+
+// Lowering gives an unbound nest its threads, and the counts are of these.
+TEST(CodeFactsTest, UnboundNestsAreCountedAsTheyAreLowered) {
+  const Target h200 = ParseTarget("h200").value();
+  const auto counts = LaunchCountsOf(ParseWorkload(kAdd, "test").value(), h200, Trace()).value();
+  ASSERT_EQ(counts.size(), 1u);
+  EXPECT_THAT(counts[0].second, testing::Not(HasSubstr(" of 1 blocks")));
+}
+
+// Columns are summed in two launches: what each moves, and what limits it.
+TEST(CodeFactsTest, LaunchesOfAGpuAreCounted) {
+  const Target h200 = ParseTarget("h200").value();
+  const auto counts_of = [&](const char* text) {
+    const Workload workload = ParseWorkload(text, "test").value();
+    const KernelSpec kernel = ByDefault(workload, h200);
+    return LaunchCountsOf(workload, h200, kernel.trace).value();
+  };
+  const auto sums =
+      counts_of("workload f(x: f16[8192,8192]) -> (y: f32[8192]) {\n  y[j] = sum[i:8192](f32(x[i,j]))\n}");
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].first, "counts 1");
+  EXPECT_THAT(sums[0].second,
+              testing::ContainsRegex("^[0-9.]+ us: DRAM 138.5 MB in [0-9.]+ us, L2 .*; limited by DRAM$"));
+  EXPECT_THAT(sums[1].second, HasSubstr(" waves of 256 blocks"));
+  const auto product = counts_of(
+      "workload g(a: bf16[4096,4096], b: bf16[4096,4096]) -> (c: f32[4096,4096]) {\n"
+      "  c[i,j] = sum[k:4096](f32(a[i,k]) * f32(b[j,k]))\n}");
+  ASSERT_EQ(product.size(), 1u);
+  EXPECT_THAT(product[0].second,
+              testing::ContainsRegex(", products [0-9.]+ us, operands to shared memory .* waves of [0-9]+ "
+                                     "tiles; limited by products$"));
 }
 
 TEST(CodeFactsTest, TheShareNeedsATime) {

@@ -385,6 +385,30 @@ TEST(SpotCheckTest, ForeignTargetStaysUnchecked) {
   EXPECT_THAT(check.detail, HasSubstr("unverified: code for sapphirerapids needs "));
 }
 
+// A GPU's defaults: a chain in one pass, each stage for itself, and what can always be lowered.
+TEST(UnmeasuredSchedulesTest, SingleStagesFollowChains) {
+  const Workload attention =
+      ParseWorkload(
+          R"(workload w(q: f16[2,200,64], k: f16[2,200,64], v: f16[2,200,64]) -> (o: f16[2,200,64]) {
+  s[h,i,j]: f32[2,200,200] = sum[d:64](f32(q[h,i,d]) * f32(k[h,j,d]))
+  m[h,i]: f32[2,200] = max[j:200](s[h,i,j])
+  e[h,i,j]: f32[2,200,200] = exp(s[h,i,j] - m[h,i])
+  l[h,i]: f32[2,200] = sum[j:200](e[h,i,j])
+  t[h,i,d]: f32[2,200,64] = sum[j:200](f32(f16(e[h,i,j])) * f32(v[h,j,d]))
+  o[h,i,d] = f16(t[h,i,d] / l[h,i])
+})",
+          "test")
+          .value();
+  const UnmeasuredSchedules unmeasured(Canonicalize(attention), ParseTarget("h200").value());
+  const std::vector<ScoredSchedule>& defaults = unmeasured.defaults();
+  ASSERT_GE(defaults.size(), 3u);
+  EXPECT_THAT(defaults.front().trace.sketch, HasSubstr("streamed"));
+  const ScoredSchedule& single = defaults[defaults.size() - 2];
+  EXPECT_THAT(single.trace.sketch, ::testing::AllOf(HasSubstr("row"), ::testing::Not(HasSubstr("streamed"))));
+  EXPECT_TRUE(CompileScheduled(attention, ParseTarget("h200").value(), single.trace, single.function).ok());
+  EXPECT_EQ(defaults.back().trace.sketch, "");
+}
+
 TEST(SpotCheckTest, AGpusKernelIsCheckedWhereThereIsOne) {
   const Target gpu = ParseTarget("b200").value();
   const Trace trace = UnmeasuredSchedules(Canonicalize(Gemm(16, 16, 16)), gpu).defaults().back().trace;

@@ -291,6 +291,25 @@ class MyccTest(mycc_case.MyccCase):
         self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
         self.succeeds("explain", self.te, "--emit", "ir")
 
+    def test_explain_says_why_products_are_apart(self):
+        text = """workload attention(q: f32[64,16], k: f32[64,16], v: f32[64,16]) -> (o: f32[64,16]) {
+  s[i,j]: f32[64,64] = sum[d:16](q[i,d] * k[j,d])
+  m[i]: f32[64] = max[j:64](s[i,j])
+  e[i,j]: f32[64,64] = exp(s[i,j] - m[i])
+  l[i]: f32[64] = sum[j:64](e[i,j])
+  t[i,d]: f32[64,16] = sum[j:64](e[i,j] * v[j,d])
+  o[i,d] = t[i,d] / l[i]
+}
+"""
+        attention = self.folder / "attention.te"
+        attention.write_text(text)
+        self.assertNotIn("not in one pass", self.succeeds("explain", attention, "--target", "haswell", "--emit", "ir"))
+        on_gpu = self.succeeds("explain", attention, "--target", "h200")
+        self.assertIn("# not in one pass: the products take f32 by f32 and f32 by f32; expected f16 or bf16 for all four, and sums in f32", on_gpu)
+        attention.write_text(text.replace("- m[i]", "- max(m[i], 0.0)"))
+        self.assertRegex(self.succeeds("explain", attention, "--target", "host"), "(?m)^# not in one pass: step .* max has no known correction; expected ")
+        self.assertNotIn("not in one pass", self.succeeds("explain", self.te))
+
     def test_explain_compares_records_of_a_log(self):
         self.fails(2, "FILE is required", "explain")
         self.fails(2, "--diff: two records and --tuning-log with their log are expected, and no FILE", "explain", "--diff", 1, 2)
@@ -301,6 +320,7 @@ class MyccTest(mycc_case.MyccCase):
     def test_a_gpu_that_is_compiled_for(self):
         self.assertRegex(self.succeeds("explain", self.te, "--target", "h200"),
                          r"(?m)^# kernel 1: \d+ registers, 0 B spilled, \d+ of 232448 B shared, \d+ threads x \d+ blocks$")
+        self.assertRegex(self.succeeds("explain", self.te, "--target", "h200"), r"(?m)^# counts 1: .* us: DRAM .* MB in .*; limited by [a-zA-Z ]+$")
         self.assertIn("__global__", self.succeeds("explain", self.te, "--target", "h200", "--emit", "cuda"))
         self.assertIn(".target sm_90a", self.succeeds("explain", self.te, "--target", "h200", "--emit", "ptx"))
         self.succeeds("compile", self.te, "--target", "a100", "-o", self.folder / "gpu")

@@ -231,7 +231,7 @@ class GraphTest(ModelCase):
         self.save(nodes, opsets=[*OPSET, helper.make_opsetid("com.acme", 3)])
         self.refused("m.onnx: 3 nodes are not supported", lines=[
             "node `one`: operator NoSuch, opset 17",
-            "node `two`: operator Other of domain com.acme, opset 3",
+            "node `two`: operator Other of domain com.acme, opset 3; expected one of ONNX's own domain, or a function that the model brings",
             "node `y`: operator NoSuch, opset 17",
         ])
 

@@ -153,7 +153,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   heads.Input(kFloat, x).Input(kFloat, y).Input(kFloat, y);
   EXPECT_THAT(heads.Run().status().ToString(), HasSubstr("a multiple of the keys' heads"));
   for (int i = 0; i < 3; ++i) flat.Input(kFloat, Numbers::Random({1, 2, 6}, 1));
-  EXPECT_THAT(flat.Run().status().ToString(), HasSubstr("a number of heads"));
+  EXPECT_THAT(flat.Run().status().ToString(), HasSubstr("such as q_num_heads"));
   for (int i = 0; i < 3; ++i) half.Input(kFloat, x);
   EXPECT_THAT(half.Omit().Input(kFloat, x).Run().status().ToString(), HasSubstr("expected both"));
 }

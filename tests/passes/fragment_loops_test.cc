@@ -214,14 +214,17 @@ TEST(FragmentGuardsTest, TilesAreFilledBeyondEdges) {
 // 4 * 2 (0 and 1) or 8 columns further (2 and 3).
 TEST(FragmentLayoutsTest, OperandsAreWhereTheManualHasThem) {
   for (const bool warpgroup : {false, true}) {
-    const FragmentLayout layout{128, 32, {warpgroup ? 1 : 4, 1}, warpgroup};
+    const Instruction& row = *InstructionNamed(warpgroup ? "wgmma.f16" : "mma.f16");
+    const FragmentLayout layout{128, 32, {warpgroup ? 1 : 4, 1}, row.sums.fragment};
     for (int64_t t = 0; t < layout.row_tiles(); ++t) {
       for (int64_t step = 0; step < 2; ++step) {
-        const std::array<int64_t, 4> registers = layout.OperandRegisters(t, step);
+        const std::vector<int64_t> registers = layout.OperandRegisters(row.a.fragment, t, step);
+        ASSERT_EQ(registers.size(), 4u);
         for (int i = 0; i < 4; ++i) {
           // The accumulator's register that has the element in the same thread.
-          EXPECT_EQ(registers[i], layout.Register(t, step * 2 + i / 2, i % 2, 0)) << t << " " << step << i;
-          EXPECT_EQ(registers[i] + 1, layout.Register(t, step * 2 + i / 2, i % 2, 1));
+          const int64_t row_of = t * row.m + i % 2 * 8, column = step * 16 + i / 2 * 8;
+          EXPECT_EQ(registers[i], layout.Register(row_of, column)) << t << " " << step << i;
+          EXPECT_EQ(registers[i] + 1, layout.Register(row_of, column + 1));
         }
       }
     }

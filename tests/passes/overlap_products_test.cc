@@ -42,10 +42,10 @@ Stmt AsOneRole(const Stmt& body) {
 }
 Stmt ArriveOnce(const Expr& barrier) { return std::make_shared<Arrive>(barrier); }
 
-std::string Overlapped(const Stmt& body) { return PrintStmt(OverlapProducts(body, TestGpu())); }
+std::string Overlapped(const Stmt& body) { return PrintStmt(OverlapProducts(body)); }
 // The code that a role's becomes, without the lines of the roles around it.
 std::string OverlappedRole(const Stmt& body) {
-  return PrintStmt(As<Roles>(OverlapProducts(AsOneRole(body), TestGpu())).roles[0].body);
+  return PrintStmt(As<Roles>(OverlapProducts(AsOneRole(body))).roles[0].body);
 }
 
 constexpr char kInto[] = "mma async wgmma.f16 64x64x64: ";
@@ -125,6 +125,30 @@ row[0] = sums[0,0]
 )");
 }
 
+// The tile that a role stores once has one fence; the tile that another role stores has one for each product.
+TEST(OverlapProductsTest, AFenceAfterEachStore) {
+  const Var j = MakeVar("j", 8);
+  const Stmt product = ProductInto(kSums, kA, kB);
+  const auto fences = [](const Stmt& stmt) {
+    int count = 0;
+    VisitStmts(stmt, [&](const Stmt& s) { return count += s->kind == StmtKind::kFence ? 1 : 0, true; });
+    return count;
+  };
+  const auto in_role = [&](const Stmt& body) { return fences(OverlapProducts(AsOneRole(body))); };
+  const Stmt store = MoveOne(kA, kRow);
+  EXPECT_EQ(in_role(MakeSeq({store, product, product})), 1);
+  EXPECT_EQ(in_role(MakeSeq({store, product, store, product})), 2);
+  EXPECT_EQ(in_role(MakeSeq({store, product, Loop(j, product)})), 1);
+  EXPECT_EQ(in_role(MakeSeq({store, product, Loop(j, MakeSeq({product, store}))})), 2);
+  // Only some turns have this product, or none.
+  const Stmt sometimes = std::make_shared<If>(MakeBinary(Op::kLt, VarRef(j), IntConst(2)), product);
+  EXPECT_EQ(in_role(MakeSeq({store, Loop(j, sometimes), product})), 2);
+  const Stmt roles = std::make_shared<Roles>(
+      std::vector<Roles::Role>{{"store", store}, {"compute", MakeSeq({product, product})}},
+      std::vector<int>{1});
+  EXPECT_EQ(fences(OverlapProducts(roles)), 2);
+}
+
 // The inner loop releases a turn later, and so does the outer one, after its own product.
 TEST(OverlapProductsTest, EachLoopReleasesWhatIsItsOwn) {
   const Var i = MakeVar("i", 3), k = MakeVar("k", 8);
@@ -194,10 +218,10 @@ TEST(OverlapProductsTest, OtherCodeStaysAsItIs) {
   for (const char* instruction : {"wgmma.e4m3", "mma.f16"}) {
     const Stmt roles = AsOneRole(
         Loop(k, MakeSeq({ProductBy(instruction, kSums, kA, kB, IntConst(0)), ArriveOnce(IntConst(0))})));
-    EXPECT_EQ(OverlapProducts(roles, TestGpu()), roles) << instruction;
+    EXPECT_EQ(OverlapProducts(roles), roles) << instruction;
   }
-  const Stmt once = OverlapProducts(Before("overlap_products", WarpSpecialized()).body, TestGpu());
-  EXPECT_EQ(OverlapProducts(once, TestGpu()), once);
+  const Stmt once = OverlapProducts(Before("overlap_products", WarpSpecialized()).body);
+  EXPECT_EQ(OverlapProducts(once), once);
 }
 
 // The product with c still runs where the tiles a and b are given back.

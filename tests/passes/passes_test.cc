@@ -6,6 +6,7 @@
 #include "codegen/ir/verify.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/schedule.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
 #include "tests/passes/lowered_function.h"
@@ -52,6 +53,11 @@ const std::pair<const char*, Pass> kPasses[] = {
     {"tensorize", [](const Stmt& body) { return TensorizeLoops(body, TestTarget()); }},
     {"hoist_conditions", Plain(HoistConditions)},
     {"split_reductions", ForTarget(SplitReductions)},
+    {"choose_lane_forms", ForTarget(ChooseLaneForms)},
+    {"place_locals", Plain(PlaceLocals)},
+    {"place_tiles", Plain(PlaceTiles)},
+    {"place_fetches", Plain(PlaceFetches)},
+    {"place_bypasses", Plain(PlaceBypasses)},
 };
 
 // Runs the passes in order up to `last`, checking the meaning after each; returns the text after `last`.
@@ -174,6 +180,119 @@ TEST(PassesTest, HoistConditionsOfPaddingInAReduction) {
 
 TEST(PassesTest, SplitReductionsKeepsLanesApart) {
   Check("split_reductions", "split_reductions", kRowSum, "split(t1.r0, [16])\nbind(t1.r0.1, vector)\n");
+}
+
+// The loop around the lanes of a reduction, and the one along the depth of an instruction, are made anew.
+// Loads along the unrolled loop, stores along it, and a reduction.
+TEST(PassesTest, LoopsOfLanesHaveForms) {
+  Check("lane_forms", "choose_lane_forms",
+        R"(workload w(x: f32[8,16]) -> (y: f32[16,8], z: f32[8,2], s: f32[8]) {
+  y[i,j] = x[j,i]
+  z[i,j] = x[j,i] + 1.0
+  s[i] = max[j:16](x[i,j])
+})",
+        "bind(t1.a0, unroll)\nbind(t1.a1, vector)\n"
+        "reorder([t2.a1, t2.a0])\nbind(t2.a1, unroll)\nbind(t2.a0, vector)\nbind(t3.r0, vector)\n");
+}
+
+// Up to eight vectors are straight-line code. Lanes are as many as the widest numbers allow; long code is one
+// vector at a time.
+TEST(PassesTest, LoopsOfLanesHaveVectors) {
+  Check("lane_vectors", "choose_lane_forms",
+        R"(workload w(x: f32[250], u: u8[250]) -> (a: f32[250], b: f32[50], c: u8[250], d: f32[250]) {
+  a[i] = x[i] * 2.0
+  b[i] = x[i]
+  c[i] = u[i] + u8(1)
+  d[i] = x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i] * x[i]
+})",
+        "bind(t2.a0, vector)\nbind(t3.a0, vector)\nbind(t4.a0, vector)\nbind(t5.a0, vector)\n");
+}
+
+// The outer loop leaves one iteration over, which has no lanes: there the inner loop has them.
+TEST(PassesTest, LoopsOfLanesInsideOfLanesHaveForms) {
+  EXPECT_THAT(After("choose_lane_forms", R"(workload w(x: f32[17,24]) -> (y: f32[17]) {
+  m[i]: f32[17] = max[j:24](x[i,j])
+  y[i] = m[i] * 2.0
+})",
+                    "bind(t2.a0, vector)\ncompute_at(t1, t2.a0)\nbind(t1.r0, vector)\n"),
+              ::testing::HasSubstr("vector t1.r0 in 24 reducing lanes"));
+}
+
+// Rows of a tile are whole vectors; of a tail's rows three elements are read.
+TEST(PassesTest, TilesKnowTheColumnsThatAreRead) {
+  EXPECT_THAT(After("place_locals", kGemm,
+                    absl::StrCat(kTiledGemm, "cache_write(t2, t2.a0.1)\ntensorize(t2.r0.1, fma.f32)\n")),
+              ::testing::HasSubstr("alloc t2.acc.p1: f32[4,8] accumulator, 3 columns read\n"));
+}
+
+// An element that is read twice is fetched once, a row of constants and what was computed here are not.
+TEST(PassesTest, LanesFetchTheNextRow) {
+  Check("fetches", "place_fetches",
+        R"(workload w(x: f32[40,64], g: f32[64]) -> (y: f32[40,64]) {
+  s[i]: f32[40] = sum[j:64](x[i,j])
+  y[i,j] = (x[i,j] - s[i]) * (x[i,j] + s[i]) * g[j]
+})",
+        "compute_at(t2, t3.a0)\nsplit(t3.a1, [2, 16])\nfetch_next(t3.a1.0)\nbind(t3.a1.2, vector)\n"
+        "bind(t3.a1.1, unroll)\nbind(t3.a0, parallel)\n");
+}
+
+// The least stride of the loops around, and none of an unrolled one, which is a constant. Loops around the
+// threads' do not count as loops with the mark.
+TEST(PassesTest, LanesFetchByTheLeastStrideOfLoopsAround) {
+  constexpr char kDoubled[] =
+      "workload w(x: f32[2,8,4,64]) -> (y: f32[2,8,4,64]) { y[h,i,k,j] = x[h,i,k,j] * 2.0 }";
+  EXPECT_THAT(
+      After("place_fetches", kDoubled, "bind(t1.a2, unroll)\nfetch_next(t1.a2)\nbind(t1.a3, vector)\n"),
+      ::testing::HasSubstr(", fetching t0[t1.a0,t1.a1,t1.a2,t1.a3] 256 elements ahead"));
+  EXPECT_THAT(
+      After("place_fetches", kDoubled, "bind(t1.a2, unroll)\nfetch_next(t1.a3)\nbind(t1.a3, vector)\n"),
+      ::testing::HasSubstr(" 256 elements ahead"));
+  EXPECT_THAT(After("place_fetches", kDoubled, "fetch_next(t1.a3)\nbind(t1.a3, vector)\n"),
+              ::testing::HasSubstr(" 64 elements ahead"));
+  EXPECT_THAT(
+      After("place_fetches", kDoubled, "fetch_next(t1.a1)\nbind(t1.a1, parallel)\nbind(t1.a3, vector)\n"),
+      ::testing::Not(::testing::HasSubstr("fetching")));
+}
+
+// Rows of an odd length, an output that is read again, and elements that are stored one by one stay in the
+// caches.
+TEST(PassesTest, StoresOfVectorsBypassTheCaches) {
+  Check(
+      "bypasses", "place_bypasses",
+      R"(workload w(x: f32[40,64]) -> (y: f32[40,64], z: f32[40,64], o: f32[40,65], r: f32[40,24], s: f32[40]) {
+  y[i,j] = x[i,j] * 2.0
+  z[i,j] = y[i,j] + 1.0
+  o[i,j] = f32(i + j)
+  r[i,j] = x[i,j] + 3.0
+  s[i] = x[i,0]
+})",
+      "merge(t1.a0, t2.a0)\nmerge(t1.a1, t2.a1)\nsplit(t1.a1, [16])\nnontemporal(t1.a0)\n"
+      "bind(t1.a1.1, vector)\nbind(t1.a0, parallel)\n"
+      "split(t3.a1, [16])\nnontemporal(t3.a0)\nbind(t3.a1.1, vector)\n"
+      "split(t4.a1, [8])\nbind(t4.a0, parallel)\nnontemporal(t4.a1.0)\nbind(t4.a1.1, vector)\n"
+      "nontemporal(t5.a0)\n");
+}
+
+// A loop that is executed as one with the loop around it leaves its mark to that one.
+TEST(PassesTest, MarksOfInnerParallelLoopsCount) {
+  const std::string text =
+      After("place_bypasses", "workload w(x: f32[4,8,16]) -> (y: f32[4,8,16]) { y[i,j,k] = x[i,j,k] * 2.0 }",
+            "bind(t1.a0, parallel)\nbind(t1.a1, parallel)\nnontemporal(t1.a1)\nbind(t1.a2, vector)\n");
+  EXPECT_THAT(text, ::testing::HasSubstr("past the caches t1\n    parallel t1.a0 in 4\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr(", 16 lanes past the caches"));
+}
+
+TEST(PassesTest, NewLoopsHaveTheMarksOfTheOld) {
+  const auto marked = ::testing::HasSubstr(" fetching for the next iteration around");
+  EXPECT_THAT(
+      After("split_reductions", kRowSum, "split(t1.r0, [16])\nbind(t1.r0.1, vector)\nfetch_next(t1.r0.0)\n"),
+      marked);
+  EXPECT_THAT(After("tensorize", R"(workload gemm(a: f32[12,64], b: f32[64,16]) -> (c: f32[12,16]) {
+  c[i,j] = sum[k:64](a[i,k] * b[k,j])
+})",
+                    "split(t2.a0, [6])\nreorder([t2.a0.0, t2.r0, t2.a0.1, t2.a1])\ncache_write(t2, t2.a0.0)\n"
+                    "tensorize(t2.r0, fma.f32)\nfetch_next(t2.r0)\n"),
+              marked);
 }
 
 TEST(PassesTest, WhatHasNoGuardStaysAsItIs) {

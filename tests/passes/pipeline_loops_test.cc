@@ -4,6 +4,7 @@
 
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/bulk_box.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/ir/nest.h"
@@ -89,13 +90,11 @@ TEST(PipelineLoopsTest, WhatCannotRunAheadIsRefused) {
   const Stmt fill = Loop(lane, Put(tile, {VarRef(lane)}, Load(from, {VarRef(step)})));
   const Stmt use = Put(to, {VarRef(step)}, Load(tile, {IntConst(0)}));
   const auto refusal = [&](std::vector<Stmt> body, PipelineKind kind, const LoopMarks& grid) {
-    const Stmt loop =
-        std::make_shared<For>(step, IntConst(4), LoopKind::kSerial, InScope(tile, MakeSeq(std::move(body))),
-                              LoopMarks{.pipeline = {kind, 2}});
+    const Stmt loop = For(step, IntConst(4), LoopKind::kSerial, InScope(tile, MakeSeq(std::move(body))))
+                          .Marked({.pipeline = {kind, 2}});
     const Var block = MakeVar("block", 2);
-    return std::string(PipelineLoops(std::make_shared<For>(block, IntConst(2), LoopKind::kGrid, loop, grid))
-                           .status()
-                           .message());
+    return std::string(
+        PipelineLoops(For(block, IntConst(2), LoopKind::kGrid, loop).Marked(grid)).status().message());
   };
   EXPECT_EQ(refusal({fill, use}, PipelineKind::kThreads, {}), "");
   EXPECT_EQ(refusal({use}, PipelineKind::kThreads, {}),
@@ -114,6 +113,20 @@ TEST(PipelineLoopsTest, WhatCannotRunAheadIsRefused) {
             "cluster block: only bulk copies of a pipeline reach other blocks");
   EXPECT_THAT(refusal({fill, use}, PipelineKind::kBulk, {}),
               HasSubstr("the copy engine cannot do this copy"));
+}
+
+TEST(BulkBoxTest, BoxesAreTilesAsTheCopyEngineWritesThem) {
+  const Buffer from = MakeBuffer("from", DType::kF32, {64, 64});
+  const Var i = MakeVar("i", 8), j = MakeVar("j", 16);
+  const auto box = [&](int64_t row_pad, int64_t swizzle) {
+    const Layout layout = SharedMemoryLayout({8, 16}, /*element_bytes=*/4, row_pad, swizzle);
+    const Buffer tile =
+        std::make_shared<BufferNode>(BufferNode{"tile", DType::kF32, {8, 16}, Scope::kShared, layout});
+    return BulkBoxOf(Loop(i, Loop(j, Put(tile, {VarRef(i), VarRef(j)}, Load(from, {VarRef(i), VarRef(j)})))));
+  };
+  EXPECT_TRUE(box(0, 0).ok()) << box(0, 0).status();
+  for (const int64_t swizzle : {32, 64}) EXPECT_TRUE(box(0, swizzle).ok()) << swizzle;
+  EXPECT_THAT(box(4, 0).status().message(), HasSubstr("tile lies as (8,16):(20,1); the engine writes a box"));
 }
 
 }  // namespace

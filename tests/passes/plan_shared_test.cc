@@ -12,13 +12,14 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Buffer Tile(const std::string& name, std::vector<int64_t> shape, SharedLayout layout = {}) {
+Buffer Tile(const std::string& name, std::vector<int64_t> shape, int64_t row_pad = 0, int64_t swizzle = 0) {
+  const Layout layout = SharedMemoryLayout(shape, /*element_bytes=*/4, row_pad, swizzle);
   return std::make_shared<BufferNode>(
       BufferNode{name, DType::kF32, std::move(shape), Scope::kShared, layout});
 }
 
 // Three buffers of 64 bytes around a body of statements that touch them.
-struct Launch {
+struct Tiles {
   const Buffer a = Tile("a", {16}), b = Tile("b", {16}), c = Tile("c", {16});
   const Buffer in = MakeBuffer("in", DType::kF32, {16}), out = MakeBuffer("out", DType::kF32, {16});
   const Expr zero = IntConst(0);
@@ -36,7 +37,7 @@ std::vector<int64_t> Offsets(const Stmt& launch) {
 }
 
 TEST(PlanSharedTest, WhatIsDeadLeavesItsBytes) {
-  const Launch l;
+  const Tiles l;
   // a is dead when c begins.
   EXPECT_THAT(Offsets(l.Around({l.Copy(l.a, l.in), l.Copy(l.b, l.a), l.Copy(l.c, l.b), l.Copy(l.out, l.c)})),
               ElementsAre(0, 64, 0));
@@ -45,7 +46,7 @@ TEST(PlanSharedTest, WhatIsDeadLeavesItsBytes) {
 
 // The same with one more read of a at the end.
 TEST(PlanSharedTest, WhatIsStillReadKeepsThem) {
-  const Launch l;
+  const Tiles l;
   EXPECT_THAT(Offsets(l.Around({l.Copy(l.a, l.in), l.Copy(l.b, l.a), l.Copy(l.c, l.b), l.Copy(l.out, l.c),
                                 l.Copy(l.out, l.a)})),
               ElementsAre(0, 64, 128));
@@ -54,7 +55,7 @@ TEST(PlanSharedTest, WhatIsStillReadKeepsThem) {
 // The next iteration may read values of this one: all three buffers live as long as the loop, unless each
 // iteration has its own.
 TEST(PlanSharedTest, ALoopAroundKeepsBuffersAlive) {
-  const Launch l;
+  const Tiles l;
   const Var turn = MakeVar("turn", 3);
   const Stmt body = MakeSeq({l.Copy(l.a, l.in), l.Copy(l.b, l.a), l.Copy(l.c, l.b), l.Copy(l.out, l.c)});
   EXPECT_THAT(Offsets(l.Around({Loop(turn, body)})), ElementsAre(0, 64, 128));
@@ -63,7 +64,7 @@ TEST(PlanSharedTest, ALoopAroundKeepsBuffersAlive) {
 
 // Also beside a buffer of one iteration.
 TEST(PlanSharedTest, ALoopKeepsWhatItHasFinishedWithForItsNextIteration) {
-  const Launch l;
+  const Tiles l;
   const Stmt of_one = InScope(l.b, MakeSeq({l.Copy(l.b, l.in), l.Copy(l.out, l.b)}));
   const auto launch = [&](bool in_loop) {
     const Stmt body = MakeSeq({l.Copy(l.a, l.in), l.Copy(l.out, l.a), of_one});
@@ -74,7 +75,7 @@ TEST(PlanSharedTest, ALoopKeepsWhatItHasFinishedWithForItsNextIteration) {
 }
 
 TEST(PlanSharedTest, ABufferThatFillsAGapStartsThere) {
-  const Launch l;
+  const Tiles l;
   const Buffer large = Tile("large", {32});
   // a (64) and b (64) are dead when the large one begins, which fits only into both; c lives above them.
   const Stmt launch = InScope(
@@ -87,7 +88,7 @@ TEST(PlanSharedTest, ABufferThatFillsAGapStartsThere) {
 }
 
 TEST(PlanSharedTest, RowsArePaddedAndSwizzlesAligned) {
-  const Launch l;
+  const Tiles l;
   const auto plan = [&](const Buffer& first) {
     const Buffer second = Tile("second", {4});
     return PlanShared(InScope(
@@ -97,16 +98,16 @@ TEST(PlanSharedTest, RowsArePaddedAndSwizzlesAligned) {
                                             Load(second, {l.zero}) + Load(first, {l.zero, l.zero}))}))));
   };
   // Five rows of three elements, each with one more behind it.
-  EXPECT_EQ(plan(Tile("first", {5, 3}, {.row_pad = 1})).buffers[1].offset, 5 * 4 * 4);
+  EXPECT_EQ(plan(Tile("first", {5, 3}, /*row_pad=*/1)).buffers[1].offset, 5 * 4 * 4);
   EXPECT_EQ(plan(Tile("first", {5, 3})).buffers[1].offset, 64) << "60 bytes, and the next begins at 16s";
-  const SharedPlan swizzled = plan(Tile("first", {5, 8}, {.swizzle_bytes = 32}));
+  const SharedPlan swizzled = plan(Tile("first", {5, 8}, 0, /*swizzle=*/32));
   EXPECT_EQ(swizzled.buffers[0].offset % 1024, 0);
   EXPECT_EQ(swizzled.buffers[1].offset, 160);
 }
 
 TEST(PlanSharedTest, SwizzlesBeginWhereTheyRepeat) {
-  const Launch l;
-  const Buffer swizzled = Tile("swizzled", {8, 32}, {.swizzle_bytes = 128});
+  const Tiles l;
+  const Buffer swizzled = Tile("swizzled", {8, 32}, 0, /*swizzle=*/128);
   const Stmt launch = InScope(
       l.a, InScope(swizzled, MakeSeq({l.Copy(l.a, l.in), Put(swizzled, {l.zero, l.zero}, Load(l.a, {l.zero})),
                                       l.Copy(l.out, l.a)})));
@@ -115,7 +116,7 @@ TEST(PlanSharedTest, SwizzlesBeginWhereTheyRepeat) {
 
 // A copy may still be on its way where statements have ended.
 TEST(PlanSharedTest, AsynchronousCopiesShareNothing) {
-  const Launch l;
+  const Tiles l;
   const std::vector<Stmt> body = {l.Copy(l.b, l.a), l.Copy(l.c, l.b), l.Copy(l.out, l.c)};
   const auto with_first = [&](const Stmt& first) {
     std::vector<Stmt> all = {first};

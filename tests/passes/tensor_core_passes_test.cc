@@ -77,8 +77,8 @@ struct Product {
     const Expr product = MakeCast(DType::kF32, Load(x, of_x)) * MakeCast(DType::kF32, Load(y, of_y));
     Stmt body = Put(acc, of_acc, MakeBinary(combine, Load(acc, of_acc), product));
     body = std::make_shared<For>(k, depth, LoopKind::kSerial, body);
-    return std::make_shared<For>(i, IntConst(16), LoopKind::kSerial, Loop(j, body),
-                                 LoopMarks{.instruction = "mma.f16", .warps = {1, 1}});
+    return For(i, IntConst(16), LoopKind::kSerial, Loop(j, body))
+        .Marked({.instruction = "mma.f16", .warps = {1, 1}});
   }
   std::string Refusal() const { return std::string(TensorizeTiles(Build()).status().message()); }
 };
@@ -131,10 +131,8 @@ TEST(TensorizeTilesTest, RowsOfTwoLoopsStepAsOne) {
     VarMap further;
     further[product.i.get()] = VarRef(outer) * step + VarRef(product.i);
     const Stmt nest = product.Build();
-    const Stmt inner = std::make_shared<For>(product.i, IntConst(16), LoopKind::kSerial, As<For>(nest).body);
-    const Stmt body = SubstituteVars(inner, further);
-    return TensorizeTiles(
-        std::make_shared<For>(outer, IntConst(2), LoopKind::kSerial, body, As<For>(nest).marks));
+    const Stmt body = SubstituteVars(As<For>(nest).Marked({}), further);
+    return TensorizeTiles(As<For>(nest).With({.var = outer, .extent = IntConst(2), .body = body}));
   };
   const absl::StatusOr<Stmt> whole = rows(16);
   ASSERT_TRUE(whole.ok()) << whole.status();
@@ -177,7 +175,10 @@ Place PlaceByTheManual(int64_t row, int64_t column, bool warpgroup) {
 // The elements that a layout's loops give to each thread, which are all elements, each to one.
 TEST(FragmentLoopsTest, ElementsAreWhereTheManualHasThem) {
   for (const bool warpgroup : {false, true}) {
-    const FragmentLayout layout{warpgroup ? 64 : 16, 24, {1, 1}, warpgroup};
+    const FragmentLayout layout{warpgroup ? 64 : 16,
+                                24,
+                                {1, 1},
+                                InstructionNamed(warpgroup ? "wgmma.f16" : "mma.f16")->sums.fragment};
     const FragmentLoops fragment = MakeFragmentLoops(layout, "f");
     const Buffer tile = MakeBuffer("tile", DType::kI32, {layout.rows, layout.columns});
     Expr thread = IntConst(0);
@@ -209,7 +210,7 @@ TEST(FragmentLoopsTest, AnElementLeftOutIsSeen) {
       const For* loop = DynAs<For>(stmt);
       if (loop == nullptr || loop->loop_kind != kind || loop->var->extent == 1) return nullptr;
       ++loops;
-      return std::make_shared<For>(loop->var, IntConst(loop->var->extent - 1), kind, loop->body, loop->marks);
+      return loop->With({.extent = IntConst(loop->var->extent - 1)});
     });
     EXPECT_FALSE(Meaning(broken).ok()) << LoopKindName(kind);
   }

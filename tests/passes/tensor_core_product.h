@@ -71,8 +71,7 @@ inline constexpr std::pair<const char*, TilePass> kTilePasses[] = {
     {"tensorize_tiles", TensorizeTiles},
     {"pipeline_loops", PipelineLoops},
     {"fragment_loops", [](const Stmt& body) { return FragmentLoopsOf(body, TestGpu()); }},
-    {"overlap_products",
-     [](const Stmt& body) -> absl::StatusOr<Stmt> { return OverlapProducts(body, TestGpu()); }},
+    {"overlap_products", [](const Stmt& body) -> absl::StatusOr<Stmt> { return OverlapProducts(body); }},
 };
 
 // The function as the passes before `name` leave it.

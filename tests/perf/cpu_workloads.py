@@ -206,14 +206,28 @@ CONVOLUTIONS = {  # image, channels out, kernel, and more
     "dwconv_{}c144_h56_k144_3x3": ((1, 56, 56, 144), 144, 3, {"groups": 144}),
 }
 
+DIVIDED = {  # of bytes: depths that are no multiple of a tile's 64, and lines of few pixels
+    "conv_{}c16_h112_k32_3x3": ((1, 112, 112, 16), 32, 3, {}),
+    "conv_{}c24_h56_k48_3x3": ((1, 56, 56, 24), 48, 3, {}),
+    "conv_{}c40_h28_k80_3x3": ((1, 28, 28, 40), 80, 3, {}),
+    "conv_{}c72_h28_k72_3x3": ((1, 28, 28, 72), 72, 3, {}),
+    "conv_{}c96_h40_k96_3x3": ((1, 40, 40, 96), 96, 3, {}),
+    "conv_{}c112_h19_k112_3x3": ((1, 19, 19, 112), 112, 3, {}),
+    "conv_{}c160_h14_k160_3x3": ((1, 14, 14, 160), 160, 3, {}),
+    "conv_{}c192_h17_k320_3x3": ((1, 17, 17, 192), 320, 3, {}),
+    "conv_{}c320_h10_k320_3x3": ((1, 10, 10, 320), 320, 3, {}),
+    "conv_{}c512_h7_k512_3x3": ((1, 7, 7, 512), 512, 3, {}),
+    "conv_{}c40_h28_k240_1x1": ((1, 28, 28, 40), 240, 1, {}),
+}
+
 
 def gemms(prefix, *types, shapes=GEMMS):
     return [gemm(f"{prefix}_{m}x{n}x{k}", m, n, k, *types) for m, n, k in shapes]
 
 
-def convolutions(kind, patterns, **options):
+def convolutions(kind, patterns, of=CONVOLUTIONS, **options):
     return [conv(name.format(kind), shape, k, kernel, **more, **options)
-            for name, (shape, k, kernel, more) in CONVOLUTIONS.items() if name.format("") in patterns or not patterns]
+            for name, (shape, k, kernel, more) in of.items() if name.format("") in patterns or not patterns]
 
 
 def f32():
@@ -238,7 +252,8 @@ def bf16():
 
 def i8():
     """Activations u8, as after ReLU, and i8."""
-    return named(gemms("gemm_u8", "u8", "i8") + gemms("gemm_i8", "i8", "i8", shapes=GEMMS[1:7:2]) + convolutions("u8_", DENSE, x="u8", w="i8"))
+    return named(gemms("gemm_u8", "u8", "i8") + gemms("gemm_i8", "i8", "i8", shapes=GEMMS[1:7:2]) + convolutions("u8_", DENSE, x="u8", w="i8") +
+                 convolutions("u8_", (), DIVIDED, x="u8", w="i8") + gemms("gemm_u8", "u8", "i8", shapes=((64, 500, 1000), (100, 1000, 2000))))
 
 
 def blocked():

@@ -228,6 +228,8 @@ constexpr Refusal kRefusals[] = {
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nlayout(t0.r, 4, 0)", "t0.r is in scope local"},
     {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 4, 48)", "expected 0, 32, 64 or 128"},
     {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 0, 64)", "rows of 40 bytes"},
+    {kGemm, "cache_read(t0, t2, t2.a0, shared)\nlayout(t0.r, 4, 32)",
+     "a row pad of 4 and swizzle 32; expected one of them"},
     {kGemm, "cache_read(t0, t2, root, local)\nset_scope(t0.r, shared)", "allocated at the root"},
     {kGemm, "cache_read(t0, t2, t2.a0, local)\nset_scope(t0.r, packed)", "is not a scope to choose"},
     {kSoftmax, "split_arg(t1)", "t1 is not an argmax or argmin"},
@@ -245,7 +247,7 @@ constexpr Refusal kRefusals[] = {
      "t1.r, which the threads of a block share"},
     {kGemm, "split(t2.a0, [2])\nbind(t2.a0.0, block)\nbind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)",
      "expected the outermost block loop"},
-    {kGemm, "min_blocks_per_sm(t2.a0, 2)", "only thread blocks share an SM"},
+    {kGemm, "min_blocks_per_sm(t2.a0, 2)", "the loop is serial; expected a block loop"},
     {kGemm, "bind(t2.a0, block)\nmin_blocks_per_sm(t2.a0, 33)", "33 blocks on an SM; expected 1 to 32"},
     {kHalves,
      MYCC_TILE_STEPS "stage_shared(t2, t0, t2.a0.0, shared)\ncache_read(t1, t2, t2.a0.0, local)\n"
@@ -253,9 +255,14 @@ constexpr Refusal kRefusals[] = {
      "from shared memory, or that with the rows, of 16 bits, from registers; t1.r is in scope local"},
     {kHalves, MYCC_TILE_STEPS "stage_shared(t2, t1, t2.a0.0, shared)\ntensorize_tile(t2.a0.1, mma.f16, 1, 1)",
      "t0 is in scope global: stage it first"},
-    {kGemm, "persist(t2.a0, 2)", "the loop is serial"},
+    {kGemm, "persist(t2.a0, 2)", "the loop is serial; expected a block loop"},
     {kGemm, "bind(t2.a0, block)\npingpong(t2.a0, 2)", "persist it first"},
-    {kGemm, "stream_k(t2.a0, 2, 1, 2)", "the loop is serial"},
+    {kGemm, "stream_k(t2.a0, 2, 1, 2)", "the loop is serial; expected a block loop"},
+    {kGemm, "bind(t2.a0, block)\nstream_k(t2.a0, 4, 1, 0)", "0 members of a group; expected 1 to 4096"},
+    {kGemm, "bind(t2.a0, block)\npersist(t2.a0, 14)", "14 blocks for 13 iterations; expected at least 1"},
+    {kGemm, "bind(t2.a0, block)\npipeline(t2.a0, threads, 2)", "the loop is block; expected a serial loop"},
+    {kGemm, "pipeline(t2.r0, turns, 2)", "turns is not a kind of pipeline; expected threads or bulk"},
+    {kGemm, "nontemporal(t2.a0)", "; expected a CPU"},
     {kGemm, "bind(t2.a0, block)\nstream_k(t2.a0, 4, 3, 2)", "4 blocks with 3 groups of 2; expected"},
     {kGemm, "pad(t2, 0, 64)", "t2 is a reduction"},
     {kSoftmax, "pad(t4, 0, 64)", "its shape is the caller's"},
@@ -278,15 +285,15 @@ constexpr Refusal kRefusals[] = {
      "split(t2.a0, [256])\nreorder([t2.a1, t2.a0.0, t2.a0.1])\nbind(t2.a1, block)\ncluster_reduce(t2.a1, 4)\n"
      "split(t2.r0, [32])\nbind(t2.a0.1, thread)\nbind(t2.r0.1, thread)",
      "the 4 blocks of cluster_reduce would have 8192 threads; at most 4096"},
-    {kGemm, "multicast_cluster(t2.a0)", "expected the outermost block loop"},
+    {kGemm, "multicast_cluster(t2.a0)", "the loop is serial; expected a block loop"},
     {kGemm,
      "split(t2.a0, [16])\nreorder([t2.a0.1, t2.a0.0])\nbind(t2.a0.1, block)\nmulticast_cluster(t2.a0.1)",
      "a cluster of 16 blocks; expected a power of two from 2 to 8"},
-    {kRows, "bind(t2.r0, thread)", "carries the argmax or argmin t2"},
+    {kRows, "flip_sign(t2, t0)", "t2 reduces tuples (argmax), and is no stage of one value"},
 };
 TEST(GpuPrimitivesTest, AmpereHasNoClusters) {
   EXPECT_THAT(ScheduledText(kGemm, "bind(t2.a0, block)\ncluster_reduce(t2.a0, 2)", *ParseTarget("a100")),
-              HasSubstr("cluster_reduce needs the clusters of sm_90a; the target is "));
+              HasSubstr("; expected sm_90a"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuRefusalTest, ::testing::ValuesIn(kRefusals));

@@ -1,4 +1,5 @@
 // Every primitive: a golden of what it makes, and the interpreter's word that the meaning is unchanged.
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
 #include "tests/schedule/testing.h"
@@ -167,6 +168,32 @@ TEST(PrimitivesTest, FlipSignOfUnsigned) {
   c[i,j] = sum[k:9](i32(a[i,k]) * i32(b[j,k]))
 })",
         "flip_sign(t2, t1)\n");
+}
+
+constexpr char kInGroups[] = R"(workload c(x: f16[5,6,24], w: $0f16[24,3,3,3]) -> (y: f32[3,4,24]) {
+  y[i,j,k] = sum[r:3, s:3, c:3](f32(x[i+r,j+s,(k//3)*3+c]) * f32(w[k,r,s,c]))
+})";
+
+TEST(PrimitivesTest, JoinGroups) {
+  Check("join_groups", absl::Substitute(kInGroups, ""), "join_groups(t2, 4)\n");
+}
+
+// The wider weights are made when the others are packed.
+TEST(PrimitivesTest, JoinGroupsOfKnownWeights) {
+  Check("join_groups_const", absl::Substitute(kInGroups, "const "), "join_groups(t2, 2)\n");
+}
+
+// Strides of 2 and 3, windows that they do not divide.
+constexpr char kStrided[] = R"(workload c(x: f32[11,14,3], w: $0f32[4,3,5,3]) -> (y: f32[5,4,4]) {
+  y[i,j,k] = sum[r:3, s:5, c:3](x[i*2+r,j*3+s,c] * w[k,r,s,c])
+})";
+
+TEST(PrimitivesTest, FoldStride) {
+  Check("fold_stride", absl::Substitute(kStrided, ""), "fold_stride(t2)\n");
+}
+
+TEST(PrimitivesTest, FoldStrideOfKnownWeights) {
+  Check("fold_stride_const", absl::Substitute(kStrided, "const "), "fold_stride(t2)\n");
 }
 
 TEST(PrimitivesTest, SkipZerosOfOneDimension) { Check("skip_zeros", kConv, "skip_zeros(t4, t3, 1)\n"); }

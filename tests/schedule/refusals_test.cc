@@ -1,4 +1,5 @@
 // Every primitive's refusals: what it says when it is not legal.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
@@ -123,8 +124,7 @@ TEST_P(MoreRefusalTest, SaysWhy) {
 }
 
 constexpr Refusal kMoreRefusals[] = {
-    {"pack(t2.best, [0/3, 0%3])",
-     "t2 keeps its positions and best values in one layout, that of t2 and t2.best"},
+    {"pack(t2.best, [0/3, 0%3])", "t2 keeps the parts of its tuples in one layout, that of t2 and t2.best"},
     {"cache_write(t4, t4.a0)\ncache_write(t4.w, t4.a0)",
      "t4.w copies t4.acc; an accumulator would copy it twice"},
     {"split(t3.a0, [2])\nreverse_compute_at(t4, t3.a0.0)",
@@ -132,6 +132,35 @@ constexpr Refusal kMoreRefusals[] = {
     {"cache_write(t3, t3.a0)\nreverse_inline(t4)", "t4 does not have the shape of t3"},
 };
 INSTANTIATE_TEST_SUITE_P(All, MoreRefusalTest, ::testing::ValuesIn(kMoreRefusals));
+
+TEST(RefusalTest, JoinGroups) {
+  constexpr char kGroups[] = R"(workload c(x: f16[40], w: f16[60,2]) -> (y: f32[60], z: f32[60], u: f32[60]) {
+  y[k] = sum[c:2](f32(x[k//3*2+c]) * f32(w[k,c]))
+  z[k] = sum[c:2](f32(x[k//60*2+c]) * f32(w[k,c]))
+  u[k] = sum[c:2](f32(x[k//3*2+c]) * f32(w[k//2,c]))
+})";
+  EXPECT_THAT(ScheduledText(kGroups, "join_groups(t2, 3)"),
+              HasSubstr("3 groups in one; expected a divisor of the 20 groups of t2, and at least 2"));
+  EXPECT_THAT(ScheduledText(kGroups, "join_groups(t2, 1)"), HasSubstr("and at least 2"));
+  for (const char* sum : {"t3", "t4"}) {
+    EXPECT_THAT(ScheduledText(kGroups, absl::StrCat("join_groups(", sum, ", 2)")),
+                HasSubstr(absl::StrCat(sum, " is not a sum of products in groups of channels")));
+  }
+}
+
+// Steps of one pixel; channels that are not together; a window shorter than its steps.
+TEST(RefusalTest, FoldStride) {
+  constexpr char kStrides[] =
+      R"(workload c(x: f32[12,3], z: f32[3,12], w: f32[3,3], v: f32[1,3]) -> (y: f32[5], u: f32[5], t: f32[5]) {
+  y[i] = sum[r:3, c:3](x[i+r,c] * w[r,c])
+  u[i] = sum[r:3, c:3](z[c,i*2+r] * w[r,c])
+  t[i] = sum[r:1, c:3](x[i*2+r,c] * v[r,c])
+})";
+  for (const char* sum : {"t4", "t5", "t6"}) {
+    EXPECT_THAT(ScheduledText(kStrides, absl::StrCat("fold_stride(", sum, ")")),
+                HasSubstr(absl::StrCat(sum, " is not a convolution that moves by a stride")));
+  }
+}
 
 // Bytes: of both signs, and of one tensor.
 TEST(RefusalTest, FlipSign) {

@@ -1,5 +1,7 @@
 // stream_reduction: goldens of chains in one pass, the interpreter's word on them, and refusals in words.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
@@ -96,6 +98,32 @@ TEST(OperandStageTest, RoundedFactor) {
         "operand_stage(t2, 0)\nsplit(t2.a0, [4])\ncompute_at(t2.a, t2.a0.0)\n");
 }
 
+// The weights are read across: their stage has the order of what they are computed from.
+TEST(OperandStageTest, HasTheOrderOfItsLoad) {
+  Check("operand_stage_across", R"(workload w(p: f32[6,9], v: bf16[9,5]) -> (o: f32[5,6]) {
+  o[d,i] = sum[j:9](f32(bf16(exp(p[i,j]))) * f32(v[j,d]))
+})",
+        "operand_stage(t2, 0)\nsplit(t2.r0, [4])\n");
+}
+
+constexpr char kReadAcross[] = R"(workload w(p: f32[2,6,9], v: f32[9,5]) -> (o: f32[6,2,5]) {
+  t[h,i,d]: f32[2,6,5] = sum[j:9](p[h,i,j] * v[j,d])
+  o[i,h,d] = t[h,i,d] * 0.5
+})";
+
+// The sum is computed where it is read.
+TEST(PermuteAxesTest, OrderOfTheReader) {
+  Check("permute_axes", kReadAcross,
+        "permute_axes(t2, [1, 0, 2])\ninline(t2)\nsplit(t3.a0, [2])\ncompute_at(t2.p, t3.a0.0)\n");
+}
+
+TEST(PermuteAxesTest, RefusesWhatIsNoOrder) {
+  for (const char* order : {"[0, 1]", "[0, 1, 1]", "[0, 1, 3]", "[0, 1, 2, 3]"}) {
+    EXPECT_THAT(ScheduledText(kReadAcross, absl::StrCat("permute_axes(t2, ", order, ")\n")),
+                HasSubstr(absl::StrCat(order, " is no order of the 3 dimensions of t2")));
+  }
+}
+
 TEST(OperandStageTest, RefusesALoad) {
   EXPECT_THAT(ScheduledText(R"(workload w(p: f32[6,9], v: f32[9,5]) -> (o: f32[6,5]) {
   o[i,d] = sum[j:9](p[i,j] * v[j,d])
@@ -144,6 +172,73 @@ stream_reduction(t5, t9.r0.0)
 compute_at(t3, t9.r0.0)
 skip_masked(t9.r0.0)
 )");
+}
+
+// Keys up to a length, which is data of either type. An i64 may be far from all sizes.
+TEST(SkipMaskedTest, Lengths) {
+  const auto scheduled = [](const std::string& length, const std::string& key) {
+    const std::string text = absl::Substitute(R"(workload w(x: f32[3,40], n: $0[3]) -> (m: f32[3]) {
+  m[i] = max[j:40](select($1 < n[i], x[i,j], -inf))
+})",
+                                              length, key);
+    return ScheduledText(text, "split(t2.r0, [8])\nskip_masked(t2.r0.0)\n");
+  };
+  EXPECT_THAT(scheduled("i32", "i32(j)"),
+              HasSubstr("for t2.r0.0 in max(0, min(5, (i64(t1[t2.a0]) + 7) // 8))"));
+  EXPECT_THAT(scheduled("i64", "j"),
+              HasSubstr("min(2305843009213693952, max(-2305843009213693952, t1[t2.a0]))"));
+}
+
+// z reads the maximum and the sum: as the first output it stands before the weighted sum.
+constexpr char kLogSumExpFirst[] =
+    R"(workload attention(q: f32[2,13,8], k: f32[2,22,8], v: f32[2,22,6]) -> (z: f32[2,13], o: f32[2,13,6]) {
+  s[h,i,j]: f32[2,13,22] = sum[d:8](q[h,i,d] * k[h,j,d])
+  m[h,i]: f32[2,13] = max[j:22](s[h,i,j])
+  e[h,i,j]: f32[2,13,22] = exp(s[h,i,j] - m[h,i])
+  l[h,i]: f32[2,13] = sum[j:22](e[h,i,j])
+  z[h,i] = log(l[h,i]) + m[h,i]
+  o[h,i,d] = sum[j:22](e[h,i,j] * v[h,j,d])
+})";
+
+TEST(StreamTest, ReadersBeforeTheLoopMoveBehindIt) {
+  const std::string steps = R"(split(t8.r0, [8])
+reorder([t8.a0, t8.r0.0, t8.a1, t8.a2, t8.r0.1])
+cache_write(t8, t8.a0)
+stream_reduction(t6, t8.r0.0)
+compute_at(t5, t8.r0.0)
+stream_reduction(t4, t8.r0.0)
+compute_at(t3, t8.r0.0)
+)";
+  const absl::Status status = CheckTrace(kLogSumExpFirst, steps);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const std::string text = ScheduledText(kLogSumExpFirst, steps);
+  EXPECT_LT(text.find("block t8:"), text.find("block t7:")) << text;
+}
+
+// The exponentials divided by their sum are what the loop adds up.
+TEST(StreamTest, RefusesReadersThatTheLoopNeeds) {
+  EXPECT_THAT(ScheduledText(kAttention, R"(inline(t4)
+split(t9.r0, [8])
+reorder([t9.a0, t9.r0.0, t9.a1, t9.a2, t9.r0.1])
+cache_write(t9, t9.a0)
+stream_reduction(t7, t9.r0.0)
+)"),
+              HasSubstr("t9 in the nest of loop t9.r0.0 reads what is computed from t7 before that loop"));
+}
+
+// The sum of exponentials stands after the weighted sum, which does not read it.
+TEST(StreamTest, ReductionsAfterTheLoop) {
+  const std::string text = absl::StrReplaceAll(
+      kLogSumExpFirst, {{"(z: f32[2,13], o: f32[2,13,6])", "(o: f32[2,13,6], z: f32[2,13])"}});
+  const absl::Status status = CheckTrace(text, R"(split(t6.r0, [8])
+reorder([t6.a0, t6.r0.0, t6.a1, t6.a2, t6.r0.1])
+cache_write(t6, t6.a0)
+stream_reduction(t7, t6.r0.0)
+compute_at(t5, t6.r0.0)
+stream_reduction(t4, t6.r0.0)
+compute_at(t3, t6.r0.0)
+)");
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 }  // namespace

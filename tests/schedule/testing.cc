@@ -82,12 +82,11 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
   return absl::OkStatus();
 }
 
-absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance,
-                           Barriers barriers) {
+absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance) {
   const std::vector<NDArray> inputs = RandomInputs(canonical, 7);
   MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> expected, RunReference(canonical, inputs));
   for (uint64_t seed = 0; seed < 2; ++seed) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> actual, RunFunction(function, inputs, seed, barriers));
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> actual, RunFunction(function, inputs, seed));
     MYCC_RETURN_IF_ERROR(CheckClose(actual, expected, tolerance, "the function"));
   }
   return absl::OkStatus();

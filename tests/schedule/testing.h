@@ -31,8 +31,7 @@ absl::Status CheckClose(const std::vector<NDArray>& actual, const std::vector<ND
 // inputs, under several orders of parallel iterations, as CheckClose compares.
 absl::Status CheckTrace(const std::string& workload, const std::string& steps, double tolerance = 1e-5,
                         const Target& target = TestTarget());
-absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5,
-                           Barriers barriers = Barriers::kAfterThreadLoops);
+absl::Status CheckFunction(const Workload& canonical, const Function& function, double tolerance = 1e-5);
 
 // The function after the steps, as text; the error's text when a step is refused.
 std::string ScheduledText(const std::string& workload, const std::string& steps,

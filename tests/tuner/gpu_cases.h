@@ -143,6 +143,10 @@ inline constexpr GpuCase kGpuCases[] = {
     {"column_sum", "columns", R"(workload r(x: f32[130,21]) -> (y: f32[21]) { y[j] = sum[i:130](x[i,j]) })"},
     {"long_column_sum", "columns",
      R"(workload r(x: f16[5000,8]) -> (y: f32[8]) { y[j] = sum[i:5000](f32(x[i,j])) })"},
+    {"column_sums_of_28", "columns",
+     R"(workload r(x: f32[4,70,28]) -> (y: f32[4,28]) {
+          s[n,j]: f32[4,28] = sum[i:70](x[n,i,j])
+          y[n,j] = max(s[n,j], 0.0) })"},
     {"global_average_pool", "columns",
      R"(workload pool(x: f32[2,9,9,20]) -> (y: f32[2,20]) {
           s[n,c]: f32[2,20] = sum[i:9, j:9](x[n,i,j,c])
@@ -166,7 +170,7 @@ inline constexpr GpuCase kGpuCases[] = {
           y[i,j] = max(c[i,j] + d[j], 0.0) })"},
     {"gemm_unit_axis", "simt",
      R"(workload g(a: f32[33,40], b: f32[70,40]) -> (c: f32[33,70,1]) { c[i,j,l] = sum[k:40](a[i,k] * b[j,k]) })"},
-    {"gram", "row",
+    {"gram", "simt",
      R"(workload g(a: f32[33,40]) -> (c: f32[33,33]) { c[i,j] = sum[k:40](a[i,k] * a[j,k]) })"},
     {"gemm_long_k", "simt",
      R"(workload g(a: f32[10,500], b: f32[500,12]) -> (c: f32[10,12]) { c[i,j] = sum[k:500](a[i,k] * b[k,j]) })"},

@@ -83,7 +83,7 @@ TEST(ClusterRules, Defaults) {
   EXPECT_EQ(defaults(31, 91773, "f16"), "row by 4, row_runs");
   EXPECT_EQ(defaults(16, 131072, "f16"), "row by 8, row_runs");
   EXPECT_EQ(defaults(1, 20000, "f32"), "row_runs, row by 2");
-  EXPECT_EQ(defaults(4, 1000000, "f32"), "row_runs");
+  EXPECT_EQ(defaults(4, 1000000, "f32"), "row_runs, row_runs_joint");
 }
 
 }  // namespace

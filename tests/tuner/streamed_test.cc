@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
@@ -13,6 +14,10 @@
 namespace mycc {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr char kCausal[] =
@@ -100,19 +105,64 @@ void CheckStreamed(const char* text, const Target& target = TestTarget(), double
   ASSERT_THAT(sketches.front().name, StartsWith("streamed"));
   EXPECT_GT(CheckPoints(workload, sketches.front(), target, tolerance), 3);
   // The stages one by one are a sketch, too.
-  EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(), [](const Sketch& sketch) {
-    return sketch.name.find("streamed") == std::string::npos;
-  }));
+  EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(),
+                          [](const Sketch& sketch) { return !IsStreamedSketch(sketch.name); }));
 }
 
 TEST(StreamedRuleTest, CausalWithLogSumExp) { CheckStreamed(kCausal); }
 TEST(StreamedRuleTest, SoftCapAndBias) { CheckStreamed(kSoftCap); }
 TEST(StreamedRuleTest, GroupedQueries) { CheckStreamed(kGrouped); }
 TEST(StreamedRuleTest, PositionsBeforeHeads) { CheckStreamed(kPositionFirst); }
+
+// The sum has heads first, or its reader alone has not.
+TEST(StreamedRuleTest, ResultsWithPositionsBeforeHeads) {
+  constexpr char kText[] =
+      R"(workload results(q: T[1,2,40,16], k: T[1,2,33,16], v: T[1,2,33,16]) -> (o: T[1,40,2,16]) {
+  s[b,h,i,j]: f32[1,2,40,33] = sum[d:16](f32(q[b,h,i,d]) * f32(k[b,h,j,d]))
+  m[b,h,i]: f32[1,2,40] = max[j:33](s[b,h,i,j])
+  e[b,h,i,j]: f32[1,2,40,33] = exp(s[b,h,i,j] - m[b,h,i])
+  l[b,h,i]: f32[1,2,40] = sum[j:33](e[b,h,i,j])
+  t[SUM]: f32[1,SHAPE,16] = sum[j:33](f32(T(e[b,h,i,j])) * f32(v[b,h,j,d]))
+  o[b,i,h,d] = T(t[SUM] / l[b,h,i])
+})";
+  const absl::StatusOr<Target> amx =
+      ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
+  ASSERT_TRUE(amx.ok()) << amx.status();
+  for (const bool sum_first : {false, true}) {
+    const auto text = [&](const char* type) {
+      return absl::StrReplaceAll(
+          kText,
+          {{"T", type}, {"SUM", sum_first ? "b,i,h,d" : "b,h,i,d"}, {"SHAPE", sum_first ? "40,2" : "2,40"}});
+    };
+    CheckStreamed(text("f32").c_str());
+    CheckStreamed(text("bf16").c_str(), *amx, 3e-2);
+  }
+}
 TEST(StreamedRuleTest, LengthsOfData) { CheckStreamed(kLengths); }
 
 TEST(StreamedRuleTest, MasksAlongTheAxis) { CheckStreamed(kMasks); }
 TEST(StreamedRuleTest, RowsOfTwoAxes) { CheckStreamed(kTwoRowAxes); }
+
+// With a row that sees nothing, whose maximum is -inf. Each form is R, and a number where R is -inf.
+TEST(StreamedRuleTest, GuardedMaxima) {
+  for (const char* guard : {"select(m[h,i] == -inf, 0.0, m[h,i])", "select(m[h,i] > -inf, m[h,i], 0.0)",
+                            "select(m[h,i] != -inf, m[h,i], 1.0)", "max(m[h,i], -3.4028234663852886e38)"}) {
+    SCOPED_TRACE(guard);
+    std::string text = kLengths;
+    text.replace(text.find("- m[h,i]"), 8, std::string("- ") + guard);
+    text.replace(text.find("/ l[h,i]"), 8, "/ max(l[h,i], 1.0e-30)");
+    CheckStreamed(text.c_str());
+  }
+}
+
+// Weights that are relative to no maximum: nothing is corrected.
+TEST(StreamedRuleTest, ExponentialsWithoutAMaximum) {
+  std::string text = kLengths;
+  text.replace(text.find("  m[h,i]"), text.find("  e[h,i,j]") - text.find("  m[h,i]"), "");
+  text.replace(text.find(" - m[h,i]"), 9, "");
+  text.replace(text.find("/ l[h,i]"), 8, "/ max(l[h,i], 1.0e-30)");
+  CheckStreamed(text.c_str());
+}
 
 constexpr char kNarrow[] =
     R"(workload narrow(q: bf16[1,50,32], k: bf16[1,70,32], v: bf16[1,70,48]) -> (o: bf16[1,50,48]) {
@@ -137,6 +187,24 @@ TEST(StreamedRuleTest, PairsInDotProducts) {
   const absl::StatusOr<Target> dot = ParseTarget("v1 cpu mcpu=cooperlake l1d=32K l2=1M threads=2");
   ASSERT_TRUE(dot.ok()) << dot.status();
   CheckStreamed(kNarrow, *dot, 2e-2);
+}
+
+// Rows that see no key, by a number: all keys have the same weight. Exponents are differences first, since
+// the product of such a number with log2(e) is rounded by more than a weight may be off, or overflows.
+TEST(StreamedRuleTest, NumbersThatHideAllKeys) {
+  const absl::StatusOr<Target> amx =
+      ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
+  ASSERT_TRUE(amx.ok()) << amx.status();
+  for (const char* number : {"-1000000000.0", "-1e30", "-3.4028234663852886e38"}) {
+    const auto hidden = [&](const char* text) {
+      return absl::StrReplaceAll(
+          text, {{"-inf", number}, {"j <= i + 10", "j <= i - 9"}, {"j <= i + 20", "j <= i - 9"}});
+    };
+    ASSERT_NE(hidden(kNarrow), kNarrow);
+    CheckStreamed(hidden(kNarrow).c_str(), *amx, 2e-2);
+    ASSERT_NE(hidden(kCausal), kCausal);
+    CheckStreamed(hidden(kCausal).c_str());
+  }
 }
 
 // Exporters divide by the sum, round the probabilities, and multiply then.
@@ -257,6 +325,56 @@ TEST(StreamChainTest, RowsAreTheSameThroughout) {
   o[i,d] = sum[j:9](e[i,j] * v[j,d])
 })")
                    .has_value());
+}
+
+// The stages of an attention with something else in the place of one of them.
+std::vector<std::string> WhyNot(const std::string& from, const std::string& to,
+                                const Target& target = TestTarget(), const char* text = kLengths) {
+  std::string changed = text;
+  for (size_t at = changed.find(from); at != std::string::npos; at = changed.find(from, at + to.size()))
+    changed.replace(at, from.size(), to);
+  return WhyNotStreamed(CanonicalWorkload(changed), target);
+}
+
+TEST(WhyNotStreamedTest, SaysNothingOfOnePass) { EXPECT_THAT(WhyNot("o32", "t"), IsEmpty()); }
+
+TEST(WhyNotStreamedTest, SaysNothingOfProductsApart) {
+  EXPECT_THAT(WhyNotStreamed(CanonicalWorkload(R"(workload w(x: f32[9,8], k: f32[7,8]) -> (y: f32[9,7]) {
+  y[i,j] = sum[d:8](x[i,d] * k[j,d])
+})"),
+                             TestTarget()),
+              IsEmpty());
+}
+
+// A maximum that is raised is another number than the maximum: no correction of sums is known.
+TEST(WhyNotStreamedTest, NamesWhatHasNoCorrection) {
+  EXPECT_THAT(WhyNot("- m[h,i]", "- max(m[h,i], -3.0e38)"),
+              ElementsAre(HasSubstr("max has no known correction")));
+  EXPECT_THAT(WhyNot("exp(c[h,i,j] - m[h,i])", "pow(2.0, c[h,i,j] - m[h,i])"),
+              ElementsAre(HasSubstr("depend on it differently")));
+}
+
+TEST(WhyNotStreamedTest, NamesWhatEndsTheChain) {
+  EXPECT_THAT(WhyNot("(o: f32[2,20,16])", "(o: f32[2,20,16], e: f32[2,20,33])"),
+              ElementsAre(HasSubstr("is an output, and has to be stored")));
+  EXPECT_THAT(WhyNotStreamed(CanonicalWorkload(
+                                 R"(workload w(q: f32[9,8], k: f32[7,8], v: f32[7,5]) -> (o: f32[9,5]) {
+  s[i,j]: f32[9,7] = sum[d:8](q[i,d] * k[j,d])
+  r[i,j]: f32[9,7] = max(s[i,j], 0.0)
+  o[i,d] = sum[j:7](r[i,j] * v[j,d])
+})"),
+                             TestTarget()),
+              ElementsAre(HasSubstr("no maximum or sum along the keys")));
+}
+
+TEST(WhyNotStreamedTest, NamesWhatTheRulesExpect) {
+  const absl::StatusOr<Target> amx =
+      ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
+  ASSERT_TRUE(amx.ok()) << amx.status();
+  EXPECT_THAT(WhyNot("bf16", "f16", *amx, kNarrow),
+              ElementsAre(AllOf(HasSubstr("take f16 by f16"), HasSubstr("expected f32, or bf16,"))));
+  EXPECT_THAT(WhyNot("f32(bf16(e[h,i,j]))", "e[h,i,j]", *amx, kNarrow),
+              ElementsAre(HasSubstr("f32 by bf16")));
 }
 
 }  // namespace

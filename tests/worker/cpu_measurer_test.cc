@@ -379,7 +379,7 @@ absl::StatusOr<KernelSpec> RacyKernel(const v1::BuildRequest& request, const Tar
   kernel.lowered.kernel.body = RewriteStmts(kernel.lowered.kernel.body, [](const Stmt& stmt) -> Stmt {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->var->extent != 4000) return nullptr;
-    return std::make_shared<For>(loop->var, loop->extent, LoopKind::kParallel, loop->body);
+    return loop->With({.loop_kind = LoopKind::kParallel});
   });
   kernel.lowered.parallel = true;
   return kernel;

@@ -146,6 +146,7 @@ constexpr const char* kStages[] = {
     "y[i] = select(p[i], x[i+1], 0.0)",
     "y[i] = select(i < 7, 0.0, x[i+1])",
     "y[i] = select(0 <= i && x[i+1] > 0.0, 1.0, 0.0)",
+    "t[i]: f32[4] = x[i] y[i] = t[i]",
     "y[i] = x[m[i]]",
     "y[i] = x[n[i]]",
     "y[i] = x[m[i] + 1]",

@@ -14,6 +14,13 @@
 
 namespace mycc {
 
+// A launch on tensor cores, in seconds: all of it; products, and their operands' way from L2 to shared
+// memory, in the turns of the SM that has most; waiting for copies; DRAM; and what stands before and behind
+// the tiles' steps.
+struct MmaSeconds {
+  double seconds = 0, multiply = 0, feed = 0, wait = 0, memory = 0, ends = 0;
+};
+
 // The part of a block's cost that only GPUs have.
 struct GpuBlockCost {
   double blocks = 0, threads = 0;  // of its launch: thread blocks, threads of each
@@ -23,6 +30,7 @@ struct GpuBlockCost {
   double coalescing = 1;       // bytes asked for / bytes that the sectors have; above 1 where threads share
   double conflicts = 1;        // turns in shared memory / turns without conflicts
   double in_flight_bytes = 0;  // that an SM waits for at a time
+  MmaSeconds mma;              // of its launch, where that is on tensor cores
 };
 
 // Cycles of one block over the whole run, on one thread, each resource for itself. They overlap: `cycles` is

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 #include "tuner/cost/block_cost.h"
 
 namespace mycc {
@@ -24,7 +24,7 @@ constexpr double kTileLatency = 52;  // of one product of tile registers
 
 // The hardware instruction that the nest is part of; one of single elements where it is part of none.
 const Instruction& InstructionOf(const NestBlock& nest) {
-  static const Instruction kNone{"", DType::kF32, DType::kF32, 1, 1, 0.5};
+  static const Instruction kNone{"", DType::kF32, DType::kF32, 1, 1, 1, 0.5};
   const Instruction* row = nest.instruction.empty() ? nullptr : InstructionNamed(nest.instruction);
   return row ? *row : kNone;
 }

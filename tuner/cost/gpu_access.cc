@@ -4,6 +4,8 @@
 #include <array>
 
 #include "codegen/expr/affine.h"
+#include "codegen/expr/eval.h"
+#include "codegen/expr/integers.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -12,47 +14,38 @@ namespace {
 // The values of some loop variables; all others are at their starts.
 using Point = std::vector<std::pair<const VarNode*, int64_t>>;
 
-int64_t Floor(int64_t a, int64_t b) { return b == 0 ? 0 : a >= 0 ? a / b : -((-a + b - 1) / b); }
+// The context of indices at a point. Elements of other tensors, which an index may load, are scattered.
+class PointOfLoops : public EvalContext {
+ public:
+  explicit PointOfLoops(const Point& point) : point_(point) {}
 
-// The value of an index at a point. Values that depend on data are scattered.
-int64_t ValueAt(const Expr& expr, const Point& point) {
-  const auto arg = [&](int i) { return ValueAt(expr->args[i], point); };
-  switch (expr->op) {
-    case Op::kConst: return expr->value.i;
-    case Op::kVar:
-      for (const auto& [var, value] : point) {
-        if (var == expr->var.get()) return value;
-      }
-      return 0;
-    case Op::kLoad: {
-      uint64_t hash = 17;
-      for (const Expr& index : expr->args) hash = hash * 31 + static_cast<uint64_t>(ValueAt(index, point));
-      return static_cast<int64_t>(hash * 2654435761u % 1000003);
+  int64_t VarValue(const VarNode& var) const override {
+    for (const auto& [known, value] : point_) {
+      if (known == &var) return value;
     }
-    case Op::kAdd: return arg(0) + arg(1);
-    case Op::kSub: return arg(0) - arg(1);
-    case Op::kMul: return arg(0) * arg(1);
-    case Op::kFloorDiv: return Floor(arg(0), arg(1));
-    case Op::kMod: {
-      const int64_t a = arg(0), b = arg(1);
-      return a - Floor(a, b) * b;
-    }
-    case Op::kMin: return std::min(arg(0), arg(1));
-    case Op::kMax: return std::max(arg(0), arg(1));
-    case Op::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
-    case Op::kCast: return arg(0);
-    default: return 0;
+    return 0;
   }
-}
+
+  Scalar LoadElement(const BufferNode&, const std::vector<int64_t>& indices) const override {
+    uint64_t hash = 17;
+    for (const int64_t index : indices) hash = hash * 31 + static_cast<uint64_t>(index);
+    const auto scattered = static_cast<int64_t>(hash * 2654435761u % 1000003);
+    return {static_cast<double>(scattered), scattered};
+  }
+
+ private:
+  const Point& point_;
+};
 
 // A place of a buffer over loop variables, and how its loops move it.
 class Place {
  public:
   Place(const NestBlock& nest, const Buffer& buffer, const std::vector<Expr>& indices, const VarMap& bindings)
       : bytes_(DTypeBytes(buffer->dtype)), moves_(nest.loops.size()) {
-    address_ = IntConst(0);
+    Expr address = IntConst(0);
     for (size_t d = 0; d < indices.size(); ++d)
-      address_ = address_ + Substitute(indices[d], bindings) * StrideOf(*buffer, static_cast<int>(d));
+      address = address + Substitute(indices[d], bindings) * StrideOf(*buffer, static_cast<int>(d));
+    address_ = ToLinear(address);
     start_ = AddressAt({});
     for (size_t l = 0; l < moves_.size(); ++l) {
       // A quotient may be constant for a few iterations; then the last iteration decides.
@@ -65,18 +58,22 @@ class Place {
 
   bool moves(size_t loop) const { return moves_[loop]; }
   int64_t start() const { return start_; }
-  int64_t AddressAt(const Point& loops) const { return ValueAt(address_, loops) * bytes_; }  // in bytes
+  // In bytes.
+  int64_t AddressAt(const Point& loops) const {
+    const PointOfLoops context(loops);
+    int64_t address = address_.constant;
+    for (const auto& [atom, elements] : address_.terms) address += Evaluate(atom, context).i * elements;
+    return address * bytes_;
+  }
 
  private:
+  // Elements between rows. Where they are swizzled, accesses are taken to be without conflicts anyway.
   static int64_t StrideOf(const BufferNode& buffer, int dim) {
-    const int64_t stride = buffer.stride(dim), pad = buffer.layout.row_pad;
-    if (pad == 0 || dim + 1 == buffer.rank()) return stride;
-    const int64_t row = buffer.shape.back();
-    return stride / row * (row + pad);
+    return buffer.layout.swizzle.bits != 0 ? buffer.stride(dim) : buffer.layout.dims[dim].back().stride;
   }
 
   int64_t bytes_, start_;
-  Expr address_;
+  Linear address_;  // in elements
   std::vector<bool> moves_;
 };
 
@@ -110,27 +107,6 @@ void CountExecutions(const NestBlock& nest, const Place& place, int lane, WarpAc
   access->unrolled = std::min(access->unrolled, kMostInFlight);
 }
 
-// Turns that a warp's access of `bytes` at each start takes: words of one bank wait for each other, and who
-// reads the same word reads it at once.
-double Wavefronts(const std::vector<int64_t>& starts, int64_t bytes) {
-  constexpr int64_t kBanks = 32, kWord = 4, kWidest = 16;
-  double turns = 0;
-  for (int64_t first = 0; first < bytes; first += kWidest) {
-    std::array<std::vector<int64_t>, kBanks> banks;
-    size_t most = 1;
-    for (const int64_t start : starts) {
-      for (int64_t byte = first; byte < std::min(bytes, first + kWidest); byte += kWord) {
-        const int64_t word = (start + byte) / kWord;
-        std::vector<int64_t>& bank = banks[static_cast<size_t>(word % kBanks)];
-        if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
-        most = std::max(most, bank.size());
-      }
-    }
-    turns += static_cast<double>(most);
-  }
-  return turns;
-}
-
 // The loop whose iterations are elements of one access: the vector loop, or, of what is read from shared
 // memory, an unrolled one, whose neighbours the compiler joins. -1: none.
 int LaneOf(const NestBlock& nest, const Place& place, const WarpAccess& access) {
@@ -162,7 +138,7 @@ void MeasureWarp(const NestBlock& nest, const Place& place, int lane, WarpAccess
       const int64_t address = place.AddressAt(point);
       if (v == 0) starts.push_back(address);
       together &= address == starts.back() + v * element && starts.back() % wide == 0;
-      const int64_t sector = Floor(address, static_cast<int64_t>(kSectorBytes));
+      const int64_t sector = FloorDivInt(address, static_cast<int64_t>(kSectorBytes));
       if (all.empty() || all.back() != sector) all.push_back(sector);
     }
   }
@@ -174,11 +150,11 @@ void MeasureWarp(const NestBlock& nest, const Place& place, int lane, WarpAccess
     access->wavefronts = std::max(access->instructions, access->sectors / 4);
     return;
   }
-  const bool swizzled = access->buffer->layout.swizzle_bytes != 0;
+  const bool swizzled = access->buffer->layout.swizzle.bits != 0;
   const double ideal = std::max(1.0, access->bytes * static_cast<double>(threads) / 128);
-  access->wavefronts = swizzled   ? ideal
-                       : together ? Wavefronts(starts, lanes * element)
-                                  : Wavefronts(starts, element) * static_cast<double>(lanes);
+  // One access of all lanes, or one of each.
+  const auto turns = static_cast<double>(BankTurns(starts, together ? lanes * element : element));
+  access->wavefronts = swizzled ? ideal : together ? turns : turns * static_cast<double>(lanes);
 }
 
 bool InRegisters(const BufferNode& buffer) {
@@ -239,8 +215,10 @@ std::vector<WarpAccess> WarpAccessesOf(const NestBlock& nest) {
     starts.push_back(start);
   };
   add(nest.block->out, nest.block->indices, true);
-  Visit(nest.block->value, [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) add(e.buffer, e.args, false);
+  nest.block->ForEachValue([&](const Expr& value) {
+    Visit(value, [&](const ExprNode& e) {
+      if (e.op == Op::kLoad) add(e.buffer, e.args, false);
+    });
   });
   return accesses;
 }

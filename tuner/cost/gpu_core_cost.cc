@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "codegen/expr/product.h"
 #include "codegen/schedule/tree.h"
 #include "tuner/cost/gpu_cost.h"
 
@@ -33,10 +34,12 @@ class Counter {
   }
 
   Work Count(const Block& block) {
-    Walk(block.value);
+    block.ForEachValue([&](const Expr& value) { Walk(value); });
     // The multiplication of a product is one instruction with the addition.
-    const bool fused = block.reduce == ReduceOp::kSum && block.value->op == Op::kMul;
+    const bool fused = SumsProducts(block);
     if (block.reduce != ReduceOp::kNone && !fused) work_.simple += 1;
+    if (const TupleFunction* function = block.reduce.tuple())
+      ForEachOperation(*function, [&](const ExprNode& operation) { Add(operation, false, 1); });
     return work_;
   }
 
@@ -88,7 +91,7 @@ class Counter {
   }
 
   const VarMap bindings_;
-  std::unordered_set<const VarNode*> inner_;
+  VarSet inner_;
   double repeats_ = 1;
   Work work_;
 };

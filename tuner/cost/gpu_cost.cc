@@ -8,6 +8,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 namespace {
@@ -36,7 +37,7 @@ struct Part {
   double registers = 0;  // that its tensor takes of each thread
 };
 
-struct Launch {
+struct LaunchCost {
   std::vector<Part> parts;
   double blocks = 1, threads = kWarpThreads, registers = kBaseRegisters, shared_bytes = 0;
   double resident = 1, waves = 1;
@@ -51,12 +52,13 @@ struct Launch {
   }
 
   static bool IsOnTensorCores(const NestBlock& nest) {
-    return !nest.instruction.empty() && nest.instruction.compare(0, 4, "fma.") != 0;
+    const Instruction* row = nest.instruction.empty() ? nullptr : InstructionNamed(nest.instruction);
+    return row != nullptr && !row->is_cpu();
   }
 };
 
 // The number of thread blocks that execute each iteration together.
-double ClusterReduceBlocksOf(const Launch& launch) {
+double ClusterReduceBlocksOf(const LaunchCost& launch) {
   return ClusterReduceBlocksOf(*launch.parts.front().nest);
 }
 
@@ -75,14 +77,11 @@ double StagesOf(const NestBlock& nest) {
 }
 
 double SharedBytes(const BufferNode& buffer, double stages) {
-  double elements = static_cast<double>(buffer.num_elements());
-  if (buffer.rank() > 0 && buffer.layout.row_pad > 0)
-    elements *= 1 + static_cast<double>(buffer.layout.row_pad) / static_cast<double>(buffer.shape.back());
-  return elements * DTypeBytes(buffer.dtype) * stages;
+  return static_cast<double>(buffer.memory_bytes()) * stages;
 }
 
 // The sums go through shared memory to the output: a part behind the product writes there.
-bool StoresThroughShared(const Launch& launch) {
+bool StoresThroughShared(const LaunchCost& launch) {
   const Part* const product = launch.mma();
   return product != nullptr &&
          std::any_of(product + 1, launch.parts.data() + launch.parts.size(),
@@ -90,7 +89,7 @@ bool StoresThroughShared(const Launch& launch) {
 }
 
 // Registers and shared memory that the allocations under a launch's loops take.
-void AddAllocations(const FunctionNest& nest, Launch* launch) {
+void AddAllocations(const FunctionNest& nest, LaunchCost* launch) {
   for (const NestAlloc& alloc : nest.allocs) {
     for (Part& part : launch->parts) {
       if (part.nest->block->out != alloc.buffer) continue;
@@ -109,21 +108,21 @@ void AddAllocations(const FunctionNest& nest, Launch* launch) {
   }
 }
 
-std::vector<Launch> LaunchesOf(const FunctionNest& nest, const GpuMachine& machine) {
-  std::map<int, Launch> by_group;
+std::vector<LaunchCost> LaunchesOf(const FunctionNest& nest, const GpuMachine& machine) {
+  std::map<int, LaunchCost> by_group;
   for (const NestBlock& block : nest.blocks) {
     if (block.ahead_of_time) continue;
-    Launch& launch = by_group[block.group];
+    LaunchCost& launch = by_group[block.group];
     launch.parts.push_back({&block, WarpAccessesOf(block), GpuArithmeticOf(block, machine)});
     launch.blocks = std::max(launch.blocks, BlocksOf(block));
     launch.threads = std::max(launch.threads, ThreadsOf(block));
   }
-  std::vector<Launch> launches;
+  std::vector<LaunchCost> launches;
   for (auto& [group, launch] : by_group) {
     AddAllocations(nest, &launch);
     if (const Part* mma = launch.mma()) {
-      launch.threads = MmaThreads(*mma->nest, machine);
-      launch.registers = kBaseRegisters + MmaRegisters(*mma->nest, machine);
+      launch.threads = MmaThreads(*mma->nest);
+      launch.registers = kBaseRegisters + MmaRegisters(*mma->nest);
     }
     const double registers = std::ceil(std::min(launch.registers, kMostRegisters) / 8) * 8;
     launch.resident = std::floor(
@@ -155,7 +154,7 @@ struct DramTraffic {
 
 // The bytes that DRAM moves for a part: buffers that an earlier launch left in L2, or an earlier part of this
 // one, come from there.
-DramTraffic DramBytes(const NestBlock& nest, const Launch& launch, const GpuMachine& machine,
+DramTraffic DramBytes(const NestBlock& nest, const LaunchCost& launch, const GpuMachine& machine,
                       std::map<const BufferNode*, int>* in_l2) {
   DramTraffic traffic;
   for (const NestAccess& access : nest.accesses) {
@@ -185,7 +184,7 @@ double BytesOfBlocks(const NestBlock& nest, const BufferNode* buffer, double blo
 }
 
 // The seconds that one thread block takes when it is alone: what waits for what.
-double BlockSeconds(const Launch& launch, const GpuMachine& machine) {
+double BlockSeconds(const LaunchCost& launch, const GpuMachine& machine) {
   const double joined = ClusterReduceBlocksOf(launch);
   double seconds = joined > 1 ? kJoinSeconds : 0;
   for (const Part& part : launch.parts) {
@@ -235,8 +234,8 @@ double CoalescedShare(const Part& part) {
   return moved > 0 ? useful / moved : 1;
 }
 
-Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machine, const DramTraffic& dram,
-                BlockCost* cost) {
+Totals TotalsOf(const Part& part, const LaunchCost& launch, const GpuMachine& machine,
+                const DramTraffic& dram, BlockCost* cost) {
   Totals totals;
   const double warps = std::ceil(ThreadsOf(*part.nest) / kWarpThreads) * launch.blocks;
   double wavefronts = 0, conflicting = 0, ideal = 0, instructions = part.arithmetic.instructions;
@@ -282,7 +281,7 @@ Totals TotalsOf(const Part& part, const Launch& launch, const GpuMachine& machin
   return totals;
 }
 
-void DescribeLaunch(const Launch& launch, const Part& part, const GpuMachine& machine, BlockCost* cost) {
+void DescribeLaunch(const LaunchCost& launch, const Part& part, const GpuMachine& machine, BlockCost* cost) {
   cost->accumulators = part.registers;
   cost->registers = launch.registers;
   cost->threads = launch.threads * std::min(launch.blocks, machine.sms * launch.resident);
@@ -294,8 +293,8 @@ void DescribeLaunch(const Launch& launch, const Part& part, const GpuMachine& ma
 }
 
 // Seconds of a launch; the parts' costs are filled in, with shares of the time as their cycles.
-double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<const BufferNode*, int>* in_l2,
-                     const std::vector<BlockCost*>& costs) {
+double LaunchSeconds(const LaunchCost& launch, const GpuMachine& machine,
+                     std::map<const BufferNode*, int>* in_l2, const std::vector<BlockCost*>& costs) {
   Totals sum;
   const double cycles = machine.row.ghz * 1e9;
   for (size_t p = 0; p < launch.parts.size(); ++p) {
@@ -318,10 +317,13 @@ double LaunchSeconds(const Launch& launch, const GpuMachine& machine, std::map<c
           stored += static_cast<double>(access.buffer->bytes());
       }
     }
-    const double seconds =
+    const MmaSeconds time =
         MmaLaunchSeconds(*mma->nest, machine, launch.blocks, launch.shared_bytes, stored, dram);
-    for (BlockCost* cost : costs) cost->cycles = seconds * cycles / static_cast<double>(costs.size());
-    return seconds;
+    for (BlockCost* cost : costs) {
+      cost->cycles = time.seconds * cycles / static_cast<double>(costs.size());
+      cost->gpu.mma = time;
+    }
+    return time.seconds;
   }
   // Blocks come in turns of all SMs; the last turn is seldom full.
   const double turns = std::ceil(launch.blocks / machine.sms) / (launch.blocks / machine.sms);
@@ -357,8 +359,8 @@ Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine) {
   total.blocks.resize(nest.blocks.size());
   total.seconds = kGpuCallSeconds;
   std::map<const BufferNode*, int> in_l2;
-  const std::vector<Launch> launches = LaunchesOf(nest, machine);
-  for (const Launch& launch : launches) {
+  const std::vector<LaunchCost> launches = LaunchesOf(nest, machine);
+  for (const LaunchCost& launch : launches) {
     std::vector<BlockCost*> costs;
     for (const Part& part : launch.parts) costs.push_back(&total.blocks[part.nest - nest.blocks.data()]);
     total.seconds += LaunchSeconds(launch, machine, &in_l2, costs);
@@ -368,7 +370,7 @@ Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine) {
 }
 
 absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine) {
-  for (const Launch& launch : LaunchesOf(nest, machine)) {
+  for (const LaunchCost& launch : LaunchesOf(nest, machine)) {
     const std::string where = absl::StrCat("the launch of ", launch.parts.back().nest->block->name, ": ");
     if (launch.threads > kMostThreads)
       return Exhausted(absl::StrCat(where, launch.threads, " threads; a block has at most ", kMostThreads));
@@ -377,13 +379,12 @@ absl::Status CheckGpuLimits(const FunctionNest& nest, const GpuMachine& machine)
                                     " bytes of shared memory; a block has at most ", machine.shared_bytes));
     const Part* mma = launch.mma();
     const double most = mma != nullptr
-                            ? MmaMostRegisters(*mma->nest, machine)
+                            ? MmaMostRegisters(*mma->nest)
                             : std::min(kMostRegisters, kRegisterFile / (launch.warps() * kWarpThreads));
     // Either products are being summed, or the sums are being stored.
     const double registers =
         StoresThroughShared(launch)
-            ? std::max(launch.registers,
-                       kBaseRegisters + kRegistersOfStoredSum * MmaSums(*mma->nest, machine))
+            ? std::max(launch.registers, kBaseRegisters + kRegistersOfStoredSum * MmaSums(*mma->nest))
             : launch.registers;
     if (registers > most)
       return Exhausted(absl::StrCat(where, "about ", std::ceil(registers), " registers a thread; at most ",

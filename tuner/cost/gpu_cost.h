@@ -22,14 +22,14 @@ GpuArithmetic GpuArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 // The same for a block that a tensor-core instruction executes (gpu_mma_cost.cc).
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine);
 // Threads of its thread block; accumulators in each computing thread, and these with the partial sums beside.
-double MmaThreads(const NestBlock& nest, const GpuMachine& machine);
-double MmaSums(const NestBlock& nest, const GpuMachine& machine);
-double MmaRegisters(const NestBlock& nest, const GpuMachine& machine);
+double MmaThreads(const NestBlock& nest);
+double MmaSums(const NestBlock& nest);
+double MmaRegisters(const NestBlock& nest);
 // Registers that such a thread may use.
-double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine);
-// Seconds of the launch around the block: `blocks` tiles with `shared_bytes` each, the bytes that it stores
-// in all, and the bytes that DRAM moves.
-double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
-                        double output_bytes, double dram_bytes);
+double MmaMostRegisters(const NestBlock& nest);
+// The launch around the block: `blocks` tiles with `shared_bytes` each, the bytes that it stores in all, and
+// the bytes that DRAM moves.
+MmaSeconds MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks,
+                            double shared_bytes, double output_bytes, double dram_bytes);
 
 }  // namespace mycc

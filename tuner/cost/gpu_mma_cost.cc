@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 #include "tuner/cost/gpu_cost.h"
 
 namespace mycc {
@@ -85,62 +85,62 @@ double SharedWaves(double tiles, const NestLoop& loop) {
   return whole + (tiles - whole * workers) / static_cast<double>(stream.groups * stream.members);
 }
 
+// REQUIRES: the nest is on tensor cores.
+const Instruction& RowOf(const NestBlock& nest) { return *InstructionNamed(nest.instruction); }
+
+// The threads that multiply a tile together.
+double MultiplyingThreads(const NestBlock& nest) {
+  const WarpGrid& warps = MarksOf(nest).warps;
+  return static_cast<double>(RowOf(nest).threads) * warps.rows * warps.columns;
+}
+
 }  // namespace
 
 GpuArithmetic MmaArithmeticOf(const NestBlock& nest, const GpuMachine& machine) {
-  constexpr double kColumns = 8;  // that an instruction's cycles are told for
-  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
+  constexpr double kColumns = 8;             // that an instruction's cycles are told for
   const double products = nest.instances();  // padding is multiplied too
-  if (!row.ok()) return {products / machine.row.fma_per_cycle, products / kWarpThreads};
-  const double each = static_cast<double>(row->m) * row->k * kColumns;
-  return {products / each * row->cycles, products / each};
+  if (InstructionNamed(nest.instruction) == nullptr)
+    return {products / machine.row.fma_per_cycle, products / kWarpThreads};
+  const Instruction& row = RowOf(nest);
+  const double each = static_cast<double>(row.m) * row.k * kColumns;
+  return {products / each * row.cycles, products / each};
 }
 
-double MmaThreads(const NestBlock& nest, const GpuMachine& machine) {
-  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
-  const WarpGrid& warps = MarksOf(nest).warps;
-  const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
-  const double computing = 32.0 * warps.rows * warps.columns * (groups ? 4 : 1);
+double MmaThreads(const NestBlock& nest) {
+  const double computing = MultiplyingThreads(nest);
   // And the warpgroup that copies.
-  return groups ? computing * GroupsOf(nest) + 128 : computing;
+  return RowOf(nest).of_warpgroups() ? computing * GroupsOf(nest) + 128 : computing;
 }
 
-double MmaSums(const NestBlock& nest, const GpuMachine& machine) {
-  const WarpGrid& warps = MarksOf(nest).warps;
-  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
-  const bool groups = row.ok() && row->kind == InstructionClass::kWarpgroup;
-  return TileOf(nest).elements / (32.0 * warps.rows * warps.columns * (groups ? 4 : 1));
-}
+double MmaSums(const NestBlock& nest) { return TileOf(nest).elements / MultiplyingThreads(nest); }
 
-double MmaRegisters(const NestBlock& nest, const GpuMachine& machine) {
-  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
+double MmaRegisters(const NestBlock& nest) {
   const Tile tile = TileOf(nest);
   // Partial sums are of 64 rows and at most 128 columns.
-  const double partial = !row.ok() || row->partial_depth == 0 ? 0
-                         : tile.columns > 128                 ? tile.columns / 4
-                                                              : tile.columns / 2;
-  return partial + MmaSums(nest, machine);
+  const double partial = RowOf(nest).partial_depth == 0 ? 0
+                         : tile.columns > 128           ? tile.columns / 4
+                                                        : tile.columns / 2;
+  return partial + MmaSums(nest);
 }
 
-double MmaMostRegisters(const NestBlock& nest, const GpuMachine& machine) {
-  const absl::StatusOr<Instruction> row = FindInstruction(nest.instruction, machine.target);
-  if (row.ok() && row->kind == InstructionClass::kWarpgroup) {
+double MmaMostRegisters(const NestBlock& nest) {
+  if (RowOf(nest).of_warpgroups()) {
     const int64_t computing = MarksOf(nest).warps.rows * static_cast<int64_t>(GroupsOf(nest));
     if (const int64_t left = SplitRegisters(computing).compute; left > 0) return static_cast<double>(left);
   }
-  return std::min(255.0, kRegisterFile / MmaThreads(nest, machine));
+  return std::min(255.0, kRegisterFile / MmaThreads(nest));
 }
 
-double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks, double shared_bytes,
-                        double output_bytes, double dram_bytes) {
+MmaSeconds MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double blocks,
+                            double shared_bytes, double output_bytes, double dram_bytes) {
   const Tile tile = TileOf(nest);
   const GpuArithmetic arithmetic = MmaArithmeticOf(nest, machine);
   const double cycle = 1 / (machine.row.ghz * 1e9);
   double stages = 1;
   for (const NestLoop& loop : nest.loops)
     stages = std::max(stages, static_cast<double>(loop.loop->marks.pipeline.stages));
-  const double threads = MmaThreads(nest, machine);
-  const double registers = std::min(255.0, MmaRegisters(nest, machine) + kRegistersBesideAccumulators);
+  const double threads = MmaThreads(nest);
+  const double registers = std::min(255.0, MmaRegisters(nest) + kRegistersBesideAccumulators);
   const double by_registers = std::floor(kRegisterFile / (threads * std::ceil(registers / 8) * 8));
   const double by_shared = std::floor(machine.shared_bytes_of_sm / (shared_bytes + 1024));
   const NestLoop* persistent = PersistentLoop(nest);
@@ -173,7 +173,8 @@ double MmaLaunchSeconds(const NestBlock& nest, const GpuMachine& machine, double
   const double added = others * tile.elements * kSumBytes / kHandedOverBytesPerCycle * cycle;
   const double ends = kStart * (persistent != nullptr ? 1 : waves) + waves * epilogue + added;
   const double memory = dram_bytes / machine.row.dram_bytes_per_second;
-  return std::max({throughput, latency, memory}) + 0.1 * std::min(throughput, memory) + ends;
+  const double seconds = std::max({throughput, latency, memory}) + 0.1 * std::min(throughput, memory) + ends;
+  return {seconds, per_sm * tile.steps * multiply, per_sm * tile.steps * feed, latency, memory, ends};
 }
 
 }  // namespace mycc

@@ -169,8 +169,7 @@ absl::StatusOr<std::vector<Correction>> Learner::Predict(const std::vector<const
   MYCC_ASSIGN_OR_RETURN(std::vector<Correction> corrections, earlier_model_.Predict(rows, group));
   if (num_own_ == 0) return corrections;
   if (updated_for_ != group) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cost model: predictions for task ", group, "; expected Update for it first"));
+    return Refusal("cost model: predictions for task ", group, "; expected Update for it first");
   }
   MYCC_ASSIGN_OR_RETURN(const std::vector<Correction> own, own_models_.at(group).model.Predict(rows, group));
   for (size_t i = 0; i < rows.size(); ++i) {

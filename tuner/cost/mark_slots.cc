@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/target/instructions.h"
 #include "tuner/cost/feature_slots.h"
 
 namespace mycc {
@@ -45,7 +46,11 @@ TileShape ShapeOfTile(const NestBlock& nest) {
   return shape;
 }
 
-bool BeginsWith(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+// 1 for a block that an instruction of the class executes.
+double IsOfClass(const BlockView& v, InstructionClass kind) {
+  const Instruction* row = InstructionNamed(v.nest.instruction);
+  return row != nullptr && row->kind == kind ? 1 : 0;
+}
 
 double ClusterBlocks(const BlockView& v) {
   for (const NestLoop& loop : v.nest.loops) {
@@ -62,11 +67,11 @@ constexpr Slot<BlockView> kMarkSlots[] = {
     {"tile_depth", "log2 reduction steps of that tile",
      [](const BlockView& v) { return std::log2(ShapeOfTile(v.nest).depth); }},
     {"wgmma", "1 for an instruction of a warpgroup",
-     [](const BlockView& v) { return BeginsWith(v.nest.instruction, "wgmma.") ? 1.0 : 0.0; }},
+     [](const BlockView& v) { return IsOfClass(v, InstructionClass::kWarpgroup); }},
     {"mma", "1 for a tensor-core instruction of a warp",
-     [](const BlockView& v) { return BeginsWith(v.nest.instruction, "mma.") ? 1.0 : 0.0; }},
+     [](const BlockView& v) { return IsOfClass(v, InstructionClass::kWarp); }},
     {"amx", "1 for an instruction on tile registers",
-     [](const BlockView& v) { return BeginsWith(v.nest.instruction, "amx.") ? 1.0 : 0.0; }},
+     [](const BlockView& v) { return IsOfClass(v, InstructionClass::kTile); }},
     {"warp_rows", "warps, or warpgroups, along the rows of the tile",
      [](const BlockView& v) {
        return MostOf(v, [](const LoopMarks& m) { return m.instruction.empty() ? 0 : m.warps.rows; });

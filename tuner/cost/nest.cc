@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "absl/container/inlined_vector.h"
+#include "codegen/ir/accumulators.h"
 #include "codegen/ir/visit.h"
 #include "tuner/cost/index_form.h"
 #include "tuner/cost/op_counts.h"
@@ -183,8 +184,10 @@ class Analyzer {
       FindWriters(loop->body);
       loops_.pop_back();
     } else if (const Block* block = DynAs<Block>(stmt)) {
-      std::vector<const For*>& around = writers_[block->out.get()];
-      around.insert(around.end(), loops_.begin(), loops_.end());
+      for (const Buffer& buffer : ReducedBy(*block).buffers) {
+        std::vector<const For*>& around = writers_[buffer.get()];
+        around.insert(around.end(), loops_.begin(), loops_.end());
+      }
     } else {
       for (const Stmt& child : Children(stmt)) FindWriters(child);
     }
@@ -258,7 +261,7 @@ class Analyzer {
     }
     std::vector<Pending> pending;
     AddAccess(scope, block.out, block.indices, true, &pending);
-    AddLoads(scope, block.value, &pending);
+    block.ForEachValue([&](const Expr& value) { AddLoads(scope, value, &pending); });
     for (Pending& p : pending) {
       p.access.produced_here = !p.access.write && writers_.contains(p.access.buffer.get());
       for (size_t level = 0; level <= nest.loops.size(); ++level) Cover(scope, p, level, &p.access);
@@ -274,7 +277,7 @@ class Analyzer {
   // A group that reads const inputs alone, or what earlier such groups made of them, runs when the weights
   // are packed.
   void SetAheadOfTime(size_t first) {
-    std::unordered_set<const BufferNode*> inside;
+    BufferSet inside;
     bool reads = false;
     for (size_t b = first; b < nest_.blocks.size(); ++b) {
       for (const NestAccess& access : nest_.blocks[b].accesses) {
@@ -292,7 +295,7 @@ class Analyzer {
 
   FunctionNest nest_;
   std::vector<const For*> loops_;
-  std::unordered_set<const BufferNode*> params_, constant_;
+  BufferSet params_, constant_;
   WriterLoops writers_;
   int group_ = 0;
 };
@@ -306,7 +309,8 @@ double NestBlock::Product(size_t from, size_t to) const {
 }
 
 double NestBlock::elem_bytes() const {
-  double bytes = std::max(DTypeBytes(block->out->dtype), DTypeBytes(block->value->dtype));
+  double bytes = DTypeBytes(block->out->dtype);
+  block->ForEachValue([&](const Expr& value) { bytes = std::max<double>(bytes, DTypeBytes(value->dtype)); });
   return bytes;
 }
 

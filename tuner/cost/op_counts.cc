@@ -52,7 +52,7 @@ class OpCounter {
       if (IsFloatProduct(arg)) products = std::max(products, RunsOf(part));
       Join(part, &result);
     }
-    AddOp(expr, RunsOf(result), ops);
+    AddOp(*expr, RunsOf(result), ops);
     const bool adds = expr->op == Op::kAdd || expr->op == Op::kSub;
     if (adds && IsFloat(expr->dtype)) ops->fused += products;
     return result;
@@ -69,6 +69,11 @@ class OpCounter {
     for (size_t l = nest_.tile_begin; l > 0 && !dependence.loops[l - 1]; --l)
       share /= nest_.loops[l - 1].extent;
     return share;
+  }
+
+  // The operations of a merge of tuples.
+  static void AddFunction(const TupleFunction& function, OpCounts* ops) {
+    ForEachOperation(function, [&](const ExprNode& operation) { AddOp(operation, 1, ops); });
   }
 
  private:
@@ -119,7 +124,7 @@ class OpCounter {
     }
     Add(of_condition, ops);
     for (size_t a = 1; a < select->args.size(); ++a) Join(Count(select->args[a], ops), &result);
-    AddOp(select, RunsOf(result), ops);
+    AddOp(*select, RunsOf(result), ops);
     return result;
   }
 
@@ -137,9 +142,9 @@ class OpCounter {
     whole->on_data = whole->on_data || part.on_data;
   }
 
-  static void AddOp(const Expr& expr, double runs, OpCounts* ops) {
-    if (expr->dtype == DType::kI64 && expr->op != Op::kCast) ops->integer += runs;
-    switch (expr->op) {
+  static void AddOp(const ExprNode& expr, double runs, OpCounts* ops) {
+    if (expr.dtype == DType::kI64 && expr.op != Op::kCast) ops->integer += runs;
+    switch (expr.op) {
       case Op::kAdd:
       case Op::kSub: ops->add += runs; break;
       case Op::kMul: ops->mul += runs; break;
@@ -159,7 +164,7 @@ class OpCounter {
       case Op::kSqrt:
       case Op::kRsqrt: ops->root += runs; break;
       case Op::kCast: ops->convert += runs; break;
-      default: (IsTranscendental(expr->op) ? ops->transcendental : ops->other) += runs; break;
+      default: (IsTranscendental(expr.op) ? ops->transcendental : ops->other) += runs; break;
     }
   }
 
@@ -176,8 +181,12 @@ OpCounts CountOps(const NestBlock& nest, const IndexScope& scope, const WriterLo
   OpCounts ops;
   const OpCounter counter(nest, scope, writers);
   const Dependence value = counter.Count(block.value, &ops);
-  switch (block.reduce) {
-    case ReduceOp::kNone: break;
+  for (const Accumulator& accumulator : block.more) counter.Count(accumulator.value, &ops);
+  if (const TupleFunction* function = block.reduce.tuple()) {
+    OpCounter::AddFunction(*function, &ops);
+    return ops;
+  }
+  switch (block.reduce.op()) {
     case ReduceOp::kSum:
       ops.add += 1;
       if (IsFloatProduct(block.value)) ops.fused += counter.RunsOf(value);
@@ -185,8 +194,7 @@ OpCounts CountOps(const NestBlock& nest, const IndexScope& scope, const WriterLo
     case ReduceOp::kProd: ops.mul += 1; break;
     case ReduceOp::kMax:
     case ReduceOp::kMin: ops.minmax += 1; break;
-    case ReduceOp::kArgMax:
-    case ReduceOp::kArgMin: ops.compare_select += 3; break;
+    default: break;
   }
   return ops;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/product.h"
 
 namespace mycc {
 namespace {
@@ -23,12 +24,8 @@ double CountOps(const Expr& expr) {
   return ops;
 }
 
-const Expr& WithoutCast(const Expr& expr) {
-  return expr->op == Op::kCast || expr->op == Op::kTF32 ? expr->args[0] : expr;
-}
-
 Operand MakeOperand(const Anatomy& anatomy, const Expr& factor) {
-  const Expr& load = WithoutCast(factor);
+  const ExprNode* load = LoadOfFactor(factor);
   Operand operand{load->buffer,
                   load->args,
                   false,
@@ -42,9 +39,8 @@ Operand MakeOperand(const Anatomy& anatomy, const Expr& factor) {
 
 // A sum of products of two loads.
 bool IsProduct(const Stage& stage) {
-  return stage.reduce == ReduceOp::kSum && stage.value->op == Op::kMul && !stage.axes.empty() &&
-         WithoutCast(stage.value->args[0])->op == Op::kLoad &&
-         WithoutCast(stage.value->args[1])->op == Op::kLoad;
+  return SumsProducts(stage) && !stage.axes.empty() && LoadOfFactor(stage.value->args[0]) != nullptr &&
+         LoadOfFactor(stage.value->args[1]) != nullptr;
 }
 
 // The stage with groups of `groups.extent` elements along an axis as an axis of their own.
@@ -141,19 +137,9 @@ bool HasCast(const Contraction& contraction) {
   return a.is_cast || b.is_cast || a.is_tf32 || b.is_tf32;
 }
 
-bool Operand::Uses(const Var& var) const {
-  return std::any_of(index.begin(), index.end(), [&](const Expr& e) { return UsesVar(e, var.get()); });
-}
+bool Operand::Uses(const Var& var) const { return UsesVar(index, var.get()); }
 
-int Operand::PlainDim(const Var& var) const {
-  int found = -1;
-  for (size_t d = 0; d < index.size(); ++d) {
-    if (!UsesVar(index[d], var.get())) continue;
-    if (found >= 0 || index[d]->op != Op::kVar) return -1;
-    found = static_cast<int>(d);
-  }
-  return found;
-}
+int Operand::PlainDim(const Var& var) const { return mycc::PlainDim(index, var); }
 
 int Operand::UnitDim(const Var& var) const {
   int found = -1;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 #include "codegen/target/target.h"
 #include "tuner/space/anatomy.h"
 

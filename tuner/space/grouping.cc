@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "codegen/expr/product.h"
 #include "tuner/space/cheap_stages.h"
 #include "tuner/space/stream_chain.h"
 
@@ -12,11 +13,12 @@ namespace {
 
 class Grouping {
  public:
-  Grouping(const Anatomy& anatomy, const Target& target, bool streams) : anatomy_(anatomy) {
+  Grouping(const Anatomy& anatomy, const Target& target, bool streams)
+      : anatomy_(anatomy), target_(target), on_gpu_(target.kind == TargetKind::kCuda) {
     taken_.resize(anatomy.num_stages(), false);
     for (int s = 0; s < anatomy.num_stages(); ++s) class_.push_back(Classify(anatomy, s, target));
     for (int s = 0; streams && s < anatomy.num_stages(); ++s) {
-      if (class_[s] == StageClass::kContraction) TakeStreamed(s);
+      if (anatomy.info(s).contraction) TakeStreamed(s);
     }
     for (int s = 0; s < anatomy.num_stages(); ++s) {
       if (!taken_[s] && (class_[s] == StageClass::kContraction || class_[s] == StageClass::kTile))
@@ -51,15 +53,74 @@ class Grouping {
   void TakeStreamed(int sum) {
     const std::optional<StreamChain> chain = FindStreamChain(anatomy_, sum);
     if (!chain) return;
-    const std::vector<int> members = chain->Members();
-    if (std::none_of(members.begin(), members.end(), [&](int s) { return taken_[s]; }))
-      Take(Group{sum, members}, StageClass::kStreamed);
+    std::vector<int> members = chain->Members();
+    if (std::any_of(members.begin(), members.end(), [&](int s) { return taken_[s]; })) return;
+    // Queries in the order of a tile are computed as they are copied to it.
+    const int queries = anatomy_.ProducerOf(chain->queries->buffer.get());
+    if (on_gpu_ && queries >= 0 && IsPlain(queries) && OnlyFeeds(queries, chain->scores))
+      members.insert(members.begin(), queries);
+    Take(Group{sum, members}, StageClass::kStreamed);
+    if (on_gpu_) TakeMerges(*chain);
+  }
+
+  // Whether a stage reduces results of the chain along one of its batches, the parts, unlike a product with
+  // its values.
+  bool MergesParts(int s, const StreamChain& chain, const std::set<int>& results) const {
+    const Stage& stage = anatomy_.stage(s);
+    if (stage.reduce == ReduceOp::kNone || stage.reduce_axes.size() != 1) return false;
+    bool merges = false;
+    for (const ExprNode* load : LoadsOf(stage.value)) {
+      if (!results.contains(anatomy_.ProducerOf(load->buffer.get()))) continue;
+      const int dim = PlainDim(load->args, stage.reduce_axes[0]);
+      if (std::count(chain.batch_axes.begin(), chain.batch_axes.end(), dim) == 0) return false;
+      merges = true;
+    }
+    return merges;
+  }
+
+  // The merges of a chain's parts: of its sum, and of its reductions for those who read these alone, such as
+  // a log-sum-exp.
+  void TakeMerges(const StreamChain& chain) {
+    const std::vector<int>& readers = anatomy_.info(chain.sum).readers;
+    if (readers.size() != 1 || !MergesParts(readers[0], chain, {chain.sum})) return;
+    TakeMerge(readers[0]);
+    const std::set<int> reductions(chain.reductions.begin(), chain.reductions.end());
+    for (int s = anatomy_.num_stages() - 1; s > chain.sum; --s) {
+      if (!taken_[s] && MergesParts(s, chain, reductions)) TakeMerge(s);
+    }
+  }
+
+  // The stage that merges, with what follows it and all that these alone are computed from.
+  void TakeMerge(int anchor) {
+    const std::vector<int> epilogue = EpilogueOf(anchor);
+    std::set<int> members(epilogue.begin(), epilogue.end());
+    members.insert(anchor);
+    const auto only_feeds_members = [&](int s) {
+      const StageInfo& info = anatomy_.info(s);
+      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(),
+                                            [&](int reader) { return members.contains(reader); });
+    };
+    for (int s = anchor - 1; s >= 0; --s) {
+      const std::vector<int>& of_stage = anatomy_.info(s).readers;
+      const bool is_read =
+          std::any_of(of_stage.begin(), of_stage.end(), [&](int reader) { return members.contains(reader); });
+      if (is_read && !taken_[s] && only_feeds_members(s)) members.insert(s);
+    }
+    Take(Group{anchor, {members.begin(), members.end()}}, StageClass::kMerge);
+  }
+
+  // A GPU's ordinary cores have no tile of a stage for both factors of its product by itself.
+  bool HasNoTileOfProducers(int anchor) const {
+    const std::optional<Contraction>& c = anatomy_.info(anchor).contraction;
+    return on_gpu_ && class_[anchor] == StageClass::kContraction && c->OfOneTensor() &&
+           !HasTensorInstruction(*c, anatomy_.product(anchor), target_);
   }
 
   void TakeTiled(int anchor) {
     Group group{anchor, {anchor}};
+    const bool with_producers = !HasNoTileOfProducers(anchor);
     for (int producer : anatomy_.info(anchor).producers) {
-      if (!taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor))
+      if (with_producers && !taken_[producer] && IsPlain(producer) && OnlyFeeds(producer, anchor))
         group.members.push_back(producer);
     }
     const std::vector<int> epilogue = EpilogueOf(anchor);
@@ -189,6 +250,8 @@ class Grouping {
   }
 
   const Anatomy& anatomy_;
+  const Target& target_;
+  const bool on_gpu_;
   std::vector<StageClass> class_;
   std::vector<bool> taken_;
   Groups parts_;

@@ -5,10 +5,26 @@
 #include "absl/strings/str_cat.h"
 
 namespace mycc {
+namespace {
+
+// The name that FreshName (codegen/schedule/tree.h) gives where `taken` ones are taken.
+std::string Numbered(const std::string& name, int64_t taken) {
+  return taken == 0 ? name : absl::StrCat(name, taken + 1);
+}
+
+}  // namespace
+
+int64_t TraceBuilder::StepsOn(const std::string& primitive, size_t arg, const std::string& buffer) const {
+  return std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
+    return step.primitive == primitive && std::get<std::string>(step.args[arg].value) == buffer;
+  });
+}
 
 void TraceBuilder::Add(std::string primitive, std::vector<StepArg> args) {
   steps.push_back(Step{std::move(primitive), std::move(args)});
 }
+std::string SubLoop(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }
+
 void TraceBuilder::Split(const std::string& loop, std::vector<int64_t> factors) {
   Add("split", {{loop}, {std::move(factors)}});
 }
@@ -38,6 +54,16 @@ void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer)
 void TraceBuilder::OperandStage(const std::string& block, int64_t factor) {
   Add("operand_stage", {{block}, {factor}});
 }
+void TraceBuilder::PermuteAxes(const std::string& block, std::vector<int64_t> order) {
+  Add("permute_axes", {{block}, {std::move(order)}});
+}
+void TraceBuilder::FoldStride(const std::string& block) { Add("fold_stride", {{block}}); }
+void TraceBuilder::JoinGroups(const std::string& block, int64_t groups) {
+  Add("join_groups", {{block}, {groups}});
+}
+void TraceBuilder::SplitChain(const std::string& sum, int64_t heads, int64_t rows, int64_t length) {
+  Add("split_chain", {{sum}, {heads}, {rows}, {length}});
+}
 void TraceBuilder::Reverse(const std::string& loop) { Add("reverse", {{loop}}); }
 void TraceBuilder::SkipMasked(const std::string& loop) { Add("skip_masked", {{loop}}); }
 void TraceBuilder::SkipZeros(const std::string& block, const std::string& buffer, int64_t dim) {
@@ -52,13 +78,17 @@ void TraceBuilder::StreamReduction(const std::string& reduction, const std::stri
   Add("stream_reduction", {{reduction}, {loop}});
 }
 void TraceBuilder::Merge(const std::string& loop, const std::string& next) { Add("merge", {{loop}, {next}}); }
+std::string TraceBuilder::NextCopy(const std::string& buffer) const {
+  return Numbered(absl::StrCat(buffer, ".r"), StepsOn("cache_read", 0, buffer));
+}
+std::string TraceBuilder::NextTile(const std::string& buffer, int later) const {
+  return Numbered(absl::StrCat(buffer, ".s"), StepsOn("stage_shared", 1, buffer) + later);
+}
 std::string TraceBuilder::CacheRead(const std::string& buffer, const std::string& block,
                                     const std::string& loop, const std::string& scope) {
-  const auto copies = std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
-    return step.primitive == "cache_read" && std::get<std::string>(step.args[0].value) == buffer;
-  });
+  std::string name = NextCopy(buffer);
   Add("cache_read", {{buffer}, {block}, {loop}, {scope}});
-  return copies == 0 ? absl::StrCat(buffer, ".r") : absl::StrCat(buffer, ".r", copies + 1);
+  return name;
 }
 void TraceBuilder::CacheWrite(const std::string& block, const std::string& loop) {
   Add("cache_write", {{block}, {loop}});
@@ -71,6 +101,9 @@ void TraceBuilder::RFactorRuns(const std::string& loop, int64_t length) {
   Add("rfactor_runs", {{loop}, {length}});
 }
 void TraceBuilder::Winograd(const std::string& block, int64_t m) { Add("winograd", {{block}, {m}}); }
+void TraceBuilder::ReduceTogether(const std::string& first, const std::string& second) {
+  Add("reduce_together", {{first}, {second}});
+}
 void TraceBuilder::SplitArg(const std::string& block) { Add("split_arg", {{block}}); }
 void TraceBuilder::LanePredicate(const std::string& loop, int64_t group) {
   Add("lane_predicate", {{loop}, {group}});
@@ -85,6 +118,13 @@ void TraceBuilder::Tensorize(const std::string& loop, const std::string& instruc
   Add("tensorize", {{loop}, {instruction}});
 }
 
+void TraceBuilder::Vectorize(const std::string& loop, int64_t extent, int64_t lanes) {
+  if (extent <= lanes) return Bind(loop, "vector");
+  Split(loop, {lanes});
+  Bind(SubLoop(loop, 0), "unroll");
+  Bind(SubLoop(loop, 1), "vector");
+}
+
 void TraceBuilder::Prefetch(const std::string& loop, int64_t rows, int64_t lanes, bool sums) {
   Add("prefetch", {{loop}, {rows}, {lanes}, {int64_t{sums}}});
 }
@@ -96,9 +136,11 @@ void TraceBuilder::TensorizeTile(const std::string& loop, const std::string& ins
                                  int64_t column_warps) {
   Add("tensorize_tile", {{loop}, {instruction}, {row_warps}, {column_warps}});
 }
-void TraceBuilder::StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
-                               const std::string& scope) {
+std::string TraceBuilder::StageShared(const std::string& block, const std::string& buffer,
+                                      const std::string& loop, const std::string& scope) {
+  std::string name = NextTile(buffer);
   Add("stage_shared", {{block}, {buffer}, {loop}, {scope}});
+  return name;
 }
 void TraceBuilder::StageWrite(const std::string& block, const std::string& loop, const std::string& scope) {
   Add("stage_write", {{block}, {loop}, {scope}});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/schedule/trace.h"
 #include "codegen/target/target.h"
@@ -15,6 +16,9 @@
 #include "tuner/space/values.h"
 
 namespace mycc {
+
+// A loop of a split one: "t1.a0", 2 -> "t1.a0.2".
+std::string SubLoop(const std::string& loop, int part);
 
 // Writes the steps of a trace.
 class TraceBuilder {
@@ -25,9 +29,15 @@ class TraceBuilder {
   std::string Fuse(const std::vector<std::string>& loops);  // the fused loop's name; a single loop is itself
   void Bind(const std::string& loop, const std::string& kind);
   void BindAll(const std::vector<std::string>& loops, const std::string& kind);
+  // `loop` of `extent` iterations in vectors; several of them unrolled.
+  void Vectorize(const std::string& loop, int64_t extent, int64_t lanes);
   void SplitStridePhases(const std::string& block);
   void FlipSign(const std::string& block, const std::string& buffer);
   void OperandStage(const std::string& block, int64_t factor);
+  void PermuteAxes(const std::string& block, std::vector<int64_t> order);
+  void FoldStride(const std::string& block);
+  void JoinGroups(const std::string& block, int64_t groups);
+  void SplitChain(const std::string& sum, int64_t heads, int64_t rows, int64_t length);
   void Reverse(const std::string& loop);
   void SkipMasked(const std::string& loop);
   void SkipZeros(const std::string& block, const std::string& buffer, int64_t dim);
@@ -36,7 +46,11 @@ class TraceBuilder {
   void ReverseInline(const std::string& block);
   void StreamReduction(const std::string& reduction, const std::string& loop);
   void Merge(const std::string& loop, const std::string& next);
-  // The copy's name: that of a second copy of a buffer has a number.
+  // The names that copies of a buffer by cache_read and stage_shared get: the first one's has no number, also
+  // if it is of another part's. `later` 1: not the next copy, but the one after it.
+  std::string NextCopy(const std::string& buffer) const;
+  std::string NextTile(const std::string& buffer, int later = 0) const;
+  // Returns the copy's name.
   std::string CacheRead(const std::string& buffer, const std::string& block, const std::string& loop,
                         const std::string& scope);
   void CacheWrite(const std::string& block, const std::string& loop);
@@ -44,6 +58,7 @@ class TraceBuilder {
   void RFactor(const std::string& loop, int64_t factor);
   void RFactorRuns(const std::string& loop, int64_t length);
   void SplitArg(const std::string& block);
+  void ReduceTogether(const std::string& first, const std::string& second);
   void Winograd(const std::string& block, int64_t m);
   void LanePredicate(const std::string& loop, int64_t group);
   void Layout(const std::string& buffer, int64_t row_pad, int64_t swizzle_bytes);
@@ -54,8 +69,8 @@ class TraceBuilder {
   void Nontemporal(const std::string& loop);
   void TensorizeTile(const std::string& loop, const std::string& instruction, int64_t row_warps,
                      int64_t column_warps);
-  void StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
-                   const std::string& scope);
+  std::string StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
+                          const std::string& scope);
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);
@@ -72,6 +87,8 @@ class TraceBuilder {
 
  private:
   void Add(std::string primitive, std::vector<StepArg> args);
+  // The steps so far that have the buffer as this argument.
+  int64_t StepsOn(const std::string& primitive, size_t arg, const std::string& buffer) const;
 };
 
 struct Part {
@@ -97,7 +114,6 @@ struct Group {
 };
 using Rule = Part(const Anatomy& anatomy, const Group& group, const Target& target);
 Rule TileRule;         // other reductions with contiguous outputs: pooling, depthwise, column sums
-Rule RowRule;          // reductions along the contiguous axis and around them: softmax, norms, sums, argmax
 Rule ElementwiseRule;  // no reduction: chains, transposes, gathers
 
 // GEMM, batched, convolution on a CPU: register tiles, packing, split k, fused epilogue. A part for each
@@ -110,14 +126,24 @@ std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Ta
 // is not wanted.
 std::vector<Part> WinogradParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
-// A chain of stages along one axis in one pass, on a CPU; nullopt where its operands do not allow it.
-std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target);
+// A chain of stages along one axis in one pass, on a CPU. FailedPrecondition says what of its operands does
+// not allow it, for users (WhyNotStreamed in space.h); here and in the next two.
+absl::StatusOr<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // The same for 16-bit elements, where an instruction multiplies pairs of them.
-std::optional<Part> StreamedPairsPart(const Anatomy& anatomy, const Group& group, const Target& target);
+absl::StatusOr<Part> StreamedPairsPart(const Anatomy& anatomy, const Group& group, const Target& target);
 
-// And on a GPU's tensor cores, the most promising first.
-std::vector<Part> GpuStreamedParts(const Anatomy& anatomy, const Group& group, const Target& target);
+// The same for few rows, in place and in any of the float types: keys and values are read once, as they lie.
+// NotFound for more rows, which the others are for.
+absl::StatusOr<Part> StreamedDotPart(const Anatomy& anatomy, const Group& group, const Target& target);
+
+// And on a GPU's tensor cores, at least one, the most promising first.
+absl::StatusOr<std::vector<Part>> GpuStreamedParts(const Anatomy& anatomy, const Group& group,
+                                                   const Target& target);
+
+// Reductions along the contiguous axis and what is around them, on a CPU: softmax, norms, sums, argmax. The
+// most promising first.
+std::vector<Part> RowParts(const Anatomy& anatomy, const Group& group, const Target& target);
 
 // Few columns of many rows, on a CPU; nullopt for others.
 std::optional<Part> ColumnsPart(const Anatomy& anatomy, const Group& group, const Target& target);
@@ -131,6 +157,7 @@ Rule GpuSimtRule;     // contractions on the ordinary cores
 Rule GpuWindowRule;   // reductions over few terms across the contiguous axis
 Rule GpuColumnsRule;  // over many
 Rule GpuElementwiseRule;
+Rule GpuMergeRule;  // the results of a chain's parts (codegen/schedule/split_chain.h)
 
 // For rules of rows: how many of the anchor's axes number them, those that the group's reductions leave.
 size_t RowRank(const Anatomy& anatomy, const Group& group);

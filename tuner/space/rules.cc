@@ -4,7 +4,9 @@
 //   1. cheap elementwise stages are inlined into their readers (cheap_stages.h)
 //   2. the stages that are left form groups (grouping.h), and one rule schedules each group
 #include <algorithm>
+#include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/schedule.h"
@@ -14,6 +16,7 @@
 #include "tuner/space/part.h"
 #include "tuner/space/rewrites.h"
 #include "tuner/space/stage_class.h"
+#include "tuner/space/stream_chain.h"
 
 namespace mycc {
 namespace {
@@ -21,8 +24,7 @@ namespace {
 // Few enough terms for one thread to have them all.
 bool IsWindow(const Stage& stage) {
   constexpr int64_t kMostTerms = 64;
-  int64_t terms = 1;
-  for (const Var& axis : stage.reduce_axes) terms *= axis->extent;
+  const int64_t terms = PointsOf(stage.reduce_axes);
   return terms <= kMostTerms;
 }
 
@@ -42,7 +44,6 @@ Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Ta
   if (target.kind == TargetKind::kCuda) return MakeGpuPart(anatomy, group, c, target);
   switch (c) {
     case StageClass::kTile: return TileRule(anatomy, group, target);
-    case StageClass::kRow: return RowRule(anatomy, group, target);
     default: return ElementwiseRule(anatomy, group, target);
   }
 }
@@ -68,17 +69,45 @@ std::vector<Part> CpuContractionParts(const Anatomy& anatomy, const Group& group
   return parts;
 }
 
-// Alternatives for a group, the most promising first. None for a chain that no rule streams.
-std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target) {
+using Refusals = std::vector<std::string>;  // each once
+
+void AddRefusal(const std::string& why, Refusals* refusals) {
+  if (!why.empty() && std::count(refusals->begin(), refusals->end(), why) == 0) refusals->push_back(why);
+}
+
+// The rules' ways to stream a chain, the most promising first.
+std::vector<Part> StreamedParts(const Anatomy& anatomy, const Group& group, const Target& target,
+                                Refusals* refusals) {
   std::vector<Part> parts;
-  if (c == StageClass::kStreamed) {
-    if (target.kind == TargetKind::kCuda) return GpuStreamedParts(anatomy, group, target);
-    if (target.kind == TargetKind::kCpu) {
-      if (std::optional<Part> part = StreamedPart(anatomy, group, target)) parts.push_back(*part);
-      if (std::optional<Part> part = StreamedPairsPart(anatomy, group, target)) parts.push_back(*part);
-    }
+  if (target.kind == TargetKind::kCuda) {
+    absl::StatusOr<std::vector<Part>> made = GpuStreamedParts(anatomy, group, target);
+    if (made.ok()) return *std::move(made);
+    AddRefusal(std::string(made.status().message()), refusals);
     return parts;
   }
+  std::string types;  // a rule for other types has nothing to say where one for these does
+  for (const auto rule : {StreamedPart, StreamedPairsPart, StreamedDotPart}) {
+    // Few rows have a rule of their own where no other takes them.
+    if (rule == StreamedDotPart && !parts.empty()) break;
+    absl::StatusOr<Part> part = rule(anatomy, group, target);
+    if (part.ok()) {
+      parts.push_back(*std::move(part));
+    } else if (absl::IsInvalidArgument(part.status())) {
+      types = std::string(part.status().message());
+    } else if (!absl::IsNotFound(part.status())) {
+      AddRefusal(std::string(part.status().message()), refusals);
+    }
+  }
+  if (parts.empty() && refusals->empty()) AddRefusal(types, refusals);
+  return parts;
+}
+
+// Alternatives for a group, the most promising first. None for a chain that no rule streams.
+std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageClass c, const Target& target,
+                            Refusals* refusals) {
+  std::vector<Part> parts;
+  if (c == StageClass::kStreamed) return StreamedParts(anatomy, group, target, refusals);
+  if (c == StageClass::kMerge) return {GpuMergeRule(anatomy, group, target)};
   if (target.kind == TargetKind::kCuda && c == StageClass::kContraction) {
     if (std::optional<Part> part = WarpSpecializedPart(anatomy, group, target)) parts.push_back(*part);
     // Operands that the copy engine can fetch as they are, in whole rows, have no use for threads that copy.
@@ -89,6 +118,7 @@ std::vector<Part> MakeParts(const Anatomy& anatomy, const Group& group, StageCla
       parts.push_back(MakeGpuPart(anatomy, group, StageClass::kTile, target));
   }
   if (target.kind == TargetKind::kCuda && c == StageClass::kRow) return GpuRowParts(anatomy, group, target);
+  if (c == StageClass::kRow) return RowParts(anatomy, group, target);
   if (target.kind == TargetKind::kCpu && c == StageClass::kTile) {
     if (std::optional<Part> part = ColumnsPart(anatomy, group, target)) parts.push_back(*part);
   }
@@ -216,11 +246,24 @@ bool HasEmptyLoops(const Workload& workload) {
   });
 }
 
-// The sketches of one way to group the stages, whose default schedules replay.
+// The stages that put queries into the order of a tile: they become that tile.
+std::set<int> QueriesOfChains(const Anatomy& anatomy) {
+  std::set<int> queries;
+  for (int s = 0; s < anatomy.num_stages(); ++s) {
+    const std::optional<StreamChain> chain = FindStreamChain(anatomy, s);
+    if (chain) queries.insert(anatomy.ProducerOf(chain->queries->buffer.get()));
+  }
+  return queries;
+}
+
+// The sketches of one way to group the stages, whose default schedules replay. `refusals` gets what rules for
+// chains, and the steps of theirs, say of others.
 std::vector<SketchWithDefault> SketchesOf(const Workload& canonical, const Rewritten& rewritten, bool streams,
-                                          const Target& target) {
+                                          const Target& target, Refusals* refusals) {
   const Anatomy whole(rewritten.workload);
-  const std::vector<int> cheap = CheapStages(whole, target);
+  std::vector<int> cheap = CheapStages(whole, target);
+  const std::set<int> queries = streams ? QueriesOfChains(whole) : std::set<int>();
+  std::erase_if(cheap, [&](int s) { return queries.contains(s); });
   std::vector<std::string> inlined;
   inlined.reserve(cheap.size());
   for (int s : cheap) inlined.push_back(whole.name(s));
@@ -234,7 +277,7 @@ std::vector<SketchWithDefault> SketchesOf(const Workload& canonical, const Rewri
   for (const auto& [group, c] : groups) {
     const bool ahead = target.kind == TargetKind::kCpu && known_ahead[group.anchor];
     choices.push_back(ahead ? std::vector<Part>{AheadPart(anatomy, group, target)}
-                            : MakeParts(anatomy, group, c, target));
+                            : MakeParts(anatomy, group, c, target, refusals));
   }
   std::vector<SketchWithDefault> sketches;
   for (const std::vector<Part>& parts : Combinations(choices)) {
@@ -243,8 +286,31 @@ std::vector<SketchWithDefault> SketchesOf(const Workload& canonical, const Rewri
     if (!trace.ok()) continue;
     const absl::StatusOr<Schedule> schedule = Replay(canonical, target, *trace);
     if (schedule.ok()) sketches.push_back({std::move(sketch), *std::move(trace), schedule->function()});
+    if (!schedule.ok()) AddRefusal(std::string(schedule.status().message()), refusals);
   }
   return sketches;
+}
+
+// All ways to stream chains of a workload, the most promising first.
+std::vector<SketchWithDefault> StreamedSketches(const Workload& canonical, const Rewritten& whole,
+                                                const Target& target, Refusals* refusals) {
+  std::vector<SketchWithDefault> sketches;
+  const auto add = [&](const Rewritten& way) {
+    for (SketchWithDefault& sketch : SketchesOf(canonical, way, /*streams=*/true, target, refusals))
+      sketches.push_back(std::move(sketch));
+  };
+  for (const Rewritten& parts : WithPartsOfChains(whole, target)) add(parts);
+  add(whole);
+  return sketches;
+}
+
+// The rule for wgmma, which these rewrites serve.
+constexpr char kWarpSpecialized[] = "warp_specialized";
+std::vector<Rewritten> WaysForWarpgroups(const Rewritten& rewritten, const Target& target) {
+  std::vector<Rewritten> ways = WithJoinedGroups(rewritten, target);
+  for (Rewritten& way : WithFoldedStrides(rewritten, target)) ways.push_back(std::move(way));
+  for (Rewritten& way : WithRoundedOperands(rewritten, target)) ways.push_back(std::move(way));
+  return ways;
 }
 
 }  // namespace
@@ -254,19 +320,53 @@ std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& cano
   const Rewritten rewritten = RewriteForCpu(canonical, target);
   // Chains in one pass, where there are such; and every stage for itself. On a GPU one pass is always faster
   // than the tiles' way through memory, which takes a search longer to measure than all the rest.
-  std::vector<SketchWithDefault> sketches =
-      SketchesOf(canonical, WithOperandStages(rewritten), /*streams=*/true, target);
+  const Rewritten whole = WithSumsAsRead(WithOperandStages(rewritten));
+  Refusals refusals;
+  std::vector<SketchWithDefault> sketches = StreamedSketches(canonical, whole, target, &refusals);
   if (target.kind == TargetKind::kCuda && !sketches.empty()) return sketches;
-  for (SketchWithDefault& plain : SketchesOf(canonical, rewritten, /*streams=*/false, target))
+  for (SketchWithDefault& plain : SketchesOf(canonical, rewritten, /*streams=*/false, target, &refusals))
     sketches.push_back(std::move(plain));
+  for (const Rewritten& way : WaysForWarpgroups(rewritten, target)) {
+    for (SketchWithDefault& sketch : SketchesOf(canonical, way, /*streams=*/false, target, &refusals)) {
+      if (absl::StrContains(sketch.sketch.name, kWarpSpecialized)) sketches.push_back(std::move(sketch));
+    }
+  }
   if (sketches.empty()) sketches.push_back(NaiveSketch(canonical));
   return sketches;
 }
 
+std::vector<SketchWithDefault> SketchesOfSingleStages(const Workload& canonical, const Target& target) {
+  if (HasEmptyLoops(canonical)) return {};
+  Refusals refusals;
+  return SketchesOf(canonical, RewriteForCpu(canonical, target), /*streams=*/false, target, &refusals);
+}
+
+bool IsStreamedSketch(const std::string& name) { return absl::StrContains(name, "streamed"); }
+
 bool HasStreamedSketch(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return false;
-  const Rewritten rewritten = WithOperandStages(RewriteForCpu(canonical, target));
-  return !SketchesOf(canonical, rewritten, /*streams=*/true, target).empty();
+  const Rewritten whole = WithSumsAsRead(WithOperandStages(RewriteForCpu(canonical, target)));
+  Refusals refusals;
+  const auto streams = [&](const Rewritten& way) {
+    return !SketchesOf(canonical, way, /*streams=*/true, target, &refusals).empty();
+  };
+  if (streams(whole)) return true;
+  const std::vector<Rewritten> ways = WithPartsOfChains(whole, target);
+  return std::any_of(ways.begin(), ways.end(), streams);
+}
+
+std::vector<std::string> WhyNotStreamed(const Workload& canonical, const Target& target) {
+  Refusals refusals;
+  if (HasEmptyLoops(canonical)) return refusals;
+  const Rewritten rewritten = RewriteForCpu(canonical, target);
+  if (!StreamedSketches(canonical, WithSumsAsRead(WithOperandStages(rewritten)), target, &refusals).empty())
+    return {};
+  if (!refusals.empty()) return refusals;
+  const Workload stages = WithAllOperandStages(rewritten).workload;
+  const StageLinks links(stages);
+  for (int s = 0; s < static_cast<int>(stages.stages.size()); ++s)
+    AddRefusal(WhyNoStreamChain(stages, links, s), &refusals);
+  return refusals;
 }
 
 std::vector<Sketch> GenerateSketches(const Workload& canonical, const Target& target) {

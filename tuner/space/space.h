@@ -63,7 +63,17 @@ struct SketchWithDefault {
 };
 std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target);
 
+// The sketches that compute every stage of a chain for itself. GenerateSketches leaves them out on a GPU,
+// where one pass is faster; they are defaults where no pass can be lowered.
+std::vector<SketchWithDefault> SketchesOfSingleStages(const Workload& canonical, const Target& target);
+
+// Whether the sketch of this name computes a chain of stages in one pass.
+bool IsStreamedSketch(const std::string& name);
 // Whether one of the sketches computes a chain of stages along one axis in one pass.
 bool HasStreamedSketch(const Workload& canonical, const Target& target);
+
+// Why none does, for users: what ends a chain of two products, and what the rules expect of one; each reason
+// once. Empty where a sketch does, and where no product is computed from another.
+std::vector<std::string> WhyNotStreamed(const Workload& canonical, const Target& target);
 
 }  // namespace mycc

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "codegen/schedule/instructions.h"
+#include "codegen/expr/product.h"
+#include "codegen/target/instructions.h"
 #include "tuner/space/cpu_products.h"
 
 namespace mycc {
@@ -16,46 +17,25 @@ bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& la
   if (stride == 1) return true;
   if (target.kind == TargetKind::kCuda) return false;
   if (stride && *stride > 1 && *stride <= kFewApart) return true;
-  const Operand operand{load.buffer, load.args, false, -1};
-  return operand.PlainDim(lane) >= 0 &&
+  return PlainDim(load.args, lane) >= 0 &&
          std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
                      [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
 }
 
-// Tensor cores multiply these types as they are stored.
-bool HasTensorInstruction(const Contraction& c, const Stage& stage, const Target& target) {
-  const Operand &a = c.scalar, &b = c.vector;
-  if (a.buffer->dtype != b.buffer->dtype || a.is_tf32 != b.is_tf32) return false;
-  const std::vector<Instruction>& rows = InstructionsOf(target);
-  return std::any_of(rows.begin(), rows.end(), [&](const Instruction& row) {
-    return row.kind == InstructionClass::kWarp && row.operand == a.buffer->dtype &&
-           row.accumulator == stage.output->dtype && row.tf32 == a.is_tf32;
-  });
-}
-
-// Tensor cores can have tiles of both operands although they are of one tensor: bytes must lie along the sum,
-// in both of them or in one copy for both.
+// Tiles of both operands can be of one tensor. For tensor cores, bytes must lie along the sum, in both of
+// them or in one copy for both.
 bool CanBeOfOneTensor(const Contraction& c, const Stage& stage, const Target& target) {
-  for (const Var& axis : stage.reduce_axes) {
-    const bool alike = c.scalar.PlainDim(axis) == c.vector.PlainDim(axis);
-    if (!alike && DTypeBytes(c.scalar.buffer->dtype) == 1) return false;
-  }
-  return HasTensorInstruction(c, stage, target);
+  if (DTypeBytes(c.scalar.buffer->dtype) > 1 || !HasTensorInstruction(c, stage, target)) return true;
+  return std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
+                     [&](const Var& axis) { return c.scalar.PlainDim(axis) == c.vector.PlainDim(axis); });
 }
 
 // Its elements are found by other data: no tile of it is a box.
 bool IsGathered(const Operand& operand) {
-  return std::any_of(operand.index.begin(), operand.index.end(),
-                     [](const Expr& index) { return !LoadsOf(index).empty(); });
+  return std::any_of(operand.index.begin(), operand.index.end(), HasLoad);
 }
 
 constexpr int64_t kFewest = 9;  // rows, and columns, for each operand to be used several times
-
-int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
-  int64_t product = 1;
-  for (int a : axes) product *= stage.axes[a]->extent;
-  return product;
-}
 
 // Lanes can run along the depth, and the factors are there before: a norm's rows are summed up as they are
 // computed.
@@ -73,7 +53,7 @@ bool IsForContractionRule(const Contraction& c, const Stage& stage, const Target
   constexpr int64_t kFewestOfWindow = 4;
   const bool is_window = stage.reduce_axes.size() > 1 && HasTensorInstruction(c, stage, target);
   const int64_t fewest = is_window ? kFewestOfWindow : kFewest;
-  return ExtentOf(stage, c.rows) >= fewest && ExtentOf(stage, c.cols) >= fewest;
+  return PointsOf(stage.axes, c.rows) >= fewest && PointsOf(stage.axes, c.cols) >= fewest;
 }
 
 // By what the reduction's loads are contiguous along.
@@ -81,10 +61,8 @@ StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
-    const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), [&](const Var& r) {
-      return std::any_of(load->args.begin(), load->args.end(),
-                         [&](const Expr& index) { return UsesVar(index, r.get()); });
-    });
+    const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
+                                     [&](const Var& r) { return UsesVar(load->args, r.get()); });
     if (!reduced) continue;  // one value for each output: a mean, a bias
     along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
     along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
@@ -94,6 +72,16 @@ StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target
 }
 
 }  // namespace
+
+bool HasTensorInstruction(const Contraction& c, const Stage& product, const Target& target) {
+  const Operand &a = c.scalar, &b = c.vector;
+  if (a.buffer->dtype != b.buffer->dtype || a.is_tf32 != b.is_tf32) return false;
+  const std::vector<const Instruction*> rows = InstructionsOf(target);
+  return std::any_of(rows.begin(), rows.end(), [&](const Instruction* row) {
+    return row->kind == InstructionClass::kWarp && row->operand == a.buffer->dtype &&
+           row->accumulator == product.output->dtype && row->tf32 == a.is_tf32;
+  });
+}
 
 StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
   const Stage& stage = anatomy.stage(s);
@@ -109,7 +97,8 @@ StageClass Classify(const Anatomy& anatomy, int s, const Target& target) {
 std::optional<StageClass> OtherClass(const Anatomy& anatomy, int s, const Target& target) {
   const Contraction& c = *anatomy.info(s).contraction;
   const Stage& product = anatomy.product(s);
-  if (ExtentOf(product, c.rows) >= kFewest && ExtentOf(product, c.cols) >= kFewest) return std::nullopt;
+  if (PointsOf(product.axes, c.rows) >= kFewest && PointsOf(product.axes, c.cols) >= kFewest)
+    return std::nullopt;
   return ClassOfLoads(anatomy, anatomy.stage(s), target);
 }
 

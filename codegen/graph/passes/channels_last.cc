@@ -164,7 +164,7 @@ class ChannelsLastChooser {
 
   const Graph& graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
-  std::unordered_set<const BufferNode*> pinned_;
+  BufferSet pinned_;
   Permutations chosen_;
 };
 

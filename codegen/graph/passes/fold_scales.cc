@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/product.h"
 #include "codegen/graph/builder.h"
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/stage_reads.h"
@@ -171,7 +172,7 @@ class ScaleFolder {
   // The read of the weights in a sum of products, whose dimension `weight_dim` is the product's dimension
   // `dim`.
   const ExprNode* WeightsOf(const Stage& product, int dim, int* weight_dim) const {
-    if (product.reduce != ReduceOp::kSum || product.value->op != Op::kMul) return nullptr;
+    if (!SumsProducts(product)) return nullptr;
     const auto is_constant = [&](const Expr& operand) {
       const Expr& read = WithoutCast(operand);
       return read->op == Op::kLoad && ConstantOf(read->buffer) != nullptr;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/expr/print.h"
+#include "codegen/expr/product.h"
 #include "codegen/graph/builder.h"
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/stage_reads.h"
@@ -82,8 +83,7 @@ class ProductMerger {
 
   // A sum of products of a tensor and a matrix of constants.
   bool IsProduct(const Stage& stage) const {
-    if (stage.reduce != ReduceOp::kSum || stage.reduce_axes.size() != 1 || stage.value->op != Op::kMul)
-      return false;
+    if (!SumsProducts(stage) || stage.reduce_axes.size() != 1) return false;
     int constants = 0, matrices = 0;
     for (const Buffer& read : TensorsIn(stage.value)) {
       const bool is_constant = ConstantOf(read) != nullptr;
@@ -205,7 +205,7 @@ class ProductMerger {
   const Graph graph_;
   const std::unordered_map<const BufferNode*, size_t> maker_;
   std::unordered_map<const BufferNode*, std::vector<size_t>> readers_;
-  std::unordered_set<const BufferNode*> outputs_;  // of the model, and the tensors that they are reshapes of
+  BufferSet outputs_;  // of the model, and the tensors that they are reshapes of
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ bool IsSmallRead(const ExprNode& load) {
 }
 
 bool IsSound(const Stage& stage) {
-  std::unordered_set<const BufferNode*> readable;
+  BufferSet readable;
   for (const Buffer& read : TensorsIn(stage.value)) readable.insert(read.get());
   return !CheckStage(stage, readable).has_value();
 }
@@ -124,7 +124,7 @@ Graph InlineMoves(Graph graph, const Target&) {
 
 Graph PushTransposes(Graph graph, const Target&) {
   const auto maker = Definitions(graph);
-  std::unordered_set<const BufferNode*> pinned;
+  BufferSet pinned;
   std::unordered_map<const BufferNode*, int> readers;
   for (const NamedTensor& output : graph.outputs) pinned.insert(output.tensor.get());
   for (const Node& node : graph.nodes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/expr/product.h"
 #include "codegen/program/partition.h"
 
 namespace mycc {
@@ -17,7 +18,7 @@ bool IsPlainF32Load(const Expr& expr) { return expr->op == Op::kLoad && expr->dt
 
 // A sum of products of two tensors. A sum of squares is none: it belongs to a norm or a variance.
 bool IsSumOfProducts(const Stage& stage) {
-  if (stage.reduce != ReduceOp::kSum || stage.value->op != Op::kMul) return false;
+  if (!SumsProducts(stage)) return false;
   const Expr &a = stage.value->args[0], &b = stage.value->args[1];
   return IsPlainF32Load(a) && IsPlainF32Load(b) && !StructurallyEqual(a, b);
 }
@@ -177,8 +178,7 @@ void NarrowTensors::LookAtStage(const Stage& stage) {
       if (factors_.count(output)) factors_.insert(load->buffer.get());
     }
   }
-  int64_t terms = 1;
-  for (const Var& axis : stage.reduce_axes) terms *= axis->extent;
+  const int64_t terms = PointsOf(stage.reduce_axes);
   // A value that is computed on within the kernel passes its readers' demands on.
   const bool passes_on = is_move || !between_.count(output);
   bool is_sensitive = passes_on && sensitive_.count(output) > 0;

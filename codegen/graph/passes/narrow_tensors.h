@@ -27,7 +27,7 @@ class NarrowTensors {
   bool IsBetweenKernels(const Buffer& tensor) const { return between_.count(tensor.get()) > 0; }
 
  private:
-  using Tensors = std::unordered_set<const BufferNode*>;
+  using Tensors = BufferSet;
 
   void FindTensorsBetweenKernels();
   void FindProducts();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "codegen/expr/product.h"
 #include "codegen/graph/passes/passes.h"
 #include "codegen/graph/stage_reads.h"
 
@@ -62,9 +63,9 @@ class FactorMover {
  private:
   static bool IsProduct(const Stage& stage) {
     const Expr& value = stage.value;
-    return stage.reduce == ReduceOp::kSum && KindOf(stage) == StageKind::kHeavy &&
-           stage.output->dtype == DType::kF32 && value->op == Op::kMul && value->args[0]->op == Op::kLoad &&
-           value->args[1]->op == Op::kLoad && value->args[0]->buffer != value->args[1]->buffer;
+    return SumsProducts(stage) && KindOf(stage) == StageKind::kHeavy && stage.output->dtype == DType::kF32 &&
+           value->args[0]->op == Op::kLoad && value->args[1]->op == Op::kLoad &&
+           value->args[0]->buffer != value->args[1]->buffer;
   }
 
   // Takes the factor out of the stage that makes a tensor which nothing else reads; 1 where there is none.

@@ -77,7 +77,7 @@ class RowReshapes {
 
   // Whether the leading axes are used for nothing but reads of tensors of the stage's shape at its own axes.
   static bool WorksOnRows(const Stage& stage, size_t leading) {
-    std::unordered_set<const VarNode*> row_axes;
+    VarSet row_axes;
     for (size_t i = 0; i < leading; ++i) row_axes.insert(stage.axes[i].get());
     bool reads_others = false;
     const Expr rest = Rewrite(stage.value, [&](const Expr& e) -> Expr {
@@ -115,9 +115,9 @@ class RowReshapes {
   }
 
   std::unordered_map<const BufferNode*, Buffer>
-      rows_;                                      // of reshapes of what stages make, and of their readers
-  std::unordered_set<const BufferNode*> stages_;  // tensors that stages make
-  std::unordered_set<const BufferNode*> read_by_others_;  // not only reductions over rows read these
+      rows_;                  // of reshapes of what stages make, and of their readers
+  BufferSet stages_;          // tensors that stages make
+  BufferSet read_by_others_;  // not only reductions over rows read these
   std::vector<Node> nodes_;
 };
 

@@ -82,7 +82,7 @@ class ExactDivisors {
     for (const Expr& arg : e->args) Note(arg);
   }
 
-  std::unordered_set<const BufferNode*> rounded_;
+  BufferSet rounded_;
   std::unordered_set<const ExprNode*> divisors_;
 };
 

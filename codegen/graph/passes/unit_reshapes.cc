@@ -118,7 +118,7 @@ class UnitReshapes {
   }
 
   std::unordered_map<const BufferNode*, Buffer> sources_;  // of reshapes in units alone
-  std::unordered_set<const BufferNode*> stages_;           // tensors that stages make
+  BufferSet stages_;                                       // tensors that stages make
   std::vector<Node> nodes_;
 };
 

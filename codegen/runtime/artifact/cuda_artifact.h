@@ -10,7 +10,7 @@
 #pragma once
 
 #include "codegen/runtime/artifact/artifact.h"
-#include "codegen/runtime/artifact/cuda_driver_types.h"
+#include "codegen/runtime/artifact/cuda_driver_functions.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,43 +100,8 @@ int32_t MyccCudaPrepare(int32_t device_id);
 
 // cuda_driver.c: the functions of libcuda.so.1, without their prefix "cu".
 struct MyccCudaDriver {
-  CuResult (*GetErrorName)(CuResult, const char**);
-  CuResult (*GetErrorString)(CuResult, const char**);
-  CuResult (*Init)(unsigned flags);
-  CuResult (*DeviceGet)(CuDevice*, int ordinal);
-  CuResult (*DeviceGetCount)(int*);
-  CuResult (*DeviceGetName)(char*, int size, CuDevice);
-  CuResult (*DeviceGetAttribute)(int*, int attribute, CuDevice);
-  CuResult (*DevicePrimaryCtxRetain)(CuContext*, CuDevice);
-  CuResult (*DevicePrimaryCtxRelease)(CuDevice);
-  CuResult (*CtxGetCurrent)(CuContext*);
-  CuResult (*CtxGetDevice)(CuDevice*);
-  CuResult (*CtxGetId)(CuContext, unsigned long long*);
-  CuResult (*CtxPushCurrent)(CuContext);
-  CuResult (*CtxPopCurrent)(CuContext*);
-  CuResult (*LibraryLoadData)(CuLibrary*, const void* code, void* jit_options, void** jit_values,
-                              unsigned num_jit_options, void* options, void** values, unsigned num_options);
-  CuResult (*LibraryUnload)(CuLibrary);
-  CuResult (*LibraryGetKernel)(CuKernel*, CuLibrary, const char* name);
-  CuResult (*KernelGetFunction)(CuFunction*, CuKernel);
-  CuResult (*KernelSetAttribute)(int attribute, int value, CuKernel, CuDevice);
-  CuResult (*LaunchKernelEx)(const struct CuLaunchConfig*, CuFunction, void** params, void** extra);
-  CuResult (*TensorMapEncodeTiled)(struct CuTensorMapBits*, int type, uint32_t rank, void* address,
-                                   const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
-                                   const uint32_t* element_strides, int interleave, int swizzle,
-                                   int l2_promotion, int out_of_bounds);
-  CuResult (*MemAlloc)(CuAddress*, size_t bytes);
-  CuResult (*MemFree)(CuAddress);
-  CuResult (*MemcpyHtoDAsync)(CuAddress, const void*, size_t bytes, CuStream);
-  CuResult (*MemcpyDtoHAsync)(void*, CuAddress, size_t bytes, CuStream);
-  CuResult (*PointerGetAttribute)(void*, int attribute, CuAddress);
-  CuResult (*StreamSynchronize)(CuStream);
-  CuResult (*StreamGetCaptureInfo)(CuStream, int* status, uint64_t* id, CuGraph*, const void** nodes,
-                                   size_t* num_nodes);
-  CuResult (*ThreadExchangeStreamCaptureMode)(int* mode);
-  CuResult (*UserObjectCreate)(CuUserObject*, void* object, void (*destroy)(void*), unsigned references,
-                               unsigned flags);
-  CuResult (*GraphRetainUserObject)(CuGraph, CuUserObject, unsigned references, unsigned flags);
+  MYCC_CUDA_OF_BOTH(MYCC_CUDA_MEMBER)
+  MYCC_CUDA_OF_ARTIFACTS(MYCC_CUDA_MEMBER)
 };
 // Opens and initializes the driver once. NULL after setting the error text, which says what was looked for.
 const struct MyccCudaDriver* MyccCudaOpen(void);

@@ -9,39 +9,8 @@ void MyccLock(void) { pthread_mutex_lock(&lock); }
 void MyccUnlock(void) { pthread_mutex_unlock(&lock); }
 
 // The names under which the library exports the functions, in the order of struct MyccCudaDriver.
-static const char* const kNames[] = {
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuInit",
-    "cuDeviceGet",
-    "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuDeviceGetAttribute",
-    "cuDevicePrimaryCtxRetain",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuCtxGetCurrent",
-    "cuCtxGetDevice",
-    "cuCtxGetId",
-    "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent_v2",
-    "cuLibraryLoadData",
-    "cuLibraryUnload",
-    "cuLibraryGetKernel",
-    "cuKernelGetFunction",
-    "cuKernelSetAttribute",
-    "cuLaunchKernelEx",
-    "cuTensorMapEncodeTiled",
-    "cuMemAlloc_v2",
-    "cuMemFree_v2",
-    "cuMemcpyHtoDAsync_v2",
-    "cuMemcpyDtoHAsync_v2",
-    "cuPointerGetAttribute",
-    "cuStreamSynchronize",
-    "cuStreamGetCaptureInfo_v2",
-    "cuThreadExchangeStreamCaptureMode",
-    "cuUserObjectCreate",
-    "cuGraphRetainUserObject",
-};
+static const char* const kNames[] = {MYCC_CUDA_OF_BOTH(MYCC_CUDA_NAME)
+                                         MYCC_CUDA_OF_ARTIFACTS(MYCC_CUDA_NAME)};
 enum { kNumNames = sizeof kNames / sizeof kNames[0] };
 
 static union {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -27,28 +28,21 @@ absl::Status CheckTarget(LoopKind kind, const Target& target) {
                     : kind == LoopKind::kGrid || kind == LoopKind::kThread ? on_gpu
                                                                            : true;
   if (fits) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(std::string(LoopKindName(kind)), " is for ",
-                   on_gpu ? "CPUs; a GPU has block and thread" : "GPUs; a CPU has parallel"));
+  return Refusal(LoopKindName(kind), " is for ",
+                 on_gpu ? "CPUs; a GPU has block and thread" : "GPUs; a CPU has parallel");
 }
 
 absl::Status CheckVector(const For& loop) {
   if (loop.var->extent > kMaxVector) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxVector, " lanes"));
+    return Refusal("extent ", loop.var->extent, " is more than ", kMaxVector, " lanes");
   }
-  bool innermost = true;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    innermost &= stmt->kind != StmtKind::kFor && stmt->kind != StmtKind::kAlloc;
-    return innermost;
-  });
-  return innermost ? absl::OkStatus() : absl::FailedPreconditionError("a vector loop must be innermost");
+  const bool innermost = !Contains(loop.body, StmtKind::kFor) && !Contains(loop.body, StmtKind::kAlloc);
+  return innermost ? absl::OkStatus() : Refusal("a vector loop must be innermost");
 }
 
 absl::Status CheckIndependent(const For& loop) {
   if (!IsReduceLoop(loop)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "the loop carries a reduction: its iterations write the same elements");
+  return Refusal("the loop carries a reduction: its iterations write the same elements");
 }
 
 absl::Status CheckParallel(const Path& path) {
@@ -57,8 +51,7 @@ absl::Status CheckParallel(const Path& path) {
   for (size_t i = 0; i + 1 < around.size(); ++i) {
     if (around[i]->loop_kind != LoopKind::kParallel) continue;
     if (DynAs<For>(around[i]->body) != around[i + 1]) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "it is inside the parallel loop ", around[i]->var->name, ", but not its only statement"));
+      return Refusal("it is inside the parallel loop ", around[i]->var->name, ", but not its only statement");
     }
   }
   return absl::OkStatus();
@@ -72,28 +65,17 @@ absl::Status CheckBlock(const Path& path) {
   for (size_t i = 0; i < around.size(); ++i) {
     blocks *= std::min(around[i]->var->extent, kMaxBlocks + 1);
     if (blocks > kMaxBlocks) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the grid would have more than ", kMaxBlocks, " blocks"));
+      return Refusal("the grid would have more than ", kMaxBlocks, " blocks");
     }
     if (i + 1 == around.size()) break;
     if (around[i]->loop_kind != LoopKind::kGrid) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("it is inside loop ", around[i]->var->name, ", which is not bound to blocks"));
+      return Refusal("it is inside loop ", around[i]->var->name, ", which is not bound to blocks");
     }
     if (DynAs<For>(around[i]->body) != around[i + 1]) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("it is inside the block loop ", around[i]->var->name, ", but not its only statement"));
+      return Refusal("it is inside the block loop ", around[i]->var->name, ", but not its only statement");
     }
   }
   return absl::OkStatus();
-}
-
-// The number of threads of the largest nest of thread loops under a statement.
-int64_t ThreadsUnder(const Stmt& stmt) {
-  int64_t threads = 1;
-  for (const Stmt& child : Children(stmt)) threads = std::max(threads, ThreadsUnder(child));
-  const For* loop = DynAs<For>(stmt);
-  return loop != nullptr && loop->loop_kind == LoopKind::kThread ? threads * loop->var->extent : threads;
 }
 
 // The number of thread blocks that execute each grid iteration on the path together.
@@ -111,43 +93,30 @@ absl::Status CheckThread(const Path& path) {
   for (const For* around : LoopsOn(path)) {
     if (around != &loop && around->loop_kind == LoopKind::kThread) threads *= around->var->extent;
     if (around->loop_kind != LoopKind::kVector) continue;
-    return absl::FailedPreconditionError(absl::StrCat("it is inside the vector loop ", around->var->name));
+    return Refusal("it is inside the vector loop ", around->var->name);
   }
   const int64_t blocks = BlocksThatReduce(path), most = blocks * kMaxThreads;
   if (threads > most || loop.var->extent > most) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks of cluster_reduce"),
-                     " would have ", threads, " threads; at most ", most, " are possible"));
+    return Refusal(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks of cluster_reduce"),
+                   " would have ", threads, " threads; at most ", most, " are possible");
   }
   absl::Status status;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    const For* inner = DynAs<For>(stmt);
-    if (inner != nullptr && inner->loop_kind == LoopKind::kGrid) {
-      status.Update(
-          absl::FailedPreconditionError(absl::StrCat("the block loop ", inner->var->name, " stands inside")));
-    }
-    return true;
+  VisitEach<For>(loop.body, [&](const For& inner) {
+    if (inner.loop_kind == LoopKind::kGrid)
+      status.Update(Refusal("the block loop ", inner.var->name, " stands inside"));
   });
-  std::unordered_set<const BufferNode*> inside;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc == nullptr) return true;
-    inside.insert(alloc->buffer.get());
-    if (alloc->buffer->scope == Scope::kShared) {
-      status.Update(absl::FailedPreconditionError(
-          absl::StrCat(alloc->buffer->name, ", which the threads of a block share, is allocated inside")));
+  BufferSet inside;
+  VisitEach<Alloc>(loop.body, [&](const Alloc& alloc) {
+    inside.insert(alloc.buffer.get());
+    if (alloc.buffer->scope == Scope::kShared) {
+      status.Update(Refusal(alloc.buffer->name, ", which the threads of a block share, is allocated inside"));
     }
-    return true;
   });
   for (const Block* block : BlocksUnder(loop.body)) {
     if (CarriesReduction(*block, loop) && inside.contains(block->out.get())) {
-      status.Update(absl::FailedPreconditionError(
-          absl::StrCat("iterations depend on each other through the partial sums of ", block->name,
-                       ", which accumulates inside the loop")));
+      status.Update(Refusal("iterations depend on each other through the partial sums of ", block->name,
+                            ", which accumulates inside the loop"));
     }
-    if (block->arg_value == nullptr || !CarriesReduction(*block, loop)) continue;
-    status.Update(absl::FailedPreconditionError(
-        absl::StrCat("the loop carries the argmax or argmin ", block->name, ", which one thread finds")));
   }
   return status;
 }
@@ -163,8 +132,7 @@ absl::Status Check(const Path& path, LoopKind kind) {
     case LoopKind::kUnroll: break;
   }
   if (loop.var->extent <= kMaxUnroll) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies"));
+  return Refusal("extent ", loop.var->extent, " is more than ", kMaxUnroll, " copies");
 }
 
 }  // namespace
@@ -173,14 +141,13 @@ absl::StatusOr<Function> Bind(const Function& function, const Target& target, co
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   LoopKind kind;
   if (!ParseLoopKind(args.Name(1), &kind)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        args.Name(1), " is not a loop kind; expected serial, parallel, vector, unroll, block or thread"));
+    return Refusal(args.Name(1),
+                   " is not a loop kind; expected serial, parallel, vector, unroll, block or thread");
   }
   MYCC_RETURN_IF_ERROR(CheckTarget(kind, target));
   MYCC_RETURN_IF_ERROR(Check(path, kind));
   const For& loop = path.loop();
-  return WithBody(function,
-                  ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, kind, loop.body, loop.marks)));
+  return WithBody(function, ReplaceAt(path, loop.With({.loop_kind = kind})));
 }
 
 }  // namespace mycc

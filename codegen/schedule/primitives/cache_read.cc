@@ -24,8 +24,7 @@ namespace {
 
 // Conditions, constant inside the loop, under which the reader is executed at all: from its guards and, with
 // `of_axes`, from its other iteration variables.
-std::vector<IterVar> OuterGuards(const Block& reader, const std::unordered_set<const VarNode*>& inner,
-                                 bool of_axes) {
+std::vector<IterVar> OuterGuards(const Block& reader, const VarSet& inner, bool of_axes) {
   std::vector<IterVar> guards;
   for (const IterVar& iter : reader.iters) {
     const bool varies = UsesAnyOf(iter.binding, inner);
@@ -67,13 +66,10 @@ Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to
     block->iters.push_back({iter, false, VarRef(loop)});
     block->indices.push_back(VarRef(iter));
     source.push_back(box[d].whole ? VarRef(iter) : box[d].base + VarRef(iter));
-    const Expr above = MakeBinary(Op::kLe, IntConst(0), source.back());
-    const Expr below = MakeBinary(Op::kLt, source.back(), IntConst(from->shape[d]));
-    inside = MakeBinary(Op::kAnd, inside, MakeBinary(Op::kAnd, Simplify(above), Simplify(below)));
+    inside = MakeBinary(Op::kAnd, inside, Within(source.back(), from->shape[d]));
   }
-  const Expr zero = IsFloat(from->dtype) ? FloatConst(0, from->dtype) : IntConst(0, from->dtype);
   const Expr load = Load(from, source);
-  block->value = IsConstInt(inside, 1) ? load : MakeSelect(inside, load, zero);
+  block->value = IsConstInt(inside, 1) ? load : MakeSelect(inside, load, ZeroOf(from->dtype));
   return MakeNest(loops, std::move(block));
 }
 
@@ -82,42 +78,37 @@ absl::Status CheckScope(const Function& function, const Target& target, const Bu
   if (scope == Scope::kLocal) return absl::OkStatus();
   if (scope == Scope::kGlobal) {
     if (at_root) return absl::OkStatus();
-    return absl::FailedPreconditionError("scope global is for copies at root; this one is in a loop");
+    return Refusal("scope global is for copies at root; this one is in a loop");
   }
   if (scope == Scope::kShared) {
     if (target.kind != TargetKind::kCuda)
-      return absl::FailedPreconditionError("scope shared is for GPUs; expected local or packed");
+      return Refusal("scope shared is for GPUs; expected local or packed");
     if (!at_root) return absl::OkStatus();
-    return absl::FailedPreconditionError("scope shared is for copies in a loop; this one is at root");
+    return Refusal("scope shared is for copies in a loop; this one is at root");
   }
   if (scope != Scope::kPacked) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a copy in scope ", ScopeName(scope), "; expected local, global, packed or shared"));
+    return Refusal("a copy in scope ", ScopeName(scope), "; expected local, global, packed or shared");
   }
   for (const Param& param : function.params) {
     if (param.buffer == buffer && param.kind == ParamKind::kConst && at_root) return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat("scope packed is for a const input copied at root; ",
-                                                    buffer->name,
-                                                    at_root ? " is not const" : " is copied in a loop"));
+  return Refusal("scope packed is for a const input copied at root; ", buffer->name,
+                 at_root ? " is not const" : " is copied in a loop");
 }
 
 absl::Status CheckOutsideThreads(const Path& at) {
   for (const For* loop : LoopsOn(at)) {
     if (loop->loop_kind != LoopKind::kThread) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("a copy in scope shared is made outside of thread loops; ", loop->var->name, " is one"));
+    return Refusal("a copy in scope shared is made outside of thread loops; ", loop->var->name, " is one");
   }
   return absl::OkStatus();
 }
 
 // Refuses packed layouts with padding: it is never written, but a copy would read it.
 bool IsPacked(const Block& writer) {
-  bool packed = false;
-  for (const Expr& index : writer.indices) {
-    Visit(index, [&](const ExprNode& e) { packed |= e.op == Op::kFloorDiv || e.op == Op::kMod; });
-  }
-  return packed;
+  const auto divides = [](const ExprNode& e) { return e.op == Op::kFloorDiv || e.op == Op::kMod; };
+  return std::any_of(writer.indices.begin(), writer.indices.end(),
+                     [&](const Expr& index) { return AnyExpr(index, divides); });
 }
 
 // Elements of a box beyond the tensor's edge are never written.
@@ -134,8 +125,8 @@ absl::Status CheckWrittenAtOnce(const Function& function, const Block& writer,
     if (loop == nullptr || !ContainsBlock(outer->body, writer.name)) break;
     const auto holds = [&](const Stmt& stmt) { return stmt.get() == outer; };
     if (alloc.ok() && std::any_of(alloc->nodes.begin(), alloc->nodes.end(), holds)) continue;
-    return absl::FailedPreconditionError(absl::StrCat(writer.name, " writes a part of ", writer.out->name,
-                                                      " in each iteration of loop ", outer->var->name));
+    return Refusal(writer.name, " writes a part of ", writer.out->name, " in each iteration of loop ",
+                   outer->var->name);
   }
   return absl::OkStatus();
 }
@@ -152,16 +143,15 @@ absl::Status CheckComplete(const Function& function, const Buffer& buffer, const
   for (const Block* block : BlocksUnder(function.body)) {
     if (block->out != buffer) continue;
     if (IsPacked(*block)) {
-      return absl::FailedPreconditionError(absl::StrCat(buffer->name, " has been packed; copy it before"));
+      return Refusal(buffer->name, " has been packed; copy it before");
     }
     if (ContainsBlock(nest, block->name)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          block->name, " writes ", buffer->name,
-          loop != nullptr ? " under the same loop" : " in the same nest as ", loop != nullptr ? "" : name));
+      return Refusal(block->name, " writes ", buffer->name,
+                     loop != nullptr ? " under the same loop" : " in the same nest as ",
+                     loop != nullptr ? "" : name);
     }
     if (IsCopyOfBox(*block)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(buffer->name, " is a copy of a box; copy the tensor"));
+      return Refusal(buffer->name, " is a copy of a box; copy the tensor");
     }
     MYCC_RETURN_IF_ERROR(CheckWrittenAtOnce(function, *block, around, loop));
   }
@@ -175,26 +165,22 @@ absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, 
   if (name != "all") {
     MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, name));
     readers = {&path.block()};
-    if (!Reads(*readers[0], buffer))
-      return absl::FailedPreconditionError(absl::StrCat(name, " does not read ", buffer->name));
+    if (!Reads(*readers[0], buffer)) return Refusal(name, " does not read ", buffer->name);
     if (at.target()->kind == StmtKind::kFor && !ContainsBlock(at.target(), name))
-      return absl::FailedPreconditionError(absl::StrCat(name, " is not under loop ", at.loop().var->name));
+      return Refusal(name, " is not under loop ", at.loop().var->name);
     return readers;
   }
   if (at.target()->kind != StmtKind::kFor)
-    return absl::FailedPreconditionError("`all` is for copies in a loop; this one is at root");
+    return Refusal("`all` is for copies in a loop; this one is at root");
   for (const Block* block : BlocksUnder(LoopsOn(at)[0]->body)) {
     if (block->out == buffer)
-      return absl::FailedPreconditionError(
-          absl::StrCat("`all` needs a tensor that is complete before its readers' nest; ", block->name,
-                       " writes it inside"));
+      return Refusal("`all` needs a tensor that is complete before its readers' nest; ", block->name,
+                     " writes it inside");
   }
   for (const Block* block : BlocksUnder(at.target())) {
     if (Reads(*block, buffer)) readers.push_back(block);
   }
-  if (readers.empty())
-    return absl::FailedPreconditionError(
-        absl::StrCat("nothing under loop ", at.loop().var->name, " reads ", buffer->name));
+  if (readers.empty()) return Refusal("nothing under loop ", at.loop().var->name, " reads ", buffer->name);
   return readers;
 }
 
@@ -214,13 +200,11 @@ std::vector<Access> ReadsOf(const std::vector<const Block*>& readers, const Stmt
 absl::StatusOr<Function> CacheRead(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(0)));
   Scope scope;
-  if (!ParseScope(args.Name(3), &scope))
-    return absl::FailedPreconditionError(absl::StrCat(args.Name(3), " is not a scope"));
+  if (!ParseScope(args.Name(3), &scope)) return Refusal(args.Name(3), " is not a scope");
   const bool at_root = args.Name(2) == "root";
   MYCC_RETURN_IF_ERROR(CheckScope(function, target, buffer, scope, at_root));
   if (buffer->scope == Scope::kAccumulator)
-    return absl::FailedPreconditionError(
-        absl::StrCat(buffer->name, " is an accumulator; copy the tensor that it is stored to"));
+    return Refusal(buffer->name, " is an accumulator; copy the tensor that it is stored to");
   Path at;
   at.nodes = {function.body};
   if (!at_root) {
@@ -250,12 +234,11 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   }
   const Stmt copying = scope == Scope::kShared ? MakeWholeCopy(name, buffer, copy, box)
                                                : MakeCopy(name, buffer, copy, box, guards);
-  inside = InsertBeforeReader(inside, copy, copying);
+  inside = InsertBeforeReader(inside, {copy}, copying);
   inside = std::make_shared<Alloc>(copy, std::move(inside));
   if (at_root) return WithBody(function, std::move(inside));
   const For& loop = at.loop();
-  return WithBody(function, ReplaceAt(at, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                std::move(inside), loop.marks)));
+  return WithBody(function, ReplaceAt(at, loop.With({.body = std::move(inside)})));
 }
 
 }  // namespace mycc

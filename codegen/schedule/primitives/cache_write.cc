@@ -70,7 +70,7 @@ Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For
   init->name = absl::StrCat(block.name, suffix);
   init->out = acc;
   init->indices = loops.local;
-  init->value = ReduceIdentity(block.reduce, block.out->dtype);
+  init->value = block.reduce.Identity(0, block.out->dtype);
   if (first_visit || !block.init) {
     init->iters = loops.iters;
     const Expr partial = Load(block.out, loops.global);
@@ -114,30 +114,26 @@ Stmt Around(const Stmt& body, const std::string& block, const Stmt& before, cons
 absl::Status CheckLegal(const Path& loop_path, const Block& block) {
   const For& loop = loop_path.loop();
   if (!ContainsBlock(loop.body, block.name)) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not under loop ", loop.var->name));
+    return Refusal(block.name, " is not under loop ", loop.var->name);
   }
-  if (block.arg_value)
-    return absl::FailedPreconditionError(
-        "an argmax or argmin keeps its position and value; it takes no accumulator");
+  if (!block.more.empty())
+    return Refusal(block.name, " reduces tuples, which have accumulators of their own already");
   if (block.out->scope == Scope::kAccumulator) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " has an accumulator already"));
+    return Refusal(block.name, " has an accumulator already");
   }
   if (block.reduce == ReduceOp::kNone && block.value->op == Op::kLoad) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " copies ", block.value->buffer->name,
-                                                      "; an accumulator would copy it twice"));
+    return Refusal(block.name, " copies ", block.value->buffer->name, "; an accumulator would copy it twice");
   }
   for (const For* around : LoopsOn(loop_path)) {
     if (around->loop_kind != LoopKind::kThread || !CarriesReduction(block, *around)) continue;
-    return absl::FailedPreconditionError(absl::StrCat("the thread loop ", around->var->name,
-                                                      " carries the reduction; accumulate outside of it"));
+    return Refusal("the thread loop ", around->var->name, " carries the reduction; accumulate outside of it");
   }
   bool is_after = false;
   for (const Stmt& part : PartsOf(loop.body)) {
     for (const Block* other : BlocksUnder(part)) {
       const bool reads = Reads(*other, block.out), writes = other->out == block.out;
       if (other != &block && (writes || (reads && !is_after))) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+        return Refusal(other->name, " uses ", block.out->name, " under the same loop");
       }
     }
     is_after |= ContainsBlock(part, block.name);
@@ -160,8 +156,7 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   for (const For* around : LoopsOn(block_path)) {
     const bool reduction = CarriesReduction(block, *around);
     if (reduction && CarriesAxis(block, *around)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("loop ", around->var->name, " carries both a reduction and an axis of ", block.name));
+      return Refusal("loop ", around->var->name, " carries both a reduction and an axis of ", block.name);
     }
     if (inside && !reduction) {
       tile.push_back(around);
@@ -176,8 +171,7 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   update->out = acc;
   update->indices.clear();
   for (const For* dim : tile) update->indices.push_back(VarRef(dim->var));
-  const Stmt work = RewriteStmts(
-      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(update) : nullptr; });
+  const Stmt work = ReplaceStmt(loop.body, &block, update);
   // An accumulator of an accumulator in memory has names of its own.
   const bool is_second = block.reduce != ReduceOp::kNone && !block.init;
   Stmt init;
@@ -185,8 +179,7 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
     init = MakeInit(block, acc, tile, FirstVisit(loop_path, block), is_second ? ".i2" : ".i");
   const Stmt write = MakeWriteBack(block, acc, tile, is_second ? ".w2" : ".w");
   const Stmt body = std::make_shared<Alloc>(acc, Around(work, block.name, init, write));
-  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                       body, loop.marks)));
+  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = body})));
 }
 
 }  // namespace mycc

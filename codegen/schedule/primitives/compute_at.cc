@@ -8,8 +8,11 @@
 //
 // The box is the smallest that covers every read under the loop; elements outside the tensor are not
 // computed.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -20,15 +23,16 @@ namespace {
 absl::Status CheckReadersInside(const Function& function, const Block& producer, const Stmt& loop) {
   bool any = false;
   for (const Block* block : BlocksUnder(function.body)) {
-    if (!Reads(*block, producer.out)) continue;
+    const std::vector<Buffer> buffers = ReducedBy(producer).buffers;
+    const auto read = std::find_if(buffers.begin(), buffers.end(),
+                                   [&](const Buffer& buffer) { return Reads(*block, buffer); });
+    if (read == buffers.end()) continue;
     any = true;
     if (!ContainsBlock(loop, block->name)) {
-      return absl::FailedPreconditionError(absl::StrCat(block->name, " reads ", producer.out->name,
-                                                        " outside of loop ", As<For>(loop).var->name));
+      return Refusal(block->name, " reads ", (*read)->name, " outside of loop ", As<For>(loop).var->name);
     }
   }
-  return any ? absl::OkStatus()
-             : absl::FailedPreconditionError(absl::StrCat("no block reads ", producer.out->name));
+  return any ? absl::OkStatus() : Refusal("no block reads ", producer.out->name);
 }
 
 // OK when all loops that the block's value and guards depend on, except its own, are around its new place.
@@ -42,11 +46,11 @@ absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& t
           std::any_of(there.begin(), there.end(), is_loop)) {
         continue;
       }
-      status.Update(absl::FailedPreconditionError(absl::StrCat(
-          block.name, " depends on loop ", loop->var->name, ", which is not around its new place")));
+      status.Update(
+          Refusal(block.name, " depends on loop ", loop->var->name, ", which is not around its new place"));
     }
   };
-  check(block.value);
+  block.ForEachValue(check);
   for (const IterVar& iter : block.iters) check(iter.binding);
   return status;
 }
@@ -59,8 +63,7 @@ size_t DimNamedBy(const Block& block, const IterVar& iter) {
 }
 
 // The producer with spatial loops over the box, and unchanged reduction loops.
-Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buffer& out,
-                  const Buffer& arg_value) {
+Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const std::vector<Buffer>& local) {
   auto block = std::make_shared<Block>(old);
   std::vector<LoopSpec> loops;
   VarMap moved;  // the old loops' values, for guards
@@ -77,21 +80,10 @@ Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const Buf
   for (IterVar& iter : block->iters) {
     if (IsGuard(old, iter)) iter.binding = Substitute(iter.binding, moved);
   }
-  block->out = out;
-  block->arg_value = arg_value;
+  block->out = local[0];
+  for (size_t i = 0; i < block->more.size(); ++i) block->more[i].buffer = local[i + 1];
   block->indices = Localize(old.indices, box);
   return MakeNest(loops, std::move(block));
-}
-
-Buffer ShrinkTo(const Buffer& buffer, const std::vector<DimRegion>& box) {
-  return buffer ? MakeBuffer(buffer->name, buffer->dtype, ExtentsOf(box), Scope::kLocal) : nullptr;
-}
-
-// Removes the buffer's Alloc; a new one is inside the loop.
-absl::Status DropAlloc(Function* function, const Buffer& buffer) {
-  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(*function, buffer));
-  function->body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -106,22 +98,32 @@ absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, cons
     MYCC_RETURN_IF_ERROR(CheckReadersInside(function, producer, loop.target()));
   }
   Function result = WithBody(function, ReplaceAt(path, nullptr));
-  MYCC_RETURN_IF_ERROR(DropAlloc(&result, producer.out));
-  if (producer.arg_value) MYCC_RETURN_IF_ERROR(DropAlloc(&result, producer.arg_value));
+  // New Allocs are inside the loop.
+  const std::vector<Buffer> buffers = ReducedBy(producer).buffers;
+  for (const Buffer& buffer : buffers) {
+    MYCC_ASSIGN_OR_RETURN(result, WithoutAlloc(result, buffer));
+  }
 
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
   const For& loop = loop_path.loop();
   MYCC_RETURN_IF_ERROR(CheckLoopsReach(producer, path, loop_path));
-  const std::vector<DimRegion> box =
-      CoveringBox(ReadsUnder(loop.body, producer.out), LoopVarsUnder(loop.body), producer.out->shape);
-  const Buffer local = ShrinkTo(producer.out, box), local_best = ShrinkTo(producer.arg_value, box);
-  const Stmt readers = ReplaceBuffer(loop.body, producer.out, local,
-                                     [&](const std::vector<Expr>& index) { return Localize(index, box); });
-  Stmt body = InsertBeforeReader(readers, local, MakeProducer(producer, box, local, local_best));
-  if (local_best) body = std::make_shared<Alloc>(local_best, std::move(body));
-  body = std::make_shared<Alloc>(local, std::move(body));
-  result.body = ReplaceAt(
-      loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
+  std::vector<Access> reads;
+  for (const Buffer& buffer : buffers) {
+    const std::vector<Access> more = ReadsUnder(loop.body, buffer);
+    reads.insert(reads.end(), more.begin(), more.end());
+  }
+  const std::vector<DimRegion> box = CoveringBox(reads, LoopVarsUnder(loop.body), producer.out->shape);
+  std::vector<Buffer> local;
+  Stmt body = loop.body;
+  for (const Buffer& buffer : buffers) {
+    local.push_back(MakeBuffer(buffer->name, buffer->dtype, ExtentsOf(box), Scope::kLocal));
+    body = ReplaceBuffer(body, buffer, local.back(),
+                         [&](const std::vector<Expr>& index) { return Localize(index, box); });
+  }
+  body = InsertBeforeReader(body, local, MakeProducer(producer, box, local));
+  for (auto buffer = local.rbegin(); buffer != local.rend(); ++buffer)
+    body = std::make_shared<Alloc>(*buffer, std::move(body));
+  result.body = ReplaceAt(loop_path, loop.With({.body = std::move(body)}));
   return result;
 }
 

@@ -19,7 +19,8 @@ absl::StatusOr<Function> FlipSign(const Function& function, const Target&, const
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer changed, FindBuffer(function, args.Name(1)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, FlippedSignStages(StageOf(path.block()), changed));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, FlippedSignStages(stage, changed));
   return ReplaceByStages(function, path, stages);
 }
 

@@ -21,8 +21,7 @@ std::string FusedName(const std::string& first, const std::string& second) {
 // Whether the loop runs along elements of the block's tensor or accumulator, or along a guard of elements.
 bool CarriesElements(const Block& block, const For& loop) {
   const VarNode* var = loop.var.get();
-  return std::any_of(block.indices.begin(), block.indices.end(),
-                     [&](const Expr& e) { return UsesVar(e, var); }) ||
+  return UsesVar(block.indices, var) ||
          std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
            return !iter.reduce && !GuardsTerms(block, iter) && UsesVar(iter.binding, var);
          });
@@ -36,8 +35,7 @@ absl::Status CheckOneNature(const std::vector<const For*>& loops) {
       return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); });
     };
     if (carries(CarriesReduction) && carries(CarriesElements)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the fused loop would carry both a reduction and an axis of ", block->name));
+      return Refusal("the fused loop would carry both a reduction and an axis of ", block->name);
     }
   }
   return absl::OkStatus();
@@ -47,7 +45,7 @@ absl::Status CheckOneNature(const std::vector<const For*>& loops) {
 
 absl::StatusOr<Function> Fuse(const Function& function, const Target&, const StepArgs& args) {
   const auto& names = args.Names(0);
-  if (names.size() < 2) return absl::FailedPreconditionError("expected at least two loops");
+  if (names.size() < 2) return Refusal("expected at least two loops");
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, names[0]));
   std::vector<const For*> loops = {&path.loop()};
   std::string fused_name = names[0];
@@ -55,8 +53,7 @@ absl::StatusOr<Function> Fuse(const Function& function, const Target&, const Ste
   for (size_t i = 1; i < names.size(); ++i) {
     const For* inner = DynAs<For>(loops.back()->body);
     if (inner == nullptr || inner->var->name != names[i]) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(names[i], " is not the only statement directly inside ", names[i - 1]));
+      return Refusal(names[i], " is not the only statement directly inside ", names[i - 1]);
     }
     loops.push_back(inner);
     fused_name = FusedName(fused_name, names[i]);
@@ -64,22 +61,12 @@ absl::StatusOr<Function> Fuse(const Function& function, const Target&, const Ste
   }
   for (const For* loop : loops) {
     if (loop->loop_kind != LoopKind::kSerial || !loop->marks.instruction.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(loop->var->name, " is ",
-                                                        std::string(LoopKindName(loop->loop_kind)),
-                                                        "; only serial loops are fused"));
+      return Refusal(loop->var->name, " is ", LoopKindName(loop->loop_kind), "; only serial loops are fused");
     }
   }
   MYCC_RETURN_IF_ERROR(CheckOneNature(loops));
   const Var fused = MakeVar(fused_name, extent);
-  VarMap values;
-  int64_t stride = 1;
-  for (size_t i = loops.size(); i-- > 0;) {
-    const int64_t part = loops[i]->var->extent;
-    const Expr quotient = FloorDiv(VarRef(fused), stride);
-    values[loops[i]->var.get()] = i == 0 ? quotient : Mod(quotient, part);
-    stride *= part;
-  }
-  const Stmt body = SubstituteVars(loops.back()->body, values);
+  const Stmt body = SubstituteVars(loops.back()->body, DigitsOf(loops, VarRef(fused)));
   return WithBody(function, ReplaceAt(path, MakeNest({{fused}}, body)));
 }
 

@@ -5,7 +5,6 @@
 //   for i: C: t2[i] = g(t1[i + 1])      ->      for i: C: t2[i] = g(f(i + 1))
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/guards.h"
@@ -37,6 +36,10 @@ Block OverElements(const Path& path) {
       loops[var] = VarRef(iter.var) - linear->rest;
     }
   }
+  // A loop of one iteration, such as that of a depth in one padded part, is in no binding.
+  for (const For* loop : NestOf(path)) {
+    if (loop->var->extent == 1) loops.try_emplace(loop->var.get(), IntConst(0));
+  }
   block.value = Substitute(Substitute(block.value, loops), bindings);
   return block;
 }
@@ -48,20 +51,17 @@ bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& compari
                        [&](const Expr& part) { return IsImplied(guards, bindings, part); });
   }
   const Expr margin = MarginOf(comparison);
-  if (margin == nullptr) return false;
-  const Expr at_least_zero = Simplify(Substitute(margin, bindings));
-  const std::optional<Interval> range = RangeOf(at_least_zero);
-  return range && guards.ProvablyInside(at_least_zero, range->max + 1);
+  return margin != nullptr && guards.ProvablyAtLeastZero(Simplify(Substitute(margin, bindings)));
 }
 
-// The block's value, simplified by its guards.
-Expr DecidedValue(const Block& block) {
+// A value of the block, simplified by its guards.
+Expr DecidedValue(const Block& block, const Expr& value) {
   Guards guards;
   for (const IterVar& iter : block.iters) {
     if (IsGuard(block, iter)) guards.AssumeWithin(iter.binding, IntConst(iter.var->extent));
   }
   const VarMap bindings = BindingsOf(block);
-  return Rewrite(block.value, [&](const Expr& e) -> Expr {
+  return Rewrite(value, [&](const Expr& e) -> Expr {
     return e->op == Op::kSelect && IsImplied(guards, bindings, e->args[0]) ? e->args[1] : nullptr;
   });
 }
@@ -73,8 +73,8 @@ absl::Status CheckBuffersReach(const Function& function, const Block& block, con
     if (e.op != Op::kLoad || !status.ok()) return;
     const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
     if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
-      status = absl::FailedPreconditionError(absl::StrCat(
-          "its value reads ", e.buffer->name, ", which does not exist where ", reader.name, " stands"));
+      status = Refusal("its value reads ", e.buffer->name, ", which does not exist where ", reader.name,
+                       " stands");
     }
   });
   return status;
@@ -86,22 +86,17 @@ absl::Status CheckElementsDetermine(const Path& path, const Block& block) {
   for (const For* loop : NestOf(path)) {
     const VarNode* var = loop->var.get();
     if (!UsesVar(block.value, var) || elements.contains(var)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("its value depends on loop ", var->name, ", which its elements do not determine"));
+    return Refusal("its value depends on loop ", var->name, ", which its elements do not determine");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckInlinable(const Function& function, const Path& path, const Block& block) {
-  if (block.reduce != ReduceOp::kNone) return absl::FailedPreconditionError("the block is a reduction");
-  for (const Param& param : function.params) {
-    if (param.buffer == block.out)
-      return absl::FailedPreconditionError(absl::StrCat(block.out->name, " is an output"));
-  }
+  if (block.reduce != ReduceOp::kNone) return Refusal("the block is a reduction");
+  if (IsParam(function, block.out)) return Refusal(block.out->name, " is an output");
   if (!ItersAt(block, block.indices)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(block.out->name, " was packed or made an accumulator: its elements are not plain ",
-                     "iteration variables any more"));
+    return Refusal(block.out->name, " was packed or made an accumulator: its elements are not plain ",
+                   "iteration variables any more");
   }
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
   MYCC_RETURN_IF_ERROR(CheckElementsDetermine(path, block));
@@ -115,9 +110,8 @@ absl::Status CheckInlinable(const Function& function, const Path& path, const Bl
     before &= reader != &path.block();
     if (!Reads(*reader, block.out)) continue;
     if (before) {
-      return absl::FailedPreconditionError(absl::StrCat(reader->name, " reads ", block.out->name,
-                                                        " before it is written again",
-                                                        " (partial sums of an outer reduction loop)"));
+      return Refusal(reader->name, " reads ", block.out->name, " before it is written again",
+                     " (partial sums of an outer reduction loop)");
     }
     MYCC_RETURN_IF_ERROR(CheckBuffersReach(function, block, *reader));
     MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, reader->name));
@@ -126,8 +120,8 @@ absl::Status CheckInlinable(const Function& function, const Path& path, const Bl
       const bool inside =
           std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
       if (!inside) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "its value depends on loop ", var->name, ", and the reader ", reader->name, " is outside of it"));
+        return Refusal("its value depends on loop ", var->name, ", and the reader ", reader->name,
+                       " is outside of it");
       }
     }
   }
@@ -140,17 +134,18 @@ absl::StatusOr<Function> Inline(const Function& function, const Target&, const S
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block block = OverElements(path);
   MYCC_RETURN_IF_ERROR(CheckInlinable(function, path, block));
-  Function result = WithBody(function, ReplaceAt(path, nullptr));
-  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(result, block.out));
-  result.body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
-  result.body = RewriteStmts(result.body, [&](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kBlock || !Reads(As<Block>(stmt), block.out)) return nullptr;
-    auto reader = std::make_shared<Block>(As<Block>(stmt));
-    reader->value = Rewrite(reader->value, [&](const Expr& e) -> Expr {
-      const bool reads = e->op == Op::kLoad && e->buffer == block.out;
-      return reads ? Substitute(block.value, *ItersAt(block, e->args)) : nullptr;
+  MYCC_ASSIGN_OR_RETURN(Function result,
+                        WithoutAlloc(WithBody(function, ReplaceAt(path, nullptr)), block.out));
+  result.body = RewriteEach<Block>(result.body, [&](const Block& old) -> Stmt {
+    if (!Reads(old, block.out)) return nullptr;
+    auto reader = std::make_shared<Block>(old);
+    reader->MapValues([&](const Expr& value) {
+      const Expr inlined = Rewrite(value, [&](const Expr& e) -> Expr {
+        const bool reads = e->op == Op::kLoad && e->buffer == block.out;
+        return reads ? Substitute(block.value, *ItersAt(block, e->args)) : nullptr;
+      });
+      return DecidedValue(*reader, inlined);
     });
-    reader->value = DecidedValue(*reader);
     return reader;
   });
   return result;

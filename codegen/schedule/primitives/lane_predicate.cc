@@ -16,21 +16,17 @@ absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, 
   const For& loop = path.loop();
   const int64_t group = args.Int(1);
   if (group < 1 || group > kMaxGroup) {
-    return absl::FailedPreconditionError(absl::StrCat("a group of ", group, "; expected 1 to ", kMaxGroup));
+    return Refusal("a group of ", group, "; expected 1 to ", kMaxGroup);
   }
-  if (!loop.marks.instruction.empty())
-    return absl::FailedPreconditionError("the loop belongs to a hardware instruction");
+  if (!loop.marks.instruction.empty()) return Refusal("the loop belongs to a hardware instruction");
   const Var member = MakeVar(absl::StrCat(loop.var->name, ".e"), group);
-  const Stmt elected = RewriteStmts(loop.body, [&](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kBlock) return nullptr;
-    auto block = std::make_shared<Block>(As<Block>(stmt));
+  const Stmt elected = RewriteEach<Block>(loop.body, [&](const Block& old) {
+    auto block = std::make_shared<Block>(old);
     const Var first = MakeVar(absl::StrCat("g", block->iters.size()), 1);
     block->iters.push_back(IterVar{first, false, VarRef(member)});
     return block;
   });
-  return WithBody(function,
-                  ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                        MakeNest({{member}}, elected), loop.marks)));
+  return WithBody(function, ReplaceAt(path, loop.With({.body = MakeNest({{member}}, elected)})));
 }
 
 }  // namespace mycc

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
@@ -20,9 +21,7 @@ namespace {
 
 absl::Status CheckNeighbours(const Path& first, const Path& second) {
   const std::string names = absl::StrCat("loops ", first.loop().var->name, " and ", second.loop().var->name);
-  const auto fail = [&](const char* why) {
-    return absl::FailedPreconditionError(absl::StrCat(names, " ", why));
-  };
+  const auto fail = [&](const char* why) { return Refusal(names, " ", why); };
   if (first.nodes.size() != second.nodes.size() || first.nodes.size() < 2 ||
       first.nodes[first.nodes.size() - 2] != second.nodes[second.nodes.size() - 2]) {
     return fail("are not adjacent in one body");
@@ -52,13 +51,12 @@ absl::Status CheckReads(const Function& function, const Block& writer, const For
                         const Stmt& readers) {
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, writer));
   if (CarriesReduction(writer, first)) {
-    return absl::FailedPreconditionError(absl::StrCat("loop ", first.var->name, " carries the reduction of ",
-                                                      writer.name, ", which is not finished before its end"));
+    return Refusal("loop ", first.var->name, " carries the reduction of ", writer.name,
+                   ", which is not finished before its end");
   }
   for (const IterVar& iter : writer.iters) {
     if (IsGuard(writer, iter) && UsesVar(iter.binding, first.var.get())) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(writer.name, " does not run in every iteration of loop ", first.var->name));
+      return Refusal(writer.name, " does not run in every iteration of loop ", first.var->name);
     }
   }
   const auto inner = LoopVarsUnder(first.body), inner_readers = LoopVarsUnder(readers);
@@ -69,27 +67,29 @@ absl::Status CheckReads(const Function& function, const Block& writer, const For
     const std::vector<DimRegion> read = CoveringBox({access}, inner_readers, shape);
     for (size_t d = 0; d < shape.size(); ++d) {
       if (Contains(written[d], read[d])) continue;
-      return absl::FailedPreconditionError(absl::StrCat("dimension ", d, " of ", writer.out->name,
-                                                        " is read in an iteration that has not written it"));
+      return Refusal("dimension ", d, " of ", writer.out->name,
+                     " is read in an iteration that has not written it");
     }
   }
   return absl::OkStatus();
 }
 
 bool Touches(const Block& block, const Buffer& buffer) {
-  return buffer && (block.out == buffer || block.arg_value == buffer || Reads(block, buffer));
+  return block.Writes(buffer) || Reads(block, buffer);
 }
 
 absl::Status CheckDependences(const Function& function, const For& first, const Stmt& second_body) {
   for (const Block* before : BlocksUnder(first.body)) {
     bool read = false;
     for (const Block* after : BlocksUnder(second_body)) {
-      const bool overwrites = Touches(*before, after->out) || Touches(*before, after->arg_value);
-      if (overwrites || Touches(*after, before->arg_value)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(after->name, " and ", before->name,
-                         " share a buffer other than the result of the latter "
-                         "that the former reads"));
+      const std::vector<Buffer> written = ReducedBy(*after).buffers;
+      const auto touched = [&](const Buffer& buffer) { return Touches(*before, buffer); };
+      const auto written_by_both = [&](const Accumulator& part) { return Touches(*after, part.buffer); };
+      if (std::any_of(written.begin(), written.end(), touched) ||
+          std::any_of(before->more.begin(), before->more.end(), written_by_both)) {
+        return Refusal(after->name, " and ", before->name,
+                       " share a buffer other than the result of the latter "
+                       "that the former reads");
       }
       read |= Reads(*after, before->out);
     }
@@ -110,8 +110,7 @@ absl::StatusOr<Function> Merge(const Function& function, const Target&, const St
 
   Function result = WithBody(function, ReplaceAt(second_path, nullptr));
   MYCC_ASSIGN_OR_RETURN(const Path merged, FindLoop(result, args.Name(0)));
-  result.body = ReplaceAt(merged, std::make_shared<For>(first.var, first.extent, first.loop_kind,
-                                                        MakeSeq({first.body, renamed}), first.marks));
+  result.body = ReplaceAt(merged, first.With({.body = MakeSeq({first.body, renamed})}));
   return result;
 }
 

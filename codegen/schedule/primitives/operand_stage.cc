@@ -6,7 +6,6 @@
 //     ..
 #include "codegen/schedule/operand_stage.h"
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -18,10 +17,9 @@ absl::StatusOr<Function> OperandStage(const Function& function, const Target&, c
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   const int64_t factor = args.Int(1);
-  if (factor != 0 && factor != 1)
-    return absl::FailedPreconditionError(absl::StrCat("factor ", factor, "; expected 0 (left) or 1 (right)"));
-  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages,
-                        OperandStages(StageOf(path.block()), static_cast<int>(factor)));
+  if (factor != 0 && factor != 1) return Refusal("factor ", factor, "; expected 0 (left) or 1 (right)");
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, OperandStages(stage, static_cast<int>(factor)));
   return ReplaceByStages(function, path, stages);
 }
 

@@ -6,7 +6,6 @@
 #include <cctype>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -40,8 +39,7 @@ absl::StatusOr<Component> ParseComponent(const std::string& text) {
   if (ok && at < text.size() && text[at] == '%')
     ok = (++at, number(&component.modulus)) && component.modulus > 0;
   if (!ok || at != text.size()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("component ", text, " is malformed; expected d, d/a, d%b or d/a%b"));
+    return Refusal("component ", text, " is malformed; expected d, d/a, d%b or d/a%b");
   }
   return component;
 }
@@ -57,27 +55,24 @@ absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
     for (const Component& c : components) {
       if (c.dim != dim) continue;
       if (c.divisor != expected) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("the components of dimension ", dim, " are not one to one at divisor ", c.divisor));
+        return Refusal("the components of dimension ", dim, " are not one to one at divisor ", c.divisor);
       }
       expected = c.modulus == 0 ? 0 : c.divisor * c.modulus;
       any = true;
     }
     if (!any || expected != 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("dimension ", dim, " is not covered: one of its components must have no modulus"));
+      return Refusal("dimension ", dim, " is not covered: one of its components must have no modulus");
     }
   }
   return absl::OkStatus();
 }
 
-// The positions and the best values of an argmax have the same layout.
+// The accumulators of a tuple, such as the positions and the best values of an argmax, have one layout.
 absl::Status CheckNoPair(const Function& function, const Buffer& buffer) {
   for (const Block* block : BlocksUnder(function.body)) {
-    if (!block->arg_value || (block->out != buffer && block->arg_value != buffer)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(block->name, " keeps its positions and best values in one layout, that of ",
-                     block->out->name, " and ", block->arg_value->name));
+    if (block->more.empty() || !block->Writes(buffer)) continue;
+    return Refusal(block->name, " keeps the parts of its tuples in one layout, that of ", block->out->name,
+                   " and ", block->more[0].buffer->name);
   }
   return absl::OkStatus();
 }
@@ -92,8 +87,7 @@ absl::StatusOr<Function> Pack(const Function& function, const Target&, const Ste
   for (const std::string& text : args.Names(1)) {
     MYCC_ASSIGN_OR_RETURN(const Component c, ParseComponent(text));
     if (c.dim >= buffer->rank()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(buffer->name, " has rank ", buffer->rank(), "; there is no dimension ", c.dim));
+      return Refusal(buffer->name, " has rank ", buffer->rank(), "; there is no dimension ", c.dim);
     }
     components.push_back(c);
     shape.push_back(c.modulus ? c.modulus : (buffer->shape[c.dim] + c.divisor - 1) / c.divisor);

@@ -10,7 +10,6 @@
 // every group begins at a vector.
 //
 //   for c in 6: B: t1[c] = f(c)   ->   for c in 8: B: t1[c] = c % 4 < 3 ? f(c // 4 * 3 + c % 4) : 0
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -35,28 +34,22 @@ absl::Status CheckPaddable(const Function& function, const Path& path, int64_t d
   const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, block));
-  if (block.reduce != ReduceOp::kNone)
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is a reduction"));
-  for (const Param& param : function.params) {
-    if (param.buffer == block.out)
-      return absl::FailedPreconditionError(
-          absl::StrCat(block.out->name, " is an output; its shape is the caller's"));
-  }
+  if (block.reduce != ReduceOp::kNone) return Refusal(block.name, " is a reduction");
+  if (IsParam(function, block.out))
+    return Refusal(block.out->name, " is an output; its shape is the caller's");
   if (dim < 0 || dim >= block.out->rank())
-    return absl::FailedPreconditionError(
-        absl::StrCat("dimension ", dim, "; ", block.out->name, " has ", block.out->rank(), " dimensions"));
+    return Refusal("dimension ", dim, "; ", block.out->name, " has ", block.out->rank(), " dimensions");
   return absl::OkStatus();
 }
 
 absl::Status CheckGrowth(const Buffer& buffer, const Growth& growth) {
   const int64_t old = growth.group;
   if (old < 1 || buffer->shape[growth.dim] % old != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("groups of ", old, "; expected a divisor of ", buffer->shape[growth.dim]));
+    return Refusal("groups of ", old, "; expected a divisor of ", buffer->shape[growth.dim]);
   }
   if (growth.extent <= old || growth.extent > kMostGrowth * old) {
-    return absl::FailedPreconditionError(absl::StrCat("extent ", growth.extent, "; expected more than ", old,
-                                                      " and at most ", kMostGrowth * old));
+    return Refusal("extent ", growth.extent, "; expected more than ", old, " and at most ",
+                   kMostGrowth * old);
   }
   return absl::OkStatus();
 }
@@ -67,6 +60,7 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
                 extent = groups * growth.extent;
   BufferNode padded = *block.out;
   padded.shape[dim] = extent;
+  padded.layout = Layout::RowMajor(padded.shape);
   const Buffer buffer = std::make_shared<BufferNode>(std::move(padded));
 
   // The naive nest has one loop for each iteration variable, and one variable for each dimension.
@@ -80,9 +74,8 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
     const Var var = MakeVar(iter.var->name, extent);
     const Expr place = Simplify(Mod(VarRef(var), growth.extent)),
                inside = MakeBinary(Op::kLt, place, IntConst(growth.group));
-    const Expr zero = IsFloat(buffer->dtype) ? FloatConst(0, buffer->dtype) : IntConst(0, buffer->dtype);
     const VarMap map = {{axis, Simplify(growth.Source(VarRef(var)))}};
-    grown->value = MakeSelect(inside, Substitute(block.value, map), zero);
+    grown->value = MakeSelect(inside, Substitute(block.value, map), ZeroOf(buffer->dtype));
     grown->indices[dim] = VarRef(var);
     for (LoopSpec& loop : loops) {
       if (loop.var != iter.binding->var) continue;

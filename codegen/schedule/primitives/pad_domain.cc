@@ -11,11 +11,11 @@
 // tensor. Terms beyond the end of a sum must be products of zeros: both tiles must be zero there.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/product.h"
+#include "codegen/ir/guards.h"
 #include "codegen/schedule/moves.h"
-#include "codegen/schedule/padding.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
@@ -28,19 +28,20 @@ struct TileRead {
   const Block* writer;
 };
 
-std::unordered_set<const VarNode*> LoopVarsOn(const Path& path) {
-  std::unordered_set<const VarNode*> vars;
+VarSet LoopVarsOn(const Path& path) {
+  VarSet vars;
   for (const For* loop : LoopsOn(path)) vars.insert(loop->var.get());
   return vars;
 }
 
-absl::Status Refuse(const Block& block, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat(block.name, " cannot run over whole tiles: ", why));
+template <typename... Parts>
+absl::Status Refuse(const Block& block, const Parts&... why) {
+  return Refusal(block.name, " cannot run over whole tiles: ", why...);
 }
 
 // Whether the writer stores every element of the tile in each iteration of the loops around both it and the
 // reader. Guards over its own loops (from uneven splits of fused loops) exclude no element.
-bool FillsTile(const Block& writer, const std::unordered_set<const VarNode*>& around) {
+bool FillsTile(const Block& writer, const VarSet& around) {
   if (writer.reduce != ReduceOp::kNone) return false;
   for (const IterVar& iter : writer.iters) {
     if (IsGuard(writer, iter) && UsesAnyOf(iter.binding, around)) return false;
@@ -57,33 +58,21 @@ bool FillsTile(const Block& writer, const std::unordered_set<const VarNode*>& ar
 
 absl::StatusOr<TileRead> ReadOf(const Function& function, const Path& path, const Expr& factor) {
   const Block& block = path.block();
-  const Expr& load = factor->op == Op::kCast || factor->op == Op::kTF32 ? factor->args[0] : factor;
-  if (load->op != Op::kLoad || load->buffer->scope != Scope::kShared)
+  const ExprNode* load = LoadOfFactor(factor);
+  if (load == nullptr || load->buffer->scope != Scope::kShared)
     return Refuse(block, "a factor of its product is not an element of a tile in shared memory");
   const Buffer& tile = load->buffer;
   TileRead read{tile, {}, WriterOf(function, tile)};
   if (read.writer == nullptr || !FillsTile(*read.writer, LoopVarsOn(path)))
-    return Refuse(block, absl::StrCat("elements of ", tile->name, " are left unwritten"));
+    return Refuse(block, "elements of ", tile->name, " are left unwritten");
   const VarMap bindings = BindingsOf(block);
   for (int d = 0; d < tile->rank(); ++d) {
     read.place.push_back(Simplify(Substitute(load->args[d], bindings)));
     const std::optional<Interval> range = RangeOf(read.place.back());
     if (!range || range->min < 0 || range->max >= tile->shape[d])
-      return Refuse(block, absl::StrCat("beyond the edges it would read outside of ", tile->name));
+      return Refuse(block, "beyond the edges it would read outside of ", tile->name);
   }
   return read;
-}
-
-// Whether `condition` implies value < extent.
-bool Implies(const Expr& condition, const Expr& value, int64_t extent) {
-  if (condition->op == Op::kAnd) {
-    return std::any_of(condition->args.begin(), condition->args.end(),
-                       [&](const Expr& part) { return Implies(part, value, extent); });
-  }
-  const Expr margin = MarginOf(condition);
-  if (margin == nullptr) return false;
-  const std::optional<Interval> left = RangeOf(Simplify(IntConst(extent - 1) - value - margin));
-  return left && left->min >= 0;
 }
 
 // Whether the element that is read from the tile is zero wherever value >= extent.
@@ -92,7 +81,9 @@ bool IsZeroBeyond(const TileRead& read, const Expr& value, int64_t extent) {
   if (stored->op != Op::kSelect || !IsZero(stored->args[2])) return false;
   VarMap place;
   for (size_t d = 0; d < read.place.size(); ++d) place[read.writer->indices[d]->var.get()] = read.place[d];
-  return Implies(Simplify(Substitute(stored->args[0], place)), value, extent);
+  Guards inside;
+  inside.Assume(Simplify(Substitute(stored->args[0], place)), true);
+  return inside.ProvablyAtLeastZero(IntConst(extent - 1) - value);
 }
 
 }  // namespace
@@ -100,8 +91,7 @@ bool IsZeroBeyond(const TileRead& read, const Expr& value, int64_t extent) {
 absl::StatusOr<Function> PadDomain(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
-  if (block.out->scope != Scope::kAccumulator || block.reduce != ReduceOp::kSum ||
-      block.value->op != Op::kMul)
+  if (block.out->scope != Scope::kAccumulator || !SumsProducts(block))
     return Refuse(block, "it adds no products to an accumulator");
   std::vector<TileRead> reads;
   for (const Expr& factor : block.value->args) {
@@ -112,14 +102,14 @@ absl::StatusOr<Function> PadDomain(const Function& function, const Target&, cons
   VarMap wider;
   for (IterVar& iter : padded->iters) {
     const std::optional<Interval> range = RangeOf(Simplify(iter.binding));
-    if (!range || range->min < 0) return Refuse(block, absl::StrCat(iter.var->name, " has no bounds"));
+    if (!range || range->min < 0) return Refuse(block, iter.var->name, " has no bounds");
     const int64_t extent = iter.var->extent;
     if (range->max < extent) continue;
     const bool of_terms = iter.reduce || GuardsTerms(block, iter);
     for (const TileRead& read : reads) {
       if (of_terms && !IsZeroBeyond(read, iter.binding, extent))
-        return Refuse(block, absl::StrCat(read.tile->name, " is not known to be zero where ", iter.var->name,
-                                          " >= ", extent));
+        return Refuse(block, read.tile->name, " is not known to be zero where ", iter.var->name,
+                      " >= ", extent);
     }
     const Var whole = MakeVar(iter.var->name, range->max + 1);
     wider[iter.var.get()] = VarRef(whole);

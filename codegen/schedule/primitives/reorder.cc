@@ -9,7 +9,6 @@
 // the blocks run only along that loop, and every order of the others preserves them.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
@@ -20,7 +19,7 @@ namespace {
 absl::Status CheckNamesDistinct(const StepArg::Names& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) {
-      return absl::FailedPreconditionError(absl::StrCat("loop ", names[i], " is named twice"));
+      return Refusal("loop ", names[i], " is named twice");
     }
   }
   return absl::OkStatus();
@@ -30,7 +29,7 @@ absl::Status CheckNamesDistinct(const StepArg::Names& names) {
 
 absl::StatusOr<Function> Reorder(const Function& function, const Target&, const StepArgs& args) {
   const auto& names = args.Names(0);
-  if (names.size() < 2) return absl::FailedPreconditionError("expected at least two loops");
+  if (names.size() < 2) return Refusal("expected at least two loops");
   MYCC_RETURN_IF_ERROR(CheckNamesDistinct(names));
   const auto position = [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) - names.begin();
@@ -47,9 +46,8 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
   int reduce_loops = 0;
   for (Stmt stmt = top.target(); found < names.size(); stmt = As<For>(stmt).body) {
     if (stmt->kind != StmtKind::kFor) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the loops are not one perfect nest: ", chain.back()->var->name,
-                       " holds something other than one loop"));
+      return Refusal("the loops are not one perfect nest: ", chain.back()->var->name,
+                     " holds something other than one loop");
     }
     chain.push_back(&As<For>(stmt));
     if (position(chain.back()->var->name) < static_cast<ptrdiff_t>(names.size())) {
@@ -58,8 +56,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
     }
   }
   if (BlocksUnder(chain.back()->body).size() > 1 && reduce_loops > 1) {
-    return absl::FailedPreconditionError(
-        "several blocks stand inside, and more than one of the loops carries a reduction");
+    return Refusal("several blocks stand inside, and more than one of the loops carries a reduction");
   }
 
   // Named loops take the positions of named loops, in the given order.
@@ -71,11 +68,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
     slot =
         *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
   }
-  Stmt body = chain.back()->body;
-  for (auto it = ordered.rbegin(); it != ordered.rend(); ++it) {
-    body = std::make_shared<For>((*it)->var, (*it)->extent, (*it)->loop_kind, std::move(body), (*it)->marks);
-  }
-  return WithBody(function, ReplaceAt(top, std::move(body)));
+  return WithBody(function, ReplaceAt(top, InLoops(ordered, chain.back()->body)));
 }
 
 }  // namespace mycc

@@ -2,7 +2,6 @@
 // if they begin first, the machine is busy to the end.
 //
 //   block l in 8: for k in l + 1: A(l, k)   ->   block l in 8: for k in 8 - l: A(7 - l, k)
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -16,17 +15,14 @@ absl::StatusOr<Function> Reverse(const Function& function, const Target&, const 
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (!IsConstInt(loop.extent)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("loop ", loop.var->name, " is no loop of constant extent"));
+    return Refusal("loop ", loop.var->name, " is no loop of constant extent");
   }
   if (IsReduceLoop(loop)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("loop ", loop.var->name, " carries a reduction, whose first iteration initializes it"));
+    return Refusal("loop ", loop.var->name, " carries a reduction, whose first iteration initializes it");
   }
   const Expr mirrored = Simplify(loop.extent - 1 - VarRef(loop.var));
   Stmt body = SubstituteVars(loop.body, {{loop.var.get(), mirrored}});
-  return WithBody(function, ReplaceAt(path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                  std::move(body), loop.marks)));
+  return WithBody(function, ReplaceAt(path, loop.With({.body = std::move(body)})));
 }
 
 }  // namespace mycc

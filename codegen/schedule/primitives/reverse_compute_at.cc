@@ -43,31 +43,29 @@ absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
     const Block& consumer, const std::map<const BufferNode*, std::vector<DimRegion>>& boxes) {
   std::map<const VarNode*, DimRegion> slice;
   absl::Status status;
-  Visit(consumer.value, [&](const ExprNode& load) {
+  const auto slice_by = [&](const ExprNode& load) {
     if (load.op != Op::kLoad || !boxes.count(load.buffer.get()) || !status.ok()) return;
     const std::vector<DimRegion>& box = boxes.at(load.buffer.get());
     for (size_t d = 0; d < box.size(); ++d) {
       if (box[d].whole) continue;
       if (load.args[d]->op != Op::kVar) {
-        status = absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads ", load.buffer->name,
-                                                            " in dimension ", d,
-                                                            " at something other than one of its own axes"));
+        status = Refusal(consumer.name, " reads ", load.buffer->name, " in dimension ", d,
+                         " at something other than one of its own axes");
         return;
       }
       if (load.args[d]->var->extent > load.buffer->shape[d]) {
-        status =
-            absl::FailedPreconditionError(absl::StrCat(consumer.name, " has elements that read nothing of ",
-                                                       load.buffer->name, "; no iteration would write them"));
+        status = Refusal(consumer.name, " has elements that read nothing of ", load.buffer->name,
+                         "; no iteration would write them");
         return;
       }
       const auto [it, fresh] = slice.emplace(load.args[d]->var.get(), box[d]);
       if (!fresh &&
           !(StructurallyEqual(it->second.base, box[d].base) && it->second.extent == box[d].extent)) {
-        status = absl::FailedPreconditionError(
-            absl::StrCat(consumer.name, " needs two different slices of its axis ", load.args[d]->var->name));
+        status = Refusal(consumer.name, " needs two different slices of its axis ", load.args[d]->var->name);
       }
     }
-  });
+  };
+  consumer.ForEachValue([&](const Expr& value) { Visit(value, slice_by); });
   if (!status.ok()) return status;
   return slice;
 }
@@ -84,9 +82,8 @@ absl::Status CheckOtherInputs(const Function& function, const Path& loop, const 
   for (const Block* block : BlocksUnder(function.body)) {
     reached_nest |= block->name == first_inside;
     if (reached_nest && Reads(consumer, block->out) && !ContainsBlock(loop.loop().body, block->name)) {
-      return absl::FailedPreconditionError(absl::StrCat(consumer.name, " also reads ", block->out->name,
-                                                        ", which ", block->name, " has not finished at loop ",
-                                                        loop.loop().var->name));
+      return Refusal(consumer.name, " also reads ", block->out->name, ", which ", block->name,
+                     " has not finished at loop ", loop.loop().var->name);
     }
   }
   return absl::OkStatus();
@@ -115,13 +112,12 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   MYCC_ASSIGN_OR_RETURN(const Path before, FindLoop(function, args.Name(1)));
   if (ContainsBlock(before.target(), old.name)) {
-    return absl::FailedPreconditionError(absl::StrCat(old.name, " is already under loop ", args.Name(1)));
+    return Refusal(old.name, " is already under loop ", args.Name(1));
   }
   MYCC_RETURN_IF_ERROR(CheckCanMove(function, path, before));
   const auto boxes = BoxesRead(before.loop().body, old);
   if (boxes.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(old.name, " reads nothing that is written under loop ", args.Name(1)));
+    return Refusal(old.name, " reads nothing that is written under loop ", args.Name(1));
   }
   MYCC_RETURN_IF_ERROR(CheckWritersFill(before.loop().body, old));
   MYCC_RETURN_IF_ERROR(CheckOtherInputs(function, before, old));
@@ -132,9 +128,8 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   for (IterVar& iter : consumer->iters) {
     const auto part = slice.find(iter.var.get());
     if (part != slice.end() && iter.reduce) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(old.name, " reduces over axis ", iter.var->name,
-                       ", but one iteration of the loop computes only a part of it"));
+      return Refusal(old.name, " reduces over axis ", iter.var->name,
+                     ", but one iteration of the loop computes only a part of it");
     }
     const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
                              part == slice.end() ? iter.var->extent : part->second.extent);
@@ -146,8 +141,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
     if (!IsReduceLoop(*loop)) continue;
     for (const Block* block : BlocksUnder(loop->body)) {
       if (CarriesReduction(*block, *loop) && CarriesAxis(*block, *loop)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("loop ", loop->var->name, " carries both a reduction and an axis of ", block->name));
+        return Refusal("loop ", loop->var->name, " carries both a reduction and an axis of ", block->name);
       }
     }
     MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(*loop, *consumer));
@@ -158,8 +152,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(result, args.Name(1)));
   const For& loop = loop_path.loop();
   Stmt body = Append(loop.body, MakeNest(loops, std::move(consumer)));
-  result.body = ReplaceAt(
-      loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks));
+  result.body = ReplaceAt(loop_path, loop.With({.body = std::move(body)}));
   return result;
 }
 

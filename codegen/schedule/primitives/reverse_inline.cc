@@ -23,22 +23,19 @@ namespace {
 
 // OK when the consumer reads `buffer` only at its own axes in order, and writes at the same axes.
 absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
-  if (consumer.reduce != ReduceOp::kNone)
-    return absl::FailedPreconditionError(absl::StrCat(consumer.name, " is a reduction"));
+  if (consumer.reduce != ReduceOp::kNone) return Refusal(consumer.name, " is a reduction");
   absl::Status status;
-  Visit(consumer.value, [&](const ExprNode& load) {
-    if (load.op != Op::kLoad || load.buffer != buffer) return;
+  ForEachLoad(consumer.value, [&](const ExprNode& load) {
+    if (load.buffer != buffer) return;
     bool same = load.args.size() == consumer.indices.size();
     for (size_t d = 0; same && d < load.args.size(); ++d)
       same = StructurallyEqual(load.args[d], consumer.indices[d]);
     if (!same) {
-      status = absl::FailedPreconditionError(
-          absl::StrCat(consumer.name, " does not read ", buffer->name, " at the element it writes"));
+      status = Refusal(consumer.name, " does not read ", buffer->name, " at the element it writes");
     }
   });
   if (status.ok() && consumer.out->shape != buffer->shape) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(consumer.out->name, " does not have the shape of ", buffer->name));
+    return Refusal(consumer.out->name, " does not have the shape of ", buffer->name);
   }
   return status;
 }
@@ -54,11 +51,9 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
     if (block->reduce == ReduceOp::kNone && CheckElementwise(consumer, block->out).ok()) producer = block;
   }
   if (producer == nullptr) producer = last;
-  if (producer == nullptr)
-    return absl::FailedPreconditionError(absl::StrCat(consumer.name, " reads no computed tensor"));
+  if (producer == nullptr) return Refusal(consumer.name, " reads no computed tensor");
   if (producer->reduce != ReduceOp::kNone) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(producer->name, " is a reduction without an accumulator; cache_write it first"));
+    return Refusal(producer->name, " is a reduction without an accumulator; cache_write it first");
   }
   return producer;
 }
@@ -80,27 +75,22 @@ bool IsWholeDimension(const Expr& index, int64_t extent) {
 bool WritesWholeTensor(const Block& block) {
   if (block.out->scope == Scope::kAccumulator) return false;
   for (int d = 0; d < block.out->rank(); ++d) {
-    bool own = true;
-    Visit(block.indices[d], [&](const ExprNode& e) {
-      own &= e.op != Op::kVar || std::any_of(block.iters.begin(), block.iters.end(),
-                                             [&](const IterVar& iter) { return iter.var == e.var; });
+    const bool is_own = !AnyExpr(block.indices[d], [&](const ExprNode& e) {
+      return e.op == Op::kVar && std::none_of(block.iters.begin(), block.iters.end(),
+                                              [&](const IterVar& iter) { return iter.var == e.var; });
     });
-    if (!own || !IsWholeDimension(block.indices[d], block.out->shape[d])) return false;
+    if (!is_own || !IsWholeDimension(block.indices[d], block.out->shape[d])) return false;
   }
   return static_cast<int>(block.indices.size()) == block.out->rank();
 }
 
 absl::Status CheckOnlyReader(const Function& function, const Block& consumer, const Block& producer) {
-  for (const Param& param : function.params) {
-    if (param.buffer == producer.out)
-      return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " is an output"));
-  }
-  if (!WritesWholeTensor(producer))
-    return absl::FailedPreconditionError(absl::StrCat(producer.out->name, " was moved or packed"));
+  if (IsParam(function, producer.out)) return Refusal(producer.out->name, " is an output");
+  if (!WritesWholeTensor(producer)) return Refusal(producer.out->name, " was moved or packed");
   const std::string init = producer.name.substr(0, producer.name.rfind('.')) + ".i";
   for (const Block* block : BlocksUnder(function.body)) {
     if (block != &consumer && block->name != init && Reads(*block, producer.out)) {
-      return absl::FailedPreconditionError(absl::StrCat(block->name, " reads ", producer.out->name, " too"));
+      return Refusal(block->name, " reads ", producer.out->name, " too");
     }
   }
   return absl::OkStatus();
@@ -164,13 +154,9 @@ absl::StatusOr<Function> ReverseInline(const Function& as_given, const Target&, 
       partial.push_back(&As<For>(at.nodes[i]));
   }
   if (partial.empty()) {
-    result.body = ReplaceAt(at, fused);
-    MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(result, producer_block.out));
-    result.body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
-    return result;
+    return WithoutAlloc(WithBody(result, ReplaceAt(at, fused)), producer_block.out);
   }
-  if (partial.size() > 1)
-    return absl::FailedPreconditionError("several reduction loops are around the accumulator");
+  if (partial.size() > 1) return Refusal("several reduction loops are around the accumulator");
   const For& loop = *partial[0];
   MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(loop, producer_block));
   auto unfinished = std::make_shared<Block>(producer_block);

@@ -38,12 +38,14 @@ struct Factoring {
 
 // The partial reduction: B's axes, its other reduction axes, the step along the factored one, and the lane.
 Stmt MakePartial(const Block& block, const IterVar& factored, const Factoring& f, const std::string& name,
-                 const Buffer& partial) {
-  auto rf = std::make_shared<Block>();
+                 const std::vector<Buffer>& partial) {
+  auto rf = std::make_shared<Block>(block);
   rf->name = name;
-  rf->out = partial;
-  rf->reduce = block.reduce;
+  rf->iters.clear();
+  rf->indices.clear();
   rf->init = true;
+  rf->out = partial[0];
+  for (size_t i = 0; i < rf->more.size(); ++i) rf->more[i].buffer = partial[i + 1];
   VarMap renamed;
   std::vector<LoopSpec> loops;
   const auto add = [&](const std::string& axis, int64_t extent, bool reduce) {
@@ -66,11 +68,11 @@ Stmt MakePartial(const Block& block, const IterVar& factored, const Factoring& f
   renamed[factored.var.get()] = VarRef(whole);
   for (const Expr& index : block.indices) rf->indices.push_back(Substitute(index, renamed));
   rf->indices.push_back(VarRef(lane));
-  rf->value = Substitute(block.value, renamed);
+  rf->MapValues([&](const Expr& value) { return Substitute(value, renamed); });
   return MakeNest(loops, std::move(rf));
 }
 
-Stmt MakeFinal(const Block& block, int64_t lanes, const Buffer& partial) {
+Stmt MakeFinal(const Block& block, int64_t lanes, const std::vector<Buffer>& partial) {
   auto final = std::make_shared<Block>(block);
   final->iters.clear();
   std::vector<LoopSpec> loops;
@@ -84,28 +86,26 @@ Stmt MakeFinal(const Block& block, int64_t lanes, const Buffer& partial) {
   final->iters.push_back({lane, true, VarRef(loops.back().var)});
   std::vector<Expr> index = block.indices;
   index.push_back(VarRef(lane));
-  final->value = Load(partial, index);
+  final->value = Load(partial[0], index);
+  for (size_t i = 0; i < final->more.size(); ++i) final->more[i].value = Load(partial[i + 1], index);
   return MakeNest(loops, std::move(final));
 }
 
 absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, bool runs) {
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(function, args.Name(0)));
   const std::vector<const Block*> blocks = BlocksUnder(loop_path.target());
-  if (blocks.size() != 1) return absl::FailedPreconditionError("the loop holds several blocks");
+  if (blocks.size() != 1) return Refusal("the loop holds several blocks");
   const Block& block = *blocks[0];
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, block.name));
   MYCC_RETURN_IF_ERROR(CheckNaive(block_path));
-  if (block.arg_value)
-    return absl::FailedPreconditionError("an argmax or argmin has no partial results to add up");
   const IterVar* factored = nullptr;
   for (const IterVar& iter : block.iters) {
     if (iter.reduce && iter.binding->var == loop_path.loop().var) factored = &iter;
   }
-  if (factored == nullptr) return absl::FailedPreconditionError("the loop carries no reduction");
+  if (factored == nullptr) return Refusal("the loop carries no reduction");
   const int64_t factor = args.Int(1), extent = factored->var->extent;
   if (factor < 2 || factor > extent) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("factor ", factor, " is not between 2 and the extent ", extent));
+    return Refusal("factor ", factor, " is not between 2 and the extent ", extent);
   }
   const int64_t rest = (extent + factor - 1) / factor;
   const Factoring factoring =
@@ -113,14 +113,21 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
   const std::string name = FreshName(function, absl::StrCat(block.name, ".rf"));
   std::vector<int64_t> shape = block.out->shape;
   shape.push_back(factoring.lanes);
-  const Buffer partial = MakeBuffer(name, block.out->dtype, shape, Scope::kGlobal);
+  std::vector<Buffer> partial = {MakeBuffer(name, block.out->dtype, shape, Scope::kGlobal)};
+  for (const Accumulator& accumulator : block.more) {
+    const std::string part = FreshName(function, absl::StrCat(accumulator.buffer->name, ".rf"));
+    partial.push_back(MakeBuffer(part, accumulator.buffer->dtype, shape, Scope::kGlobal));
+  }
 
   // The block's own loops are the innermost ones on its path, one for each iteration variable.
   Path nest = block_path;
   nest.nodes.resize(nest.nodes.size() - block.iters.size());
   const Stmt both = MakeSeq(
       {MakePartial(block, *factored, factoring, name, partial), MakeFinal(block, factoring.lanes, partial)});
-  return WithBody(function, std::make_shared<Alloc>(partial, ReplaceAt(nest, both)));
+  Stmt body = ReplaceAt(nest, both);
+  for (auto buffer = partial.rbegin(); buffer != partial.rend(); ++buffer)
+    body = std::make_shared<Alloc>(*buffer, std::move(body));
+  return WithBody(function, std::move(body));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 //     alloc t3[64] local    ->      alloc t3[64] shared
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -17,24 +16,20 @@ absl::StatusOr<Function> SetScope(const Function& function, const Target& target
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
   Scope scope;
   if (!ParseScope(args.Name(1), &scope) || (scope != Scope::kLocal && scope != Scope::kShared)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(args.Name(1), " is not a scope to choose; expected local or shared"));
+    return Refusal(args.Name(1), " is not a scope to choose; expected local or shared");
   }
   if (target.kind != TargetKind::kCuda && (buffer->scope != Scope::kAccumulator || scope != Scope::kLocal)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("on a CPU only an accumulator changes its scope, to local; ", buffer->name, " is ",
-                     ScopeName(buffer->scope)));
+    return Refusal("on a CPU only an accumulator changes its scope, to local; ", buffer->name, " is ",
+                   ScopeName(buffer->scope));
   }
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
   const std::vector<const For*> around = LoopsOn(alloc);
   const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };
   if (scope == Scope::kShared && std::any_of(around.begin(), around.end(), is_thread)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(buffer->name, " is allocated inside a thread loop; each thread has its own"));
+    return Refusal(buffer->name, " is allocated inside a thread loop; each thread has its own");
   }
   if (around.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(buffer->name, " is allocated at the root, in the workspace"));
+    return Refusal(buffer->name, " is allocated at the root, in the workspace");
   }
   BufferNode moved = *buffer;
   moved.scope = scope;

@@ -12,6 +12,9 @@
 //   for l.from in min(8, ..) - max(0, ..): let l = l.from + max(0, ..): ..
 //
 // Apply it last: other primitives expect loops of constant extent.
+#include <algorithm>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
@@ -24,22 +27,24 @@ absl::StatusOr<Function> SkipMasked(const Function& function, const Target& targ
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (loop.loop_kind != LoopKind::kSerial || !IsConstInt(loop.extent)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("loop ", loop.var->name, " is no serial loop of constant extent"));
+    return Refusal("loop ", loop.var->name, " is no serial loop of constant extent");
   }
   MYCC_ASSIGN_OR_RETURN(const MaskedRange range, RangeOfTerms(path));
-  const auto with = [&](const Var& var, const Expr& extent, Stmt body) {
-    return WithBody(function, ReplaceAt(path, std::make_shared<For>(var, extent, loop.loop_kind,
-                                                                    std::move(body), loop.marks)));
-  };
-  if (IsConstInt(range.first, int64_t{0})) return with(loop.var, range.end, loop.body);
+  const auto with = [&](ForParts parts) { return WithBody(function, ReplaceAt(path, loop.With(parts))); };
+  if (IsConstInt(range.first, int64_t{0})) return with({.extent = range.end});
   if (target.kind == TargetKind::kCpu) {
     const Expr matters = MakeBinary(Op::kLe, range.first, VarRef(loop.var));
-    return with(loop.var, range.end, std::make_shared<If>(matters, loop.body));
+    return with({.extent = range.end, .body = std::make_shared<If>(matters, loop.body)});
   }
   const Expr count = Simplify(MakeBinary(Op::kMax, IntConst(0), Simplify(range.end - range.first)));
-  const Var from = MakeVar(absl::StrCat(loop.var->name, ".from"), loop.var->extent);
-  return with(from, count, std::make_shared<Let>(loop.var, VarRef(from) + range.first, loop.body));
+  if (IsConstInt(count, int64_t{0})) return with({.extent = count});
+  // No more iterations than there can be: copies ahead of others stay inside of their tensors.
+  const std::optional<Interval> counts = RangeOf(count);
+  const int64_t most = std::clamp<int64_t>(counts ? counts->max : loop.var->extent, 1, loop.var->extent);
+  const Var from = MakeVar(absl::StrCat(loop.var->name, ".from"), most);
+  return with({.var = from,
+               .extent = count,
+               .body = std::make_shared<Let>(loop.var, VarRef(from) + range.first, loop.body)});
 }
 
 }  // namespace mycc

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/product.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/padding.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -16,12 +17,12 @@
 namespace mycc {
 namespace {
 
-// The factor of a product that loads the tensor, possibly with a cast.
+// The factor of a product that loads the tensor.
 const ExprNode* FactorOf(const Block& block, const std::string& buffer) {
-  if (block.reduce != ReduceOp::kSum || block.value->op != Op::kMul) return nullptr;
+  if (!SumsProducts(block)) return nullptr;
   for (const Expr& factor : block.value->args) {
-    const Expr& load = factor->op == Op::kCast ? factor->args[0] : factor;
-    if (load->op == Op::kLoad && load->buffer->name == buffer) return load.get();
+    const ExprNode* load = LoadOfFactor(factor);
+    if (load != nullptr && load->buffer->name == buffer) return load;
   }
   return nullptr;
 }
@@ -40,28 +41,25 @@ absl::StatusOr<Function> SkipZeros(const Function& function, const Target&, cons
   const Block& block = path.block();
   const ExprNode* load = FactorOf(block, args.Name(1));
   if (load == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(block.name, " does not sum products of elements of ", args.Name(1)));
+    return Refusal(block.name, " does not sum products of elements of ", args.Name(1));
   }
   const int64_t dim = args.Int(2);
   if (dim < 0 || dim >= load->buffer->rank()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("dimension ", dim, "; ", load->buffer->name, " has ", load->buffer->rank()));
+    return Refusal("dimension ", dim, "; ", load->buffer->name, " has ", load->buffer->rank());
   }
   const Block* writer = WriterOf(function, load->buffer);
   const auto elements = writer ? ElementsOf(*writer, dim) : std::nullopt;
   if (!elements) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        load->buffer->name, " is not select(a <= i && i < b && .., element, 0) along dimension ", dim));
+    return Refusal(load->buffer->name, " is not select(a <= i && i < b && .., element, 0) along dimension ",
+                   dim);
   }
   auto skipping = std::make_shared<Block>(block);
   const Var place = MakeVar(absl::StrCat("z", dim), elements->max - elements->min + 1);
   const Expr index = Substitute(load->args[dim], BindingsOf(block));
   skipping->iters.push_back({place, false, Simplify(index - elements->min)});
   if (!GuardsTerms(*skipping, skipping->iters.back())) {
-    return absl::FailedPreconditionError(absl::StrCat("every term of some sums of ", block.name,
-                                                      " would be skipped; expected index ", dim,
-                                                      " to depend on a reduction axis"));
+    return Refusal("every term of some sums of ", block.name, " would be skipped; expected index ", dim,
+                   " to depend on a reduction axis");
   }
   return WithBody(function, ReplaceAt(path, skipping));
 }

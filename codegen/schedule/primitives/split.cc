@@ -29,9 +29,7 @@ bool DomainCovers(const Block& block, const Var& loop) {
 }
 
 Stmt GuardBlocks(const Stmt& body, const Var& loop) {
-  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kBlock) return nullptr;
-    const Block& block = As<Block>(stmt);
+  return RewriteEach<Block>(body, [&](const Block& block) -> Stmt {
     if (DomainCovers(block, loop)) return nullptr;
     auto guarded = std::make_shared<Block>(block);
     guarded->iters.push_back(
@@ -46,17 +44,16 @@ absl::StatusOr<Function> Split(const Function& function, const Target&, const St
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   const auto& factors = args.Ints(1);
-  if (factors.empty()) return absl::FailedPreconditionError("expected at least one inner factor");
+  if (factors.empty()) return Refusal("expected at least one inner factor");
   int64_t inner = 1;
   for (int64_t factor : factors) {
     if (factor < 1 || factor > (int64_t{1} << 40) / inner) {
-      return absl::FailedPreconditionError(absl::StrCat("factor ", factor, " is not a positive tile size"));
+      return Refusal("factor ", factor, " is not a positive tile size");
     }
     inner *= factor;
   }
   if (loop.loop_kind != LoopKind::kSerial || !loop.marks.instruction.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
+    return Refusal("the loop is ", LoopKindName(loop.loop_kind), "; only serial loops are split");
   }
   const int64_t extent = loop.var->extent;
   const int64_t outer = (extent + inner - 1) / inner;

@@ -17,11 +17,13 @@
 namespace mycc {
 namespace {
 
+bool IsLargest(const Block& block) { return block.reduce.name() == ReduceOpName(ReduceOp::kArgMax); }
+
 Stmt MakeBest(const Block& block) {
   auto best = std::make_shared<Block>();
-  best->name = block.arg_value->name;
-  best->out = block.arg_value;
-  best->reduce = block.reduce == ReduceOp::kArgMax ? ReduceOp::kMax : ReduceOp::kMin;
+  best->name = block.more[0].buffer->name;
+  best->out = block.more[0].buffer;
+  best->reduce = IsLargest(block) ? ReduceOp::kMax : ReduceOp::kMin;
   best->init = true;
   std::vector<LoopSpec> loops;
   VarMap renamed;
@@ -32,25 +34,22 @@ Stmt MakeBest(const Block& block) {
     renamed[iter.var.get()] = VarRef(axis);
   }
   for (const Expr& index : block.indices) best->indices.push_back(Substitute(index, renamed));
-  best->value = Substitute(block.value, renamed);
+  best->value = Substitute(block.more[0].value, renamed);
   return MakeNest(loops, std::move(best));
 }
 
 std::shared_ptr<Block> MakePosition(const Block& block) {
-  const Expr best = Load(block.arg_value, block.indices);
-  Expr found = MakeBinary(Op::kEq, block.value, best);
+  const Expr& value = block.more[0].value;
+  const Expr best = Load(block.more[0].buffer, block.indices);
+  Expr found = MakeBinary(Op::kEq, value, best);
   if (IsFloat(best->dtype)) {
     const auto is_nan = [](const Expr& e) { return MakeBinary(Op::kNe, e, e); };
-    found = MakeBinary(Op::kOr, found, MakeBinary(Op::kAnd, is_nan(block.value), is_nan(best)));
-  }
-  Expr place;
-  for (const IterVar& iter : block.iters) {
-    if (iter.reduce) place = MakeCast(block.out->dtype, VarRef(iter.var));
+    found = MakeBinary(Op::kOr, found, MakeBinary(Op::kAnd, is_nan(value), is_nan(best)));
   }
   auto position = std::make_shared<Block>(block);
-  position->arg_value = nullptr;
+  position->more.clear();
   position->reduce = ReduceOp::kMin;
-  position->value = MakeSelect(found, place, ReduceIdentity(ReduceOp::kMin, block.out->dtype));
+  position->value = MakeSelect(found, block.value, ReduceIdentity(ReduceOp::kMin, block.out->dtype));
   return position;
 }
 
@@ -59,15 +58,13 @@ std::shared_ptr<Block> MakePosition(const Block& block) {
 absl::StatusOr<Function> SplitArg(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
-  if (!block.arg_value)
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not an argmax or argmin"));
+  if (!IsLargest(block) && block.reduce.name() != ReduceOpName(ReduceOp::kArgMin))
+    return Refusal(block.name, " is not an argmax or argmin");
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   Path nest = path;
   nest.nodes.resize(nest.nodes.size() - block.iters.size());
   const auto position = MakePosition(block);
-  const Stmt second = RewriteStmts(nest.target(), [&](const Stmt& stmt) -> Stmt {
-    return stmt.get() == &block ? Stmt(position) : nullptr;
-  });
+  const Stmt second = ReplaceStmt(nest.target(), &block, position);
   return WithBody(function, ReplaceAt(nest, MakeSeq({MakeBest(block), second})));
 }
 

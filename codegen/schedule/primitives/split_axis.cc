@@ -28,8 +28,7 @@ absl::StatusOr<const IterVar*> AxisOf(const Block& block, const For& loop) {
     if (iter.binding->op == Op::kVar && iter.var->extent == loop.var->extent) axis = &iter;
   }
   if (axis == nullptr || users > 1 || axis->reduce || IsGuard(block, *axis)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("loop ", loop.var->name, " is not that of one axis of ", block.name));
+    return Refusal("loop ", loop.var->name, " is not that of one axis of ", block.name);
   }
   return axis;
 }
@@ -50,7 +49,7 @@ std::shared_ptr<Block> WithSplitAxis(const Block& block, const IterVar& axis, co
     split->iters.push_back({inner, false, VarRef(inner_loop)});
   }
   for (Expr& index : split->indices) index = Simplify(Substitute(index, map));
-  split->value = Simplify(Substitute(block.value, map));
+  split->MapValues([&](const Expr& value) { return Simplify(Substitute(value, map)); });
   return split;
 }
 
@@ -60,21 +59,18 @@ absl::StatusOr<Function> SplitAxis(const Function& function, const Target&, cons
   MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
   const For& loop = path.loop();
   if (loop.loop_kind != LoopKind::kSerial || !loop.marks.instruction.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the loop is ", std::string(LoopKindName(loop.loop_kind)), "; only serial loops are split"));
+    return Refusal("the loop is ", LoopKindName(loop.loop_kind), "; only serial loops are split");
   }
   const std::vector<const Block*> blocks = BlocksUnder(loop.body);
-  if (blocks.size() != 1) return absl::FailedPreconditionError("the loop holds several blocks");
+  if (blocks.size() != 1) return Refusal("the loop holds several blocks");
   const Block& block = *blocks[0];
   MYCC_ASSIGN_OR_RETURN(const IterVar* axis, AxisOf(block, loop));
   const int64_t factor = args.Int(1), extent = loop.var->extent;
-  if (factor < 1 || extent % factor != 0)
-    return absl::FailedPreconditionError(absl::StrCat("factor ", factor, " does not divide ", extent));
+  if (factor < 1 || extent % factor != 0) return Refusal("factor ", factor, " does not divide ", extent);
   const Var outer = MakeVar(absl::StrCat(loop.var->name, ".0"), extent / factor);
   const Var inner = MakeVar(absl::StrCat(loop.var->name, ".1"), factor);
   const auto split = WithSplitAxis(block, *axis, outer, inner);
-  const Stmt body = RewriteStmts(
-      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(split) : nullptr; });
+  const Stmt body = ReplaceStmt(loop.body, &block, split);
   // Tensors that were moved into the loop are indexed by the loop, not by the axis.
   const VarMap moved = {{loop.var.get(), VarRef(outer) * factor + VarRef(inner)}};
   return WithBody(function, ReplaceAt(path, MakeNest({{outer}, {inner}}, SubstituteVars(body, moved))));

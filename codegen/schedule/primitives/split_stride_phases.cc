@@ -7,7 +7,6 @@
 //   for u: B.in: t1.in[u] = select(.., x[u-1], 0.0)
 //   for i: for r in 2:
 //     B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 + 1] * w[r*2 + (i%2 + 1)%2]
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -20,12 +19,13 @@ absl::StatusOr<Function> SplitStridePhases(const Function& function, const Targe
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   const Block& block = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(block));
   const std::optional<Phases> phases =
-      WritesAtItsAxes(block) && block.init ? FindStridePhases(StageOf(block)) : std::nullopt;
+      WritesAtItsAxes(block) && block.init ? FindStridePhases(stage) : std::nullopt;
   if (!phases) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        block.name, " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
-        "whose axis and taps f divides"));
+    return Refusal(block.name,
+                   " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
+                   "whose axis and taps f divides");
   }
   return ReplaceByStages(function, path, {phases->input, phases->sum});
 }

@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/conjunction.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -41,10 +42,9 @@ std::vector<const For*> LoopsInside(const Path& block, const For& loop) {
 absl::Status CheckPlain(const std::vector<const For*>& loops) {
   for (const For* loop : loops) {
     if (loop->loop_kind != LoopKind::kSerial || !loop->marks.instruction.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("loop ", loop->var->name, " is ", std::string(LoopKindName(loop->loop_kind)),
-                       loop->marks.instruction.empty() ? "" : " and tensorized",
-                       "; a tile is staged before its loops are bound"));
+      return Refusal("loop ", loop->var->name, " is ", LoopKindName(loop->loop_kind),
+                     loop->marks.instruction.empty() ? "" : " and tensorized",
+                     "; a tile is staged before its loops are bound");
     }
   }
   return absl::OkStatus();
@@ -52,35 +52,25 @@ absl::Status CheckPlain(const std::vector<const For*>& loops) {
 
 absl::StatusOr<Scope> StageScope(const std::string& name, const Target& target) {
   if (target.kind == TargetKind::kCuda && name == "shared") return Scope::kShared;
-  return absl::FailedPreconditionError(absl::StrCat("a tile in scope ", name, "; expected shared, on a GPU"));
+  return Refusal("a tile in scope ", name, "; expected shared, on a GPU");
 }
 
 // The operand in the block's value: the first load of the buffer, with the select around it that gives zero
 // where the load is not allowed. Null when there is none.
 Expr OperandOf(const Block& block, const Buffer& buffer) {
-  Expr operand;
-  const auto find = [&](const Expr& e, const auto& self) -> void {
-    if (operand) return;
-    const bool is_load = e->op == Op::kLoad && e->buffer == buffer;
-    const bool is_padded = e->op == Op::kSelect && e->args[1]->op == Op::kLoad &&
-                           e->args[1]->buffer == buffer && e->args[2]->op == Op::kConst &&
-                           e->args[2]->value.f == 0 && e->args[2]->value.i == 0;
-    if (is_load || is_padded) {
-      operand = e;
-      return;
+  const auto find = [&](const Expr& e, const auto& self) -> Expr {
+    const auto is_load = [&](const Expr& load) { return load->op == Op::kLoad && load->buffer == buffer; };
+    if (is_load(e) || (e->op == Op::kSelect && is_load(e->args[1]) && IsZero(e->args[2]))) return e;
+    for (const Expr& arg : e->args) {
+      if (Expr found = self(arg, self)) return found;
     }
-    for (const Expr& arg : e->args) self(arg, self);
+    return nullptr;
   };
-  find(block.value, find);
+  Expr operand;
+  block.ForEachValue([&](const Expr& value) {
+    if (Expr found = find(value, find)) operand = found;
+  });
   return operand;
-}
-
-Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntConst(0, dtype); }
-
-// The parts of 0 <= index < extent that are not proved.
-Expr Within(const Expr& index, int64_t extent) {
-  return MakeBinary(Op::kAnd, Simplify(MakeBinary(Op::kLe, IntConst(0), index)),
-                    Simplify(MakeBinary(Op::kLt, index, IntConst(extent))));
 }
 
 // The conjunction of the conditions, without duplicates.
@@ -97,11 +87,7 @@ class Conjunction {
     }
     parts_.push_back(condition);
   }
-  Expr Take() const {
-    Expr all = BoolConst(true);
-    for (const Expr& part : parts_) all = MakeBinary(Op::kAnd, all, part);
-    return all;
-  }
+  Expr Take() const { return JoinConjunction(parts_); }
 
  private:
   std::vector<Expr> parts_;
@@ -112,9 +98,7 @@ class Conjunction {
 int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
   if (writer == nullptr || writer->value->op != Op::kSelect || writer->indices.size() <= d) return 0;
   const Expr &condition = writer->value->args[0], &zero = writer->value->args[2], &index = writer->indices[d];
-  const bool pads = condition->op == Op::kLt && IsConstInt(condition->args[1], extent) &&
-                    zero->op == Op::kConst && zero->value.f == 0 && zero->value.i == 0;
-  if (!pads) return 0;
+  if (condition->op != Op::kLt || !IsConstInt(condition->args[1], extent) || !IsZero(zero)) return 0;
   const Expr& place = condition->args[0];
   if (StructurallyEqual(place, index)) return writer->out->shape[d];
   int64_t padded = 0;
@@ -190,7 +174,7 @@ std::shared_ptr<Block> TileBlock(const std::string& name, const Tile& tile, VarM
 absl::StatusOr<Path> LoopAround(const Function& function, const std::string& name, const std::string& block) {
   MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
   if (ContainsBlock(path.loop().body, block)) return path;
-  return absl::FailedPreconditionError(absl::StrCat(block, " is not under loop ", name));
+  return Refusal(block, " is not under loop ", name);
 }
 
 }  // namespace
@@ -204,12 +188,11 @@ absl::StatusOr<Function> StageShared(const Function& function, const Target& tar
   const For& loop = loop_path.loop();
   const Expr operand = OperandOf(block, buffer);
   if (!operand) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " does not read ", buffer->name));
+    return Refusal(block.name, " does not read ", buffer->name);
   }
   if (const Block* writer = WriterOf(function, buffer);
       writer != nullptr && ContainsBlock(loop.body, writer->name))
-    return absl::FailedPreconditionError(
-        absl::StrCat(writer->name, " writes ", buffer->name, " under the same loop"));
+    return Refusal(writer->name, " writes ", buffer->name, " under the same loop");
   const VarMap bindings = BindingsOf(block);
   const Expr bound = Substitute(operand, bindings);
   std::vector<const For*> around;
@@ -231,15 +214,15 @@ absl::StatusOr<Function> StageShared(const Function& function, const Target& tar
   copy->value = value;
 
   auto reader = std::make_shared<Block>(block);
-  reader->value = Rewrite(block.value, [&](const Expr& e) -> Expr {
-    return StructurallyEqual(e, operand) ? Load(staged, tile.inside) : nullptr;
+  reader->MapValues([&](const Expr& value) {
+    return Rewrite(value, [&](const Expr& e) -> Expr {
+      return StructurallyEqual(e, operand) ? Load(staged, tile.inside) : nullptr;
+    });
   });
-  Stmt body = RewriteStmts(
-      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(reader) : nullptr; });
-  body = InsertBeforeReader(body, staged, MakeNest(tile.loops, copy));
+  Stmt body = ReplaceStmt(loop.body, &block, reader);
+  body = InsertBeforeReader(body, {staged}, MakeNest(tile.loops, copy));
   body = std::make_shared<Alloc>(staged, std::move(body));
-  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                       std::move(body), loop.marks)));
+  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
 }
 
 absl::StatusOr<Function> StageWrite(const Function& function, const Target& target, const StepArgs& args) {
@@ -249,12 +232,10 @@ absl::StatusOr<Function> StageWrite(const Function& function, const Target& targ
   const Block& block = block_path.block();
   const For& loop = loop_path.loop();
   if (block.reduce != ReduceOp::kNone)
-    return absl::FailedPreconditionError(
-        absl::StrCat(block.name, " is a reduction; stage what writes its result"));
+    return Refusal(block.name, " is a reduction; stage what writes its result");
   for (const Block* other : BlocksUnder(loop.body)) {
-    if (other != &block && (other->out == block.out || Reads(*other, block.out))) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(other->name, " uses ", block.out->name, " under the same loop"));
+    if (other != &block && (other->Writes(block.out) || Reads(*other, block.out))) {
+      return Refusal(other->name, " uses ", block.out->name, " under the same loop");
     }
   }
   const std::vector<const For*> around = LoopsInside(block_path, loop);
@@ -282,12 +263,10 @@ absl::StatusOr<Function> StageWrite(const Function& function, const Target& targ
   auto writer = std::make_shared<Block>(block);
   writer->out = staged;
   writer->indices = tile.inside;
-  Stmt body = RewriteStmts(
-      loop.body, [&](const Stmt& stmt) -> Stmt { return stmt.get() == &block ? Stmt(writer) : nullptr; });
+  Stmt body = ReplaceStmt(loop.body, &block, writer);
   body = Append(body, MakeNest(tile.loops, copy));
   body = std::make_shared<Alloc>(staged, std::move(body));
-  return WithBody(function, ReplaceAt(loop_path, std::make_shared<For>(loop.var, loop.extent, loop.loop_kind,
-                                                                       std::move(body), loop.marks)));
+  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
 }
 
 }  // namespace mycc

@@ -15,6 +15,7 @@
 //     for i: R.ref[i] = R.run[i] * log2(e), or 0 while that is -inf
 //     for i: R.factor[i] = exp2(R.old[i] * log2(e) - R.ref[i])
 //     for i: for j: e[i, j] = exp2(s[i, l*J + j] * log2(e) - R.ref[i])
+//                             (exp2((s[..] - R.ref[i]) * log2(e)), R.ref without the factor, see MayBeLarge)
 //     for i: if R.factor[i] != 1: B.c: acc[i] = acc[i] * R.factor[i]
 //     for i: for j: B: acc[i] += e[i, j]
 //   for i: B.w: t2[i] = acc[i]
@@ -27,6 +28,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -56,13 +58,6 @@ Stmt OverRows(const std::string& name, const Buffer& out, const RowValue& value)
   return MakeNest(loops, std::move(block));
 }
 
-// value * factor; a factor 1 / x divides.
-Expr Multiplied(const Expr& value, const Expr& factor) {
-  const bool divides =
-      factor->op == Op::kDiv && factor->args[0]->op == Op::kConst && factor->args[0]->value.f == 1;
-  return divides ? MakeBinary(Op::kDiv, value, factor->args[1]) : MakeBinary(Op::kMul, value, factor);
-}
-
 constexpr double kLog2E = 1.4426950408889634;
 
 class Streaming {
@@ -72,7 +67,10 @@ class Streaming {
         reduction_(reduction),
         path_(loop),
         sums_(std::move(sums)),
-        value_(ValueOf(reduction)) {}
+        value_(ValueOf(reduction)) {
+    std::unordered_set<const BufferNode*> seen;
+    subtracts_first_ = MayBeLarge(reduction.value, &seen);
+  }
 
   // The whole body.
   absl::StatusOr<Stmt> Apply() {
@@ -82,8 +80,9 @@ class Streaming {
     Path site = path_;  // the statements around the loop
     if (!is_alone) site.nodes.pop_back();
     std::vector<Access> reads = ReadsUnder(site.target(), result());
+    if (reads.empty()) reads = RowsOfTiles();
     if (reads.empty())
-      return absl::FailedPreconditionError(absl::StrCat("nothing around the loop reads ", result()->name));
+      return Refusal("nothing around the loop reads ", result()->name, ", or what it is computed from");
     box_ = CoveringBox(reads, LoopVarsUnder(site.target()), result()->shape);
     for (const StreamedSum& sum : sums_.sums) {
       if (!sum.dependence.IsFree()) reads.push_back(RowsOf(sum));
@@ -106,8 +105,8 @@ class Streaming {
     }
     const Stmt body = ReplaceAt(site, std::make_shared<Alloc>(run_, MakeSeq(std::move(parts))));
     if (is_kept_) return body;
-    MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(WithBody(function_, body), result()));
-    return ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
+    MYCC_ASSIGN_OR_RETURN(const Function made, WithoutAlloc(WithBody(function_, body), result()));
+    return made.body;
   }
 
  private:
@@ -116,6 +115,26 @@ class Streaming {
     const VarMap bindings = BindingsOf(*sum.block);
     Access rows;
     for (const Expr& index : sum.dependence.result->args) rows.push_back(Substitute(index, bindings));
+    return rows;
+  }
+
+  // The elements of a result that nothing around the loop reads: those of the rows whose tiles are read
+  // there.
+  std::vector<Access> RowsOfTiles() const {
+    std::vector<Access> rows;
+    ForEachLoad(reduction_.value, [&](const ExprNode& load) {
+      if (!rows.empty()) return;
+      for (const Access& tile : ReadsUnder(path_.loop().body, load.buffer)) {
+        Access row;
+        for (const Expr& index : reduction_.indices) {
+          const auto dim = std::find_if(load.args.begin(), load.args.end(), [&](const Expr& arg) {
+            return arg->op == Op::kVar && arg->var == index->var;
+          });
+          if (dim != load.args.end()) row.push_back(tile[dim - load.args.begin()]);
+        }
+        if (row.size() == reduction_.indices.size()) rows.push_back(std::move(row));
+      }
+    });
     return rows;
   }
 
@@ -130,7 +149,7 @@ class Streaming {
   }
 
   const Buffer& result() const { return reduction_.out; }
-  Expr Identity() const { return ReduceIdentity(reduction_.reduce, result()->dtype); }
+  Expr Identity() const { return reduction_.reduce.Identity(0, result()->dtype); }
 
   Buffer Vector(const char* suffix) const {
     return MakeBuffer(FreshName(function_, absl::StrCat(reduction_.name, suffix)), result()->dtype,
@@ -150,17 +169,21 @@ class Streaming {
   // The result so far.
   Expr RunAt(const std::vector<Expr>& row) const { return Times(Load(run_, row), value_.factor); }
 
+  // The statement with the values of blocks that read a buffer rewritten.
+  template <typename RewriteFn>
+  static Stmt WithValues(const Stmt& stmt, const Buffer& read, const RewriteFn& rewrite) {
+    return RewriteEach<Block>(stmt, [&](const Block& old) -> Stmt {
+      if (!Reads(old, read)) return nullptr;
+      auto block = std::make_shared<Block>(old);
+      block->value = Rewrite(old.value, rewrite);
+      return block;
+    });
+  }
   // The statement, reading the running result.
   Stmt ReadingRun(const Stmt& stmt) const {
-    return RewriteStmts(stmt, [&](const Stmt& inner) -> Stmt {
-      const Block* old = DynAs<Block>(inner);
-      if (old == nullptr || !Reads(*old, result())) return nullptr;
-      auto block = std::make_shared<Block>(*old);
-      block->value = Rewrite(old->value, [&](const Expr& load) -> Expr {
-        const bool reads = load->op == Op::kLoad && load->buffer == result();
-        return reads ? RunAt(Localize(load->args, box_)) : nullptr;
-      });
-      return block;
+    return WithValues(stmt, result(), [&](const Expr& load) -> Expr {
+      const bool reads = load->op == Op::kLoad && load->buffer == result();
+      return reads ? RunAt(Localize(load->args, box_)) : nullptr;
     });
   }
 
@@ -174,38 +197,59 @@ class Streaming {
       body = WithCorrections(WithPowers(body, reference));
     }
     body = MakeSeq({MakeSeq(std::move(step)), std::move(body)});
-    for (auto it = vectors_.rbegin(); it != vectors_.rend(); ++it)
-      body = std::make_shared<Alloc>(*it, std::move(body));
-    return std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, std::move(body), loop.marks);
+    return loop.With({.body = InAllocs(vectors_, std::move(body))});
   }
 
   // Exponentials of differences from the running result become powers of two, which hardware has an
   // instruction for. Their exponent is a product and a sum, one fused operation.
   Stmt WithPowers(const Stmt& body, const Buffer& reference) const {
-    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-      const Block* old = DynAs<Block>(stmt);
-      if (old == nullptr || !Reads(*old, result())) return nullptr;
-      auto block = std::make_shared<Block>(*old);
-      block->value = Rewrite(old->value, [&](const Expr& e) -> Expr {
-        return e->op == Op::kExp ? PowerOf(e->args[0], reference) : nullptr;
-      });
-      return block;
+    return WithValues(body, result(), [&](const Expr& e) -> Expr {
+      return e->op == Op::kExp ? PowerOf(e->args[0], reference) : nullptr;
     });
   }
 
   // Null when the exponent is free of the result.
   Expr PowerOf(const Expr& exponent, const Buffer& reference) const {
     Expr load;
-    Visit(exponent, [&](const ExprNode& e) {
-      if (e.op == Op::kLoad && e.buffer == result()) load = Load(reference, Localize(e.args, box_));
+    ForEachLoad(exponent, [&](const ExprNode& e) {
+      if (e.buffer == result()) load = Load(reference, Localize(e.args, box_));
     });
     if (load == nullptr) return nullptr;
     const SplitExponent split = SplitOf(exponent, result());
     if (split.rest == nullptr)
-      return MakeUnary(Op::kExp2, split.slope < 0 ? MakeUnary(Op::kNeg, load) : load);
+      return MakeUnary(Op::kExp2, split.slope < 0 ? MakeUnary(Op::kNeg, Scaled(load)) : Scaled(load));
     const PositiveFactor rest = PositiveFactorOf(split.rest);
-    const Expr scaled = Times(rest.rest, rest.factor * kLog2E);
-    return MakeUnary(Op::kExp2, split.slope < 0 ? scaled - load : scaled + load);
+    const double factor = rest.factor * kLog2E;
+    if (subtracts_first_ && std::fabs(factor - Scale()) <= 1e-6 * Scale()) {
+      const Expr difference = split.slope < 0 ? rest.rest - load : rest.rest + load;
+      return MakeUnary(Op::kExp2, Times(difference, Scale()));
+    }
+    const Expr scaled = Times(rest.rest, factor), by = Scaled(load);
+    return MakeUnary(Op::kExp2, split.slope < 0 ? scaled - by : scaled + by);
+  }
+
+  // From the running result to exponents of two.
+  double Scale() const { return std::fabs(sums_.exponent) * value_.factor * kLog2E; }
+  // A reference as a term of such an exponent.
+  Expr Scaled(const Expr& reference) const {
+    return subtracts_first_ ? Times(reference, Scale()) : reference;
+  }
+
+  // Whether a value may be large without being a sum: an input, such as a mask of the lowest finite number,
+  // or a constant. Its product with log2(e) is rounded by more than an exponent may be off, or overflows, so
+  // that exponents are differences first. Sums, as products of queries and keys are, count as small.
+  bool MayBeLarge(const Expr& value, std::unordered_set<const BufferNode*>* seen) const {
+    constexpr double kLarge = 32768;
+    if (!IsFloat(value->dtype) || value->op == Op::kTanh) return false;
+    if (value->op == Op::kConst) return std::isfinite(value->value.f) && std::fabs(value->value.f) >= kLarge;
+    if (value->op == Op::kLoad) {
+      if (!seen->insert(value->buffer.get()).second) return false;
+      const Block* writer = WriterOf(function_, value->buffer);
+      if (writer == nullptr) return true;
+      return writer->reduce == ReduceOp::kNone && MayBeLarge(writer->value, seen);
+    }
+    return std::any_of(value->args.begin(), value->args.end(),
+                       [&](const Expr& arg) { return MayBeLarge(arg, seen); });
   }
 
   // The reduction of this iteration's part of the axis into the running result.
@@ -232,17 +276,19 @@ class Streaming {
     const Buffer old = Vector(".old"), factor = Vector(".factor");
     vectors_ = {old, reference, factor};
     // Exponents are those of powers of two.
-    const double scale = std::fabs(sums_.exponent) * value_.factor * kLog2E;
+    const double scale = Scale();
     std::vector<Stmt> step = {
         OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }), Update(),
         OverRows(reference->name, reference,
                  [&](const std::vector<Expr>& row) {
                    return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
-                                     FloatConst(0, run_->dtype), Times(Load(run_, row), scale));
+                                     FloatConst(0, run_->dtype),
+                                     subtracts_first_ ? Load(run_, row) : Times(Load(run_, row), scale));
                  }),
         OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
-          const Expr before = Times(Load(old, row), scale), now = Load(reference, row);
-          return MakeUnary(Op::kExp2, sums_.exponent < 0 ? before - now : now - before);
+          const Expr before = subtracts_first_ ? Load(old, row) : Times(Load(old, row), scale);
+          const Expr now = Load(reference, row);
+          return MakeUnary(Op::kExp2, Scaled(sums_.exponent < 0 ? before - now : now - before));
         })};
     factor_ = factor;
     return step;
@@ -305,10 +351,7 @@ class Streaming {
   static Stmt WhereChanged(const std::vector<LoopSpec>& loops, const std::vector<Expr>& row,
                            const Expr& change, std::shared_ptr<const Block> block) {
     size_t rows = 0;  // the loops that choose a row come first
-    const auto is_of_row = [&](const LoopSpec& loop) {
-      return std::any_of(row.begin(), row.end(),
-                         [&](const Expr& index) { return UsesVar(index, loop.var.get()); });
-    };
+    const auto is_of_row = [&](const LoopSpec& loop) { return UsesVar(row, loop.var.get()); };
     while (rows < loops.size() && is_of_row(loops[rows])) ++rows;
     if (rows == loops.size() ||
         std::any_of(loops.begin() + static_cast<ptrdiff_t>(rows), loops.end(), is_of_row))
@@ -334,28 +377,20 @@ class Streaming {
     for (const StreamedSum& sum : sums_.sums) {
       if (sum.dependence.factor == nullptr) continue;
       const Expr factor = Substitute(sum.dependence.factor, BindingsOf(*sum.block));
-      stmt = RewriteStmts(stmt, [&](const Stmt& inner) -> Stmt {
-        const Block* old = DynAs<Block>(inner);
-        if (old == nullptr || !Reads(*old, sum.block->out)) return nullptr;
-        auto reader = std::make_shared<Block>(*old);
-        reader->value = Rewrite(reader->value, [&](const Expr& load) -> Expr {
-          if (load->op != Op::kLoad || load->buffer != sum.block->out) return nullptr;
-          VarMap at;
-          for (size_t d = 0; d < sum.tile.size(); ++d) {
-            if (sum.tile[d]) at[sum.tile[d].get()] = load->args[d];
-          }
-          return Multiplied(load, Simplify(Substitute(factor, at)));
-        });
-        return reader;
+      stmt = WithValues(stmt, sum.block->out, [&](const Expr& load) -> Expr {
+        if (load->op != Op::kLoad || load->buffer != sum.block->out) return nullptr;
+        VarMap at;
+        for (size_t d = 0; d < sum.tile.size(); ++d) {
+          if (sum.tile[d]) at[sum.tile[d].get()] = load->args[d];
+        }
+        return Multiplied(load, Simplify(Substitute(factor, at)));
       });
     }
     return stmt;
   }
 
   bool IsReadOutside(const Stmt& site) const {
-    for (const Param& param : function_.params) {
-      if (param.buffer == result()) return true;
-    }
+    if (IsParam(function_, result())) return true;
     for (const Block* block : BlocksUnder(function_.body)) {
       if (Reads(*block, result()) && !ContainsBlock(site, block->name)) return true;
     }
@@ -380,21 +415,65 @@ class Streaming {
   const StreamedSums sums_;
   const PositiveFactor value_;  // of the reduction
   bool is_kept_ = false;        // the result has readers elsewhere
+  bool subtracts_first_;        // exponents are differences before they are exponents of two
   std::vector<DimRegion> box_;  // of the result, around the loop
   Buffer run_, factor_;
   std::vector<Buffer> vectors_;  // of one iteration
 };
 
-// All that the reduction reads must be complete before the loop's nest begins.
+// All that the reduction reads must be complete before the loop's nest begins. The reduction itself may stand
+// before or after the loop.
 absl::Status CheckStands(const Function& function, const Path& reduction, const Path& loop) {
   MYCC_RETURN_IF_ERROR(CheckCanMove(function, reduction, loop));
   const Block& block = reduction.block();
+  bool is_before = true;
   for (const Block* other : BlocksUnder(function.body)) {
-    if (other == &block) return absl::OkStatus();
-    if (ContainsBlock(loop.target(), other->name)) break;
+    is_before &= !ContainsBlock(loop.target(), other->name);
+    if (!is_before && other != &block && Reads(block, other->out)) {
+      return Refusal(block.name, " does not stand before loop ", loop.loop().var->name, ": it reads ",
+                     other->out->name);
+    }
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(block.name, " does not stand before loop ", loop.loop().var->name));
+  return absl::OkStatus();
+}
+
+// The function's stages with those behind the loop's nest that read the result, which the loop computes, or
+// what is computed from it: a workload's outputs may be in any order. The nest itself must read none of them.
+absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, const Path& loop) {
+  if (const Alloc* alloc = DynAs<Alloc>(body)) {
+    MYCC_ASSIGN_OR_RETURN(Stmt inner, WithReadersBehind(alloc->body, result, loop));
+    return std::make_shared<Alloc>(alloc->buffer, std::move(inner));
+  }
+  const Seq* stages = DynAs<Seq>(body);
+  if (stages == nullptr) return body;
+  const std::string& name = loop.loop().var->name;
+  std::vector<Stmt> before, behind, after;
+  std::vector<Buffer> late = {result};
+  bool is_after = false;
+  for (const Stmt& stage : stages->stmts) {
+    const std::vector<const Block*> blocks = BlocksUnder(stage);
+    const bool has_loop = std::find(loop.nodes.begin(), loop.nodes.end(), stage) != loop.nodes.end();
+    const auto reads_late = [&](const Block* block) {
+      return std::any_of(late.begin() + (has_loop ? 1 : 0), late.end(),
+                         [&](const Buffer& buffer) { return Reads(*block, buffer); });
+    };
+    const auto reader = std::find_if(blocks.begin(), blocks.end(), reads_late);
+    if (has_loop && reader != blocks.end()) {
+      return Refusal((*reader)->name, " in the nest of loop ", name, " reads what is computed from ",
+                     result->name, " before that loop");
+    }
+    is_after |= has_loop;
+    const bool moves = !is_after && reader != blocks.end();
+    (moves ? behind : is_after ? after : before).push_back(stage);
+    if (!moves) continue;
+    for (const Block* block : blocks) late.push_back(block->out);
+  }
+  if (behind.empty()) return body;
+  // The loop's nest comes first of those that did not move.
+  before.push_back(after.front());
+  before.insert(before.end(), behind.begin(), behind.end());
+  before.insert(before.end(), after.begin() + 1, after.end());
+  return MakeSeq(std::move(before));
 }
 
 }  // namespace
@@ -404,15 +483,18 @@ absl::StatusOr<Function> StreamReduction(const Function& function, const Target&
   const Block& reduction = path.block();
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, reduction));
-  if (reduction.reduce == ReduceOp::kNone || reduction.arg_value) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(reduction.name, " is no reduction to one value; expected a sum, product, max or min"));
+  if (reduction.reduce == ReduceOp::kNone || reduction.reduce.tuple() != nullptr) {
+    return Refusal(reduction.name, " is no reduction to one value; expected a sum, product, max or min");
   }
   {
     MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(function, args.Name(1)));
     MYCC_RETURN_IF_ERROR(CheckStands(function, path, loop));
   }
   Function result = WithBody(function, ReplaceAt(path, nullptr));
+  {
+    MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(result, args.Name(1)));
+    MYCC_ASSIGN_OR_RETURN(result.body, WithReadersBehind(result.body, reduction.out, loop));
+  }
   MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(result, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(StreamedSums sums, FindStreamedSums(result, reduction, loop));
   MYCC_ASSIGN_OR_RETURN(Stmt streamed, Streaming(result, reduction, loop, std::move(sums)).Apply());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/did_you_mean.h"
+#include "codegen/schedule/primitives/annotate.h"
 
 namespace mycc {
 namespace {
@@ -23,23 +24,31 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"reverse_inline", "n", "reverse_inline(block)", ReverseInline},
     {"cache_read", "nnnn", "cache_read(buffer, block|all, loop|root, local|packed|shared)", CacheRead},
     {"cache_write", "nn", "cache_write(block, loop)", CacheWrite},
-    {"layout", "nii", "layout(buffer, row pad, swizzle)", Layout},
+    {"layout", "nii", "layout(buffer, row pad, swizzle)", SetLayout},
     {"set_scope", "nn", "set_scope(buffer, local|shared)", SetScope},
     {"stage_shared", "nnnn", "stage_shared(block, buffer, loop, shared)", StageShared},
     {"stage_write", "nnn", "stage_write(block, loop, shared)", StageWrite},
-    {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", PipelineLoop},
-    {"persist", "ni", "persist(block loop, thread blocks)", Persist},
-    {"min_blocks_per_sm", "ni", "min_blocks_per_sm(block loop, thread blocks of an SM)", MinBlocksPerSm},
-    {"cluster_reduce", "ni", "cluster_reduce(block loop, thread blocks on each iteration)", ClusterReduce},
-    {"multicast_cluster", "n", "multicast_cluster(outermost block loop)", MulticastCluster},
-    {"stream_k", "niii", "stream_k(block loop, thread blocks, groups, members of a group)", StreamK},
-    {"pingpong", "ni", "pingpong(persistent loop, groups of warps)", Pingpong},
+    {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", Annotate<kPipelineMark>},
+    {"persist", "ni", "persist(block loop, thread blocks)", Annotate<kPersistMark>},
+    {"min_blocks_per_sm", "ni", "min_blocks_per_sm(block loop, thread blocks of an SM)",
+     Annotate<kMinBlocksPerSmMark>},
+    {"cluster_reduce", "ni", "cluster_reduce(block loop, thread blocks on each iteration)",
+     Annotate<kClusterReduceMark>},
+    {"multicast_cluster", "n", "multicast_cluster(outermost block loop)", Annotate<kMulticastClusterMark>},
+    {"stream_k", "niii", "stream_k(block loop, thread blocks, groups, members of a group)",
+     Annotate<kStreamKMark>},
+    {"pingpong", "ni", "pingpong(persistent loop, groups of warps)", Annotate<kPingpongMark>},
     {"pad", "nii", "pad(block, dimension, extent)", Pad},
     {"pad_groups", "niii", "pad_groups(block, dimension, group, extent)", PadGroups},
     {"pad_domain", "n", "pad_domain(block)", PadDomain},
     {"split_stride_phases", "n", "split_stride_phases(block)", SplitStridePhases},
     {"flip_sign", "nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
     {"operand_stage", "ni", "operand_stage(sum of products, factor 0|1)", OperandStage},
+    {"permute_axes", "nI", "permute_axes(block, the order of its dimensions)", PermuteAxes},
+    {"fold_stride", "n", "fold_stride(sum of products with a stride)", FoldStride},
+    {"join_groups", "ni", "join_groups(sum of products in groups, groups that become one)", JoinGroups},
+    {"split_chain", "niii", "split_chain(sum that ends a chain, heads and rows of a tile, length of a part)",
+     SplitChain},
     {"reverse", "n", "reverse(loop)", Reverse},
     {"skip_masked", "n", "skip_masked(loop over parts of an axis)", SkipMasked},
     {"skip_zeros", "nni", "skip_zeros(block, padded buffer, dimension)", SkipZeros},
@@ -48,13 +57,15 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"rfactor_runs", "ni", "rfactor_runs(loop, length)", RFactorRuns},
     {"winograd", "ni", "winograd(block, rows and columns of an output tile: 2 or 4)", Winograd},
     {"split_arg", "n", "split_arg(block)", SplitArg},
+    {"reduce_together", "nn", "reduce_together(reduction, sum that uses its result)", ReduceTogether},
     {"lane_predicate", "ni", "lane_predicate(loop, group)", LanePredicate},
-    {"tensorize", "nn", "tensorize(loop, instruction)", Tensorize},
-    {"prefetch", "niii", "prefetch(tensorized loop, iterations for rows, for lanes, sums 0|1)", Prefetch},
-    {"fetch_next", "n", "fetch_next(loop inside another)", FetchNext},
-    {"nontemporal", "n", "nontemporal(loop around stores of outputs)", Nontemporal},
+    {"tensorize", "nn", "tensorize(loop, instruction)", Annotate<kTensorizeMark>},
+    {"prefetch", "niii", "prefetch(tensorized loop, iterations for rows, for lanes, sums 0|1)",
+     Annotate<kPrefetchMark>},
+    {"fetch_next", "n", "fetch_next(loop inside another)", Annotate<kFetchNextMark>},
+    {"nontemporal", "n", "nontemporal(loop around stores of outputs)", Annotate<kNontemporalMark>},
     {"tensorize_tile", "nnii", "tensorize_tile(loop, instruction, warps along rows, along columns)",
-     TensorizeTile},
+     Annotate<kTensorizeTileMark>},
 };
 
 }  // namespace

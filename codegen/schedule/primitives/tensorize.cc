@@ -12,40 +12,27 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
-#include "codegen/schedule/instructions.h"
-#include "codegen/schedule/primitives/primitives.h"
-#include "codegen/schedule/tree.h"
+#include "codegen/expr/product.h"
+#include "codegen/schedule/primitives/annotate.h"
+#include "codegen/target/instructions.h"
 
 namespace mycc {
 namespace {
 
 // A factor: a load, a cast of a load (for instructions that widen), or tf32() of a load (for mma.tf32).
 const ExprNode* FactorOf(const Expr& expr, const Instruction& row) {
-  if (row.tf32 && expr->op != Op::kTF32) return nullptr;
-  const bool widened = row.operand != row.accumulator && expr->op == Op::kCast;
-  const Expr& load = widened || row.tf32 ? expr->args[0] : expr;
-  return load->op == Op::kLoad ? load.get() : nullptr;
+  const bool fits = row.rounds_itself()
+                        ? expr->op == Op::kTF32
+                        : expr->op == Op::kLoad || (expr->op == Op::kCast && row.operand != row.accumulator);
+  return fits ? LoadOfFactor(expr) : nullptr;
 }
 
 // The stride of an operand along a loop or an iteration variable of the block, in elements; nullopt when it
 // is not constant.
 std::optional<int64_t> StrideAlong(const Block& block, const ExprNode& load, const VarNode* var) {
-  const VarMap bindings = BindingsOf(block);
-  std::unordered_set<const VarNode*> moved = {var};  // with the variable
-  for (const IterVar& iter : block.iters) {
-    if (UsesVar(iter.binding, var)) moved.insert(iter.var.get());
-  }
-  int64_t stride = 0;
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    if (!UsesAnyOf(load.args[d], moved)) continue;
-    const auto linear = SplitLinear(Simplify(Substitute(load.args[d], bindings)), var);
-    if (!linear) return std::nullopt;
-    stride += linear->coefficient * load.buffer->stride(static_cast<int>(d));
-  }
-  return stride;
+  return StrideOf(Simplify(Substitute(FlatIndex(*load.buffer, load.args), BindingsOf(block))), var);
 }
 
 // The scopes that tensor cores take operands from: shared memory, and registers for a tile of 16 bits that
@@ -58,11 +45,11 @@ absl::Status CheckScopes(const Block& block, const Instruction& row,
     if (scope == Scope::kShared) continue;
     const bool has_rows = column->op == Op::kVar && StrideAlong(block, *factor, column->var.get()) == 0;
     const bool in_registers = scope == Scope::kLocal || scope == Scope::kAccumulator;
-    if (in_registers && has_rows && DTypeBytes(factor->dtype) == 2) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
+    if (in_registers && has_rows && row.a.in_fragments() && DTypeBytes(factor->dtype) == 2) continue;
+    return Refusal(
         row.name,
         " takes its operands from shared memory, or that with the rows, of 16 bits, from registers; ",
-        factor->buffer->name, " is in scope ", ScopeName(scope), ": stage it first"));
+        factor->buffer->name, " is in scope ", ScopeName(scope), ": stage it first");
   }
   return absl::OkStatus();
 }
@@ -70,22 +57,19 @@ absl::Status CheckScopes(const Block& block, const Instruction& row,
 // acc += load * load, with the accumulator in registers.
 absl::Status CheckContraction(const Block& block, const Instruction& row) {
   const Expr& value = block.value;
-  const bool product = value->op == Op::kMul && FactorOf(value->args[0], row) != nullptr &&
-                       FactorOf(value->args[1], row) != nullptr;
-  if (block.reduce != ReduceOp::kSum || !product) {
-    return absl::FailedPreconditionError(absl::StrCat(block.name, " is not a sum of products of two loads",
-                                                      row.tf32 ? " that tf32() rounds" : ""));
+  if (!SumsProducts(block) || FactorOf(value->args[0], row) == nullptr ||
+      FactorOf(value->args[1], row) == nullptr) {
+    return Refusal(block.name, " is not a sum of products of two loads",
+                   row.rounds_itself() ? " that tf32() rounds" : "");
   }
   if (block.init || block.out->scope != Scope::kAccumulator) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(block.name, " has no accumulator; cache_write it first"));
+    return Refusal(block.name, " has no accumulator; cache_write it first");
   }
   const ExprNode *a = FactorOf(value->args[0], row), *b = FactorOf(value->args[1], row);
   if (!Multiplies(row, a->dtype, b->dtype) || block.out->dtype != row.accumulator) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator),
-                     "; ", block.name, " multiplies ", DTypeName(a->dtype), " by ", DTypeName(b->dtype),
-                     " into ", DTypeName(block.out->dtype)));
+    return Refusal(row.name, " multiplies ", DTypeName(row.operand), " into ", DTypeName(row.accumulator),
+                   "; ", block.name, " multiplies ", DTypeName(a->dtype), " by ", DTypeName(b->dtype),
+                   " into ", DTypeName(block.out->dtype));
   }
   return row.is_cpu() ? absl::OkStatus() : CheckScopes(block, row, {a, b});
 }
@@ -109,20 +93,40 @@ bool HasGroups(const Block& block, const For& innermost, const Instruction& row)
          StrideAlong(block, *FactorOf(block.value->args[1], row), var) == 1;
 }
 
+// Every number in the buffer was rounded by tf32(), where it was computed or before it was copied.
+bool HoldsRounded(const Function& function, const Buffer& buffer) {
+  const Block* writer = WriterOf(function, buffer);
+  if (writer == nullptr || writer->reduce != ReduceOp::kNone) return false;
+  const Expr& value = writer->value;
+  const Expr& element = value->op == Op::kSelect && IsZero(value->args[2]) ? value->args[1] : value;
+  if (element->op == Op::kTF32) return true;
+  return element->op == Op::kLoad && element->buffer != buffer && HoldsRounded(function, element->buffer);
+}
+
+absl::Status CheckRounded(const Function& function, const Block& block, const Instruction& row) {
+  if (!row.tf32 || row.rounds_itself()) return absl::OkStatus();
+  for (const Expr& factor : block.value->args) {
+    const ExprNode* load = FactorOf(factor, row);
+    if (HoldsRounded(function, load->buffer)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(row.name, " cuts off what it should round; expected ", load->buffer->name,
+                     " to be a copy of numbers that a stage of their own rounds by tf32()"));
+  }
+  return absl::OkStatus();
+}
+
 // The block of the perfect nest that the instruction will execute.
 absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& row) {
   Stmt inner = path.target();
   while (const For* nested = DynAs<For>(inner)) {
     if (nested->loop_kind != LoopKind::kSerial && nested->loop_kind != LoopKind::kUnroll) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("loop ", nested->var->name, " is ", std::string(LoopKindName(nested->loop_kind)),
-                       "; expected serial or unroll: the instruction executes the loop"));
+      return Refusal("loop ", nested->var->name, " is ", LoopKindName(nested->loop_kind),
+                     "; expected serial or unroll: the instruction executes the loop");
     }
     inner = nested->body;
   }
   const Block* block = DynAs<Block>(inner);
-  if (block == nullptr)
-    return absl::FailedPreconditionError("the loop is not a perfect nest around one block");
+  if (block == nullptr) return Refusal("the loop is not a perfect nest around one block");
   MYCC_RETURN_IF_ERROR(CheckContraction(*block, row));
   return block;
 }
@@ -134,52 +138,50 @@ const For& InnermostLoop(const Path& path) {
 }
 
 absl::Status CheckWarps(int64_t rows, int64_t columns, const Instruction& row) {
-  const int64_t warps = rows * columns * (row.kind == InstructionClass::kWarpgroup ? 4 : 1);
+  const int64_t warps = rows * columns * row.warps();
   if (rows < 1 || columns < 1 || warps > 32) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(rows, " x ", columns, " warps or warpgroups; expected 1 to 32 warps in all"));
+    return Refusal(rows, " x ", columns, " warps or warpgroups; expected 1 to 32 warps in all");
   }
-  if (row.kind == InstructionClass::kWarpgroup && columns != 1)
-    return absl::FailedPreconditionError("warpgroups share the rows of a tile; expected 1 along the columns");
+  if (row.of_warpgroups() && columns != 1)
+    return Refusal("warpgroups share the rows of a tile; expected 1 along the columns");
   return absl::OkStatus();
+}
+
+absl::Status CheckTensorize(const Marking& step) {
+  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(step.args.Name(1), step.target));
+  if (!row.is_cpu()) return Refusal(row.name, " is of tensor cores; expected tensorize_tile");
+  MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(step.path, row));
+  if (!HasGroups(*block, InnermostLoop(step.path), row)) {
+    return Refusal(row.name, " multiplies ", row.group, " elements of the depth at once; expected them as ",
+                   "the innermost loop, and together in both operands of ", block->name);
+  }
+  if (HasLanes(*block, row)) return absl::OkStatus();
+  return Refusal("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
+                 "with the other one broadcast");
+}
+
+absl::Status CheckTensorizeTile(const Marking& step) {
+  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(step.args.Name(1), step.target));
+  if (row.is_cpu()) return Refusal(row.name, " is not an instruction of tensor cores; expected tensorize");
+  MYCC_RETURN_IF_ERROR(CheckWarps(step.args.Int(2), step.args.Int(3), row));
+  MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(step.path, row));
+  return CheckRounded(step.function, *block, row);
 }
 
 }  // namespace
 
-absl::StatusOr<Function> Tensorize(const Function& function, const Target& target, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
-  if (!row.is_cpu())
-    return absl::FailedPreconditionError(
-        absl::StrCat(row.name, " is of tensor cores; expected tensorize_tile"));
-  MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(path, row));
-  if (!HasGroups(*block, InnermostLoop(path), row)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(row.name, " multiplies ", row.group, " elements of the depth at once; expected them as ",
-                     "the innermost loop, and together in both operands of ", block->name));
-  }
-  if (!HasLanes(*block, row)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no operand of ", block->name, " is contiguous along the accumulator's last dimension, ",
-                     "with the other one broadcast"));
-  }
-  LoopMarks marks = path.loop().marks;
-  marks.instruction = row.name;
-  return WithMarks(function, path, std::move(marks));
-}
+constexpr LoopMark kTensorizeMark = {
+    .check = CheckTensorize,
+    .set = [](const StepArgs& args, LoopMarks* marks) { marks->instruction = args.Name(1); },
+};
 
-absl::StatusOr<Function> TensorizeTile(const Function& function, const Target& target, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(args.Name(1), target));
-  if (row.is_cpu())
-    return absl::FailedPreconditionError(
-        absl::StrCat(row.name, " is not an instruction of tensor cores; expected tensorize"));
-  MYCC_RETURN_IF_ERROR(CheckWarps(args.Int(2), args.Int(3), row));
-  MYCC_RETURN_IF_ERROR(BlockOfNest(path, row).status());
-  LoopMarks marks = path.loop().marks;
-  marks.instruction = row.name;
-  marks.warps = WarpGrid{static_cast<int>(args.Int(2)), static_cast<int>(args.Int(3))};
-  return WithMarks(function, path, std::move(marks));
-}
+constexpr LoopMark kTensorizeTileMark = {
+    .check = CheckTensorizeTile,
+    .set =
+        [](const StepArgs& args, LoopMarks* marks) {
+          marks->instruction = args.Name(1);
+          marks->warps = {static_cast<int>(args.Int(2)), static_cast<int>(args.Int(3))};
+        },
+};
 
 }  // namespace mycc

@@ -11,40 +11,19 @@
 #include "codegen/workload/winograd.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 
 namespace mycc {
-namespace {
-
-// Whether the tensor is a const input, or computed only from const inputs.
-bool IsKnownAhead(const Function& function, const Buffer& buffer) {
-  for (const Param& param : function.params) {
-    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
-  }
-  const Block* writer = WriterOf(function, buffer);
-  bool known = writer != nullptr;
-  Visit(known ? writer->value : IntConst(0), [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) known = known && IsKnownAhead(function, e.buffer);
-  });
-  return known;
-}
-
-}  // namespace
-
 absl::StatusOr<Function> Winograd(const Function& function, const Target& target, const StepArgs& args) {
-  if (target.direct_sums)
-    return absl::FailedPreconditionError("the target is sums=direct, which forbids Winograd");
+  if (target.direct_sums) return Refusal("the target is sums=direct, which forbids Winograd");
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
   const int64_t m = args.Int(1);
-  if (m != 2 && m != 4)
-    return absl::FailedPreconditionError(absl::StrCat("tiles of ", m, " x ", m, "; expected 2 or 4"));
-  const Stage conv = StageOf(path.block());
+  if (m != 2 && m != 4) return Refusal("tiles of ", m, " x ", m, "; expected 2 or 4");
+  MYCC_ASSIGN_OR_RETURN(const Stage conv, StageOf(path.block()));
   MYCC_ASSIGN_OR_RETURN(const WinogradShape shape, WinogradShapeOf(conv));
   const std::vector<Stage> stages = WinogradStages(conv, shape, static_cast<int>(m));
   MYCC_ASSIGN_OR_RETURN(Function result, ReplaceByStages(function, path, stages));
@@ -52,8 +31,7 @@ absl::StatusOr<Function> Winograd(const Function& function, const Target& target
   for (const Stage& stage : stages) {
     const Buffer& made = stage.output;
     if (!absl::EndsWith(made->name, kWinogradFilter)) continue;
-    const Buffer packed = MakeBuffer(made->name, made->dtype, made->shape, Scope::kPacked);
-    result.body = ReplaceBuffer(result.body, made, packed);
+    result = WithPacked(result, made);
   }
   return result;
 }

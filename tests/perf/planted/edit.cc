@@ -115,8 +115,9 @@ bool IsReached(const Kernel& kernel, const Stmt& at, const Expr& condition) {
 
 Stmt LoopLike(const For& loop, int64_t extent) {
   const Var own = MakeVar(loop.var->name, std::max(extent, loop.var->extent));
-  return std::make_shared<For>(own, IntConst(extent), loop.loop_kind,
-                               SubstituteVars(loop.body, VarMap{{loop.var.get(), VarRef(own)}}), loop.marks);
+  return loop.With({.var = own,
+                    .extent = IntConst(extent),
+                    .body = SubstituteVars(loop.body, VarMap{{loop.var.get(), VarRef(own)}})});
 }
 
 Stmt StoreWith(const Store& store, const ExprNode* at, const Expr& by) {

@@ -18,8 +18,7 @@ constexpr uint64_t kSeeds = 2;  // orders of threads, iterations and roles
 Function WholeOf(const LoweredFunction& code) { return WholeFunction(code); }
 
 absl::StatusOr<std::vector<NDArray>> RunCode(const Kernel& kernel, const Function& whole, uint64_t seed) {
-  const Barriers barriers = kernel.on_gpu() ? Barriers::kExplicit : Barriers::kAfterThreadLoops;
-  return RunFunction(whole, kernel.inputs, seed, barriers);
+  return RunFunction(whole, kernel.inputs, seed);
 }
 
 std::string WrongResult(const Kernel& kernel, const std::vector<NDArray>& outputs) {

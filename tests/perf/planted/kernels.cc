@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "base/status.h"
-#include "codegen/cuda/launch.h"
 #include "codegen/schedule/schedule.h"
 #include "codegen/workload/canonical.h"
 #include "codegen/workload/parse.h"
@@ -237,9 +236,6 @@ absl::StatusOr<Kernel> Make(const Recipe& recipe) {
   }
   MYCC_ASSIGN_OR_RETURN(const Schedule schedule, Replay(kernel.workload, kernel.target, trace));
   MYCC_ASSIGN_OR_RETURN(kernel.code, Lower(schedule.function(), kernel.target));
-  if (kernel.on_gpu()) {
-    MYCC_ASSIGN_OR_RETURN(kernel.code, WithBarriers(kernel.code));
-  }
   kernel.inputs = RandomInputs(kernel.workload, 7);
   MYCC_ASSIGN_OR_RETURN(kernel.expected, RunReference(kernel.workload, kernel.inputs));
   return kernel;

@@ -139,9 +139,8 @@ std::vector<Fault> FirstIterationsLeftOut(const Kernel& kernel) {
       continue;
     const Var rest = MakeVar(loop.var->name, loop.var->extent - 1);
     const Stmt body = SubstituteVars(loop.body, VarMap{{loop.var.get(), VarRef(rest) + 1}});
-    faults.push_back(
-        FaultAt(kernel, place.stmt,
-                std::make_shared<For>(rest, IntConst(rest->extent), loop.loop_kind, body, loop.marks)));
+    faults.push_back(FaultAt(kernel, place.stmt,
+                             loop.With({.var = rest, .extent = IntConst(rest->extent), .body = body})));
   }
   return faults;
 }
@@ -161,9 +160,10 @@ std::vector<Fault> BoundsExchanged(const Kernel& kernel) {
               b = MakeVar(inner->var->name, outer.var->extent);
     const Stmt body =
         SubstituteVars(inner->body, VarMap{{outer.var.get(), VarRef(a)}, {inner->var.get(), VarRef(b)}});
-    const Stmt exchanged = std::make_shared<For>(
-        a, IntConst(a->extent), outer.loop_kind,
-        std::make_shared<For>(b, IntConst(b->extent), inner->loop_kind, body, inner->marks), outer.marks);
+    const Stmt exchanged =
+        outer.With({.var = a,
+                    .extent = IntConst(a->extent),
+                    .body = inner->With({.var = b, .extent = IntConst(b->extent), .body = body})});
     faults.push_back(FaultAt(kernel, place.stmt, exchanged));
   }
   return faults;
@@ -180,8 +180,7 @@ std::vector<Fault> SumsInParallel(const Kernel& kernel) {
   for (const Place& place : Loops(kernel, is_sequential_sum)) {
     const For& loop = As<For>(place.stmt);
     if (IsReached(kernel, loop.body))
-      faults.push_back(FaultAt(kernel, place.stmt,
-                               std::make_shared<For>(loop.var, loop.extent, LoopKind::kParallel, loop.body)));
+      faults.push_back(FaultAt(kernel, place.stmt, loop.With({.loop_kind = LoopKind::kParallel})));
   }
   return faults;
 }
@@ -195,7 +194,7 @@ std::vector<Fault> OwnBuffersShared(const Kernel& kernel) {
     const bool beside = loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid;
     if (!beside || alloc == nullptr || loop.var->extent < 2 || Contains(loop.body, StmtKind::kRoles))
       continue;
-    const Stmt inside = std::make_shared<For>(loop.var, loop.extent, loop.loop_kind, alloc->body, loop.marks);
+    const Stmt inside = loop.With({.body = alloc->body});
     faults.push_back(FaultAt(kernel, place.stmt, std::make_shared<Alloc>(alloc->buffer, inside)));
     faults.back().place = alloc->buffer->name;
   }

@@ -284,8 +284,9 @@ std::vector<Fault> MulticastsToOneBlock(const Kernel& kernel) {
   });
 }
 
+// The kernels' tiles have two dimensions.
 bool IsRing(const Buffer& buffer) {
-  return buffer->layout.ring && buffer->rank() > 0 && buffer->shape[0] > 1;
+  return buffer->scope == Scope::kShared && buffer->rank() == 3 && buffer->shape[0] > 1;
 }
 std::vector<Expr> NextSlot(const Buffer& ring, std::vector<Expr> indices) {
   indices[0] = Simplify(Mod(indices[0] + 1, ring->shape[0]));

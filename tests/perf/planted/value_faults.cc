@@ -44,10 +44,6 @@ std::vector<Fault> SumsFromOne(const Kernel& kernel) {
 
 // Values.
 
-bool IsZero(const Expr& expr) {
-  return expr->op == Op::kConst && (IsFloat(expr->dtype) ? expr->value.f == 0 : expr->value.i == 0);
-}
-
 // A part of stored values that is `wanted` becomes something else, where its value is used.
 std::vector<Fault> ValuesWith(const Kernel& kernel, const std::function<bool(const Store&)>& stored,
                               const std::function<bool(const ExprNode&)>& wanted,

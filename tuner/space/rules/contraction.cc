@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_bands.h"
 #include "tuner/space/rules/contraction_nest.h"
@@ -56,6 +56,8 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("mt") > 1 && v.at("mt") > CeilDiv(m, mr)) return false;
   if (v.at("nt") > 1 && v.at("nt") > CeilDiv(n, nv * plan.lanes)) return false;
   if (v.at("ku") > 1 && v.at("ku") * plan.KGroup() > v.at("kc")) return false;
+  if (plan.InTiles() && v.at("kc") < plan.k_extent && v.at("kc") % (v.at("ku") * plan.KGroup()) != 0)
+    return false;
   if (v.at("window") && (v.at("kc") < plan.k_extent || v.at("ku") > 1)) return false;
   if (v.at("split") > 1 && (v.at("par") == kNone || !FitsSplit(plan, v.at("split"), StepsOf(plan, v))))
     return false;
@@ -81,16 +83,54 @@ bool FusesRows(const Plan& plan) {
 // A loop of its own along fewer terms is mostly overhead.
 constexpr int64_t kFewChannels = 16;
 
+// Cycles of a step of the depth for all lines of an image and one column of tiles, where `lines` share tile
+// registers of `nv` columns: of products, of waiting for a tile's own sums, or of loading tiles, from L1 and
+// L2.
+double WindowCycles(const Plan& plan, int64_t lines, int64_t nv) {
+  constexpr double kProducts = 16, kLatency = 52, kLoadA = 8, kLoadB = 24;
+  const int64_t all = plan.Extent(plan.way().rows.end()[-2]);
+  const auto columns = static_cast<double>(nv);
+  const auto block = [&](int64_t count) {
+    const auto tiles = static_cast<double>(CeilDiv(plan.RowsInTile(count, plan.M(false)), 16));
+    return std::max({kProducts * tiles * columns, kLatency, kLoadA * tiles + kLoadB * columns}) / columns;
+  };
+  return static_cast<double>(all / lines) * block(lines) + (all % lines > 0 ? block(all % lines) : 0);
+}
+
 // Rows of an image whose pixels share a tile: a short one leaves most of it empty, or passes all of b by for
-// few products.
+// few products. Besides two and four, where lines can run on in the same tile registers, the number that
+// takes the least time.
 std::vector<int64_t> LinesInTile(const Plan& plan) {
+  constexpr int64_t kMostLines = 8;
   std::vector<int64_t> lines = {1};
   if (plan.rows.size() < 2 || plan.IsCrosswise() || plan.MustPackA()) return lines;
-  for (const int64_t more : {2, 4}) {
-    if (more <= plan.Extent(plan.way().rows.end()[-2]) && plan.Fits(plan.RowsInTile(more, plan.M(false)), 1))
-      lines.push_back(more);
+  const int64_t pixels = plan.M(false);
+  int64_t fastest = 1;
+  for (int64_t more = 2; more <= std::min(kMostLines, plan.Extent(plan.way().rows.end()[-2])); ++more) {
+    if (!plan.Fits(plan.RowsInTile(more, pixels), 1)) continue;
+    if (more == 2 || more == 4) lines.push_back(more);
+    const bool run_on = plan.InTiles() && plan.RowsInTile(more, pixels) < more * RoundUp(pixels, 16);
+    if (run_on && WindowCycles(plan, more, 1) <= WindowCycles(plan, fastest, 1)) fastest = more;
   }
+  if (std::find(lines.begin(), lines.end(), fastest) == lines.end()) lines.push_back(fastest);
+  std::sort(lines.begin(), lines.end());
   return lines;
+}
+
+// The tile of a window: lines beside each other, or such that run on in the same registers where that pays.
+TileChoice BestWindowTile(const Plan& plan, const std::vector<int64_t>& lines) {
+  constexpr double kFewestGained = 0.05;
+  const int64_t m = plan.M(false);
+  if (lines.size() == 1) return BestWindowRegisters(m, plan.N(), 1);
+  const auto beside = std::find_if(lines.rbegin(), lines.rend(), [](int64_t l) { return l <= 4; });
+  TileChoice best = BestWindowRegisters(m, plan.N(), *beside);
+  double cycles = (1 - kFewestGained) * WindowCycles(plan, best.lines, best.nv);
+  for (const int64_t more : lines) {
+    if (more == 1 || WindowCycles(plan, more, 1) >= cycles) continue;
+    best = {RoundUp(m, plan.product.instruction.m), 1, more};
+    cycles = WindowCycles(plan, more, 1);
+  }
+  return best;
 }
 
 // A panel of weights then comes once for the whole image, which is read again for every panel.
@@ -136,9 +176,9 @@ void DecideTile(const Plan& plan, Preferred* best, Part* part) {
   part->Decide("fuse", MayBe(plan.rows_fusable), best->fuse, false);
   const int64_t m = plan.M(best->fuse), n = plan.N();
   const std::vector<int64_t> lines = LinesInTile(plan);
-  best->tile = !plan.InTiles()   ? BestTile(m, n, plan.lanes, MostRows(plan), plan.target)
-               : plan.IsWindow() ? BestWindowRegisters(m, n, lines.back())
-                                 : BestTileRegisters(m, n);
+  best->tile = !plan.InTiles()                  ? BestTile(m, n, plan.lanes, MostRows(plan), plan.target)
+               : plan.IsWindow() && !best->fuse ? BestWindowTile(plan, lines)
+                                                : BestTileRegisters(m, n);
   best->m_tiles = CeilDiv(m, best->tile.mr);
   best->n_tiles = CeilDiv(n, best->tile.nv * plan.lanes);
   const int64_t step = plan.InTiles() ? plan.product.instruction.m : 1;
@@ -152,6 +192,27 @@ void DecideTile(const Plan& plan, Preferred* best, Part* part) {
   part->Decide("lines", lines, best->tile.lines);
   part->Decide("mr", mrs, best->tile.mr);
   part->Decide("nv", nvs, best->tile.nv);
+}
+
+// Groups of the depth that one step of tile registers multiplies: as many as a register holds, or, if that is
+// half as many at least, the largest divisor of the depth.
+std::vector<int64_t> TileGroups(const Plan& plan) {
+  const int64_t groups = std::max<int64_t>(plan.k_extent / plan.KGroup(), 1),
+                most = std::min(plan.product.instruction.k / plan.KGroup(), groups);
+  int64_t even = most;
+  while (groups % even != 0) --even;
+  if (even == most || 2 * even < most) return {most};
+  return {even, most};
+}
+
+// A step takes as long for any depth. The rest of the depth, for which copies fill tiles, takes as long as
+// some more of them, but the steps before it load whole cache lines of a padded image.
+int64_t BestTileGroups(const Plan& plan) {
+  constexpr int64_t kStepsOfRest = 4;
+  const std::vector<int64_t> choices = TileGroups(plan);
+  const int64_t steps = plan.k_extent / (choices.front() * plan.KGroup()),
+                steps_and_rest = plan.k_extent / (choices.back() * plan.KGroup()) + kStepsOfRest;
+  return steps <= steps_and_rest ? choices.front() : choices.back();
 }
 
 void DecideDepth(const Plan& plan, Preferred* best, Part* part) {
@@ -176,9 +237,8 @@ void DecideDepth(const Plan& plan, Preferred* best, Part* part) {
   part->Decide("window", MayBe(has_window), is_window, false);
   // Several kernels of one tile's sums spill them where there is more in each.
   const bool unrolls = k % 2 == 0 && plan.KGroup() == 1 && !is_window && best->skip != kSkipAll;
-  const int64_t groups = plan.product.instruction.k / plan.KGroup();  // of one instruction
-  const int64_t ku = plan.InTiles() ? groups : unrolls ? 2 : 1;
-  part->Decide("ku", plan.InTiles() ? std::vector<int64_t>{groups} : std::vector<int64_t>{1, 2, 4}, ku);
+  const int64_t ku = plan.InTiles() ? BestTileGroups(plan) : unrolls ? 2 : 1;
+  part->Decide("ku", plan.InTiles() ? TileGroups(plan) : std::vector<int64_t>{1, 2, 4}, ku);
   best->steps = {kc, ku * plan.KGroup()};
 }
 
@@ -194,8 +254,7 @@ int64_t ProductsBeside(const Plan& plan, bool fused) {
 // Blocks: a's rows within half of L2, all of b's panels unless that leaves threads without work.
 void DecideBlocks(const Plan& plan, Preferred* best, Part* part) {
   const TileChoice& tile = best->tile;
-  int64_t depth = 1;
-  for (const Var& axis : plan.stage().reduce_axes) depth *= axis->extent;
+  const int64_t depth = PointsOf(plan.stage().reduce_axes);
   const int64_t bytes = DTypeBytes(plan.way().vector.buffer->dtype), other = ProductsBeside(plan, best->fuse);
   const auto block_of = [&](int64_t split) {
     const int64_t parts = std::max(CeilDiv(plan.k_extent, best->steps.kc), split),
@@ -249,6 +308,13 @@ double CyclesOf(const Plan& plan) {
   return planes * (depth * step * 2 * instruction.cycles / (instruction.m * instruction.k) + store);
 }
 
+// Tile registers multiply so few steps for each sum that writing the sums takes longest.
+bool MostlyWrites(const Plan& plan) {
+  constexpr int64_t kFewSteps = 3;
+  const int64_t depth = PointsOf(plan.stage().reduce_axes);
+  return plan.InTiles() && depth <= kFewSteps * plan.product.instruction.k;
+}
+
 // The order of the nest, and who shares it.
 void DecideOrder(const Plan& plan, Part* part) {
   const bool rows = !plan.rows.empty();
@@ -257,8 +323,8 @@ void DecideOrder(const Plan& plan, Part* part) {
   if (plan.rows.size() > 1) block_orders.push_back(kColumnsOutermost);
   part->Decide("block_order", block_orders, PrefersColumnsOutermost(plan) ? kColumnsOutermost : kRowsOutside,
                false);
-  // Panels of b stay in L1 while the rows pass by.
-  part->Decide("tile_order", MayBe(rows), rows, false);
+  // Panels of b stay in L1 while the rows pass by; or sums are written in the order of their memory.
+  part->Decide("tile_order", MayBe(rows), rows && !MostlyWrites(plan), false);
   part->Decide("par", MayBe(plan.target.threads > 1, {kNone, kOuterBlock, kBothBlocks}),
                PaysForThreads(plan.anatomy, plan.group, plan.target) ? kBothBlocks : kNone, false);
 }
@@ -275,7 +341,7 @@ void DecideOperands(const Plan& plan, Part* part) {
   // Tile registers wait for their operands; vectors are loaded far enough ahead by the core itself.
   part->Decide("ahead_a", MayBe(plan.InTiles(), {0, 1, 2, 4}), 0);
   part->Decide("ahead_b", MayBe(plan.InTiles(), {0, 2, 8}), plan.InTiles() && plan.IsWindow() ? 2 : 0);
-  part->Decide("ahead_c", MayBe(plan.InTiles()), 0, false);
+  part->Decide("ahead_c", MayBe(plan.InTiles()), MostlyWrites(plan), false);
 }
 
 Part PartFor(const Plan& plan) {

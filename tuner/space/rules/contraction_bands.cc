@@ -52,10 +52,10 @@ bool BandsDiffer(const ContractionPlan& plan, int64_t tiles, int64_t bands) {
 }
 
 int64_t BestBands(const ContractionPlan& plan, bool of_columns, int64_t tiles) {
-  constexpr double kCopied = 16;    // bytes in a cycle, from and to the caches of one core
-  constexpr double kFarther = 3;    // times as long from another's cache, or from beyond one's own
-  constexpr double kToMeet = 4000;  // cycles until all threads know that the copy is there
-  constexpr double kOfPeak = 0.5;   // of what the instruction could do
+  constexpr double kCopied = 16;     // bytes in a cycle, from and to the caches of one core
+  constexpr double kFarther = 3;     // times as long from another's cache, or from beyond one's own
+  constexpr double kToMeet = 16000;  // cycles until all threads know that the copy is there, and have it
+  constexpr double kOfPeak = 0.5;    // of what the instruction could do
   const Instruction& instruction = plan.product.instruction;
   const auto images = static_cast<double>(ImagesOf(plan)), threads = static_cast<double>(plan.target.threads);
   double products = 1;

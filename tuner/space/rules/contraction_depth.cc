@@ -27,22 +27,17 @@ int64_t PartLength(const ContractionPlan& plan, int64_t split, const DepthSteps&
   return PartDepth(extent, split, steps.kc < extent ? steps.kc : steps.step);
 }
 
-int64_t Outputs(const ContractionPlan& plan) {
-  int64_t outputs = 1;
-  for (const Var& axis : plan.stage().axes) outputs *= axis->extent;
-  return outputs;
-}
-
 // Adding up pays for threads too.
 bool SumsInParallel(const ContractionPlan& plan, int64_t split) {
   constexpr int64_t kFewestTerms = 1 << 18;
-  return Outputs(plan) * split >= kFewestTerms;
+  return PointsOf(plan.stage().axes) * split >= kFewestTerms;
 }
 
 // Other cores' sums come through the cache that all share.
 double CyclesOfSum(const ContractionPlan& plan, int64_t split) {
   if (split == 1) return 0;
-  const double bytes = static_cast<double>(Outputs(plan) * split * DTypeBytes(plan.stage().output->dtype));
+  const Stage& stage = plan.stage();
+  const double bytes = static_cast<double>(PointsOf(stage.axes) * split * DTypeBytes(stage.output->dtype));
   const double threads = SumsInParallel(plan, split) ? plan.target.threads : 1;
   return bytes / threads / MachineOf(plan.target).l3_bytes_per_cycle;
 }

@@ -8,8 +8,6 @@
 namespace mycc {
 namespace {
 
-std::string PartOf(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
-
 void Append(const std::vector<std::string>& loops, std::vector<std::string>* order) {
   order->insert(order->end(), loops.begin(), loops.end());
 }
@@ -82,9 +80,9 @@ class Nest {
     if (parts.empty()) return;
     const std::string row = outer_rows_.back();
     b_->Split(row, parts);
-    outer_rows_.back() = PartOf(row, 0);
-    if (in_bands) outer_rows_.push_back(PartOf(row, 1));
-    if (lines > 1) lines_ = PartOf(row, static_cast<int>(parts.size()));
+    outer_rows_.back() = SubLoop(row, 0);
+    if (in_bands) outer_rows_.push_back(SubLoop(row, 1));
+    if (lines > 1) lines_ = SubLoop(row, static_cast<int>(parts.size()));
   }
 
   void SplitColumns() {
@@ -92,17 +90,17 @@ class Nest {
     if (in_band_ > 0 && columns_outermost_) parts.insert(parts.begin(), in_band_);
     b_->Split(plan_.n, parts);
     const int lane = static_cast<int>(parts.size());
-    n_lane_ = PartOf(plan_.n, lane);
-    tiles_ = {PartOf(plan_.n, lane - 1)};
-    blocks_ = {PartOf(plan_.n, lane - 2)};
+    n_lane_ = SubLoop(plan_.n, lane);
+    tiles_ = {SubLoop(plan_.n, lane - 1)};
+    blocks_ = {SubLoop(plan_.n, lane - 2)};
   }
 
   void SplitDepth() {
     k_inner_ = plan_.ReduceLoop(plan_.k_order.back());
     if (!is_window_ && v_.at("kc") < plan_.k_extent) {
       b_->Split(k_inner_, {v_.at("kc")});
-      k_outer_ = PartOf(k_inner_, 0);
-      k_inner_ = PartOf(k_inner_, 1);
+      k_outer_ = SubLoop(k_inner_, 0);
+      k_inner_ = SubLoop(k_inner_, 1);
     }
     const bool unrolls = !is_window_ && v_.at("ku") > 1;
     std::vector<int64_t> steps;
@@ -110,9 +108,9 @@ class Nest {
     if (plan_.KGroup() > 1) steps.push_back(plan_.KGroup());
     if (steps.empty()) return;
     b_->Split(k_inner_, steps);
-    if (unrolls) k_unrolled_ = PartOf(k_inner_, 1);
-    if (plan_.KGroup() > 1) k_group_ = PartOf(k_inner_, static_cast<int>(steps.size()));
-    k_inner_ = PartOf(k_inner_, 0);
+    if (unrolls) k_unrolled_ = SubLoop(k_inner_, 1);
+    if (plan_.KGroup() > 1) k_group_ = SubLoop(k_inner_, static_cast<int>(steps.size()));
+    k_inner_ = SubLoop(k_inner_, 0);
   }
 
   // Blocks, register tiles, reduction, one tile.
@@ -121,20 +119,20 @@ class Nest {
     if (in_band_ > 0) {
       outer_.insert(outer_.end(), outer_rows_.begin(), outer_rows_.end() - 1);
       outer_rows_ = {outer_rows_.back()};
-      if (columns_outermost_) outer_.push_back(PartOf(plan_.n, 0));
+      if (columns_outermost_) outer_.push_back(SubLoop(plan_.n, 0));
       bands_ = outer_;
     }
     Append(outer_rows_, columns_outermost_ ? &blocks_ : &outer_);
     if (has_rows()) {
-      blocks_.insert(v_.at("block_order") == kRowsOutside ? blocks_.begin() : blocks_.end(), PartOf(m_, 0));
-      tiles_.insert(v_.at("tile_order") ? tiles_.end() : tiles_.begin(), PartOf(m_, 1));
+      blocks_.insert(v_.at("block_order") == kRowsOutside ? blocks_.begin() : blocks_.end(), SubLoop(m_, 0));
+      tiles_.insert(v_.at("tile_order") ? tiles_.end() : tiles_.begin(), SubLoop(m_, 1));
     }
     std::vector<std::string> order = outer_;
     Append(blocks_, &order);
     order.push_back(k_outer_);
     Append(tiles_, &order);
     for (size_t i = 0; i + 1 < plan_.k_order.size(); ++i) order.push_back(plan_.ReduceLoop(plan_.k_order[i]));
-    Append({k_inner_, k_unrolled_, lines_, has_rows() ? PartOf(m_, 2) : "", n_lane_, k_group_}, &order);
+    Append({k_inner_, k_unrolled_, lines_, has_rows() ? SubLoop(m_, 2) : "", n_lane_, k_group_}, &order);
     std::erase(order, "");
     b_->Reorder(order);
   }
@@ -156,10 +154,20 @@ class Nest {
     } else if (v_.at("pad") == kAtBlock) {
       loop = v_.at("par") == kBothBlocks ? blocks_.back() : blocks_.front();
     }
+    const std::optional<PixelLayout> pixels = plan_.LayoutOfPixels(v_.at("ku"));
+    const int last = plan_.way().scalar.buffer->rank() - 1;
+    if (pixels && pixels->slot > pixels->step && pixels->step < plan_.way().scalar.buffer->shape[last])
+      b_->PadGroups(plan_.anatomy.name(plan_.prologue.front()), last, pixels->step, pixels->slot);
     for (const int stage : plan_.prologue) {
       if (!loop.empty()) b_->ComputeAt(plan_.anatomy.name(stage), loop);
       EmitPlainStage(plan_.anatomy, stage, plan_.target, loop.empty() && v_.at("par") != kNone, b_);
     }
+    if (!pixels) return;
+    std::vector<std::string> layout;
+    for (int dim = 0; dim < last; ++dim) layout.push_back(absl::StrCat(dim));
+    layout.insert(layout.end(),
+                  {absl::StrCat(last, "/", pixels->pitch), absl::StrCat(last, "%", pixels->pitch)});
+    b_->Pack(plan_.anatomy.name(plan_.prologue.front()), layout);
   }
 
   // Local copies are made inside all parallel loops and all blocks.
@@ -174,7 +182,7 @@ class Nest {
     }
     if (has_rows() && v_.at("pack_a")) {
       const int row_dim = way.scalar.PlainDim(plan_.stage().axes[way.rows.back()]);
-      EmitPanels(plan_, {way.scalar, row_dim, mr_, plan_.PanelDepth()}, loop, b_);
+      EmitPanels(plan_, {way.scalar, row_dim, mr_, plan_.PanelDepth(v_.at("ku"))}, loop, b_);
     }
   }
 
@@ -196,15 +204,9 @@ class Nest {
   // A block over the tile's sums: rows unrolled, columns in vectors.
   void EmitTileCopy(const std::string& block) {
     const auto loop = [&](const std::string& of_tile) { return block + of_tile.substr(plan_.t.size()); };
-    std::string vector = loop(n_lane_);
-    if (nr_ > plan_.lanes) {
-      b_->Split(vector, {plan_.lanes});
-      b_->Bind(PartOf(vector, 0), "unroll");
-      vector = PartOf(vector, 1);
-    }
-    b_->Bind(vector, "vector");
+    b_->Vectorize(loop(n_lane_), nr_, plan_.lanes);
     if (!lines_.empty()) b_->Bind(loop(lines_), "unroll");
-    if (has_rows()) b_->Bind(loop(PartOf(m_, 2)), "unroll");
+    if (has_rows()) b_->Bind(loop(SubLoop(m_, 2)), "unroll");
   }
 
   ContractionPlan plan_;

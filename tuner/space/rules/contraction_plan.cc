@@ -1,6 +1,7 @@
 #include "tuner/space/rules/contraction_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/tiles.h"
@@ -23,6 +24,14 @@ bool RowsFollowEachOther(const Operand& a, const Stage& stage, const std::vector
     if (!outer || !inner || *outer != *inner * stage.axes[rows[i]]->extent) return false;
   }
   return true;
+}
+
+int64_t LinePitch(const Operand& a, const Stage& stage, const std::vector<int>& rows) {
+  if (rows.size() < 2) return 0;
+  const ExprNode load{Op::kLoad, a.buffer->dtype, a.index, {}, nullptr, a.buffer};
+  const int64_t line = StrideOf(load, stage.axes[rows.end()[-2]]).value_or(0),
+                pixel = StrideOf(load, stage.axes[rows.back()]).value_or(0);
+  return pixel > 0 && line % pixel == 0 ? line / pixel : 0;
 }
 
 constexpr int64_t kMostWindowSteps = 32;  // of a reduction, that are worth their code when unrolled
@@ -70,6 +79,20 @@ bool ContractionPlan::PadsScalarAlone() const {
   return !info.is_output && info.readers.size() == 1;
 }
 
+std::optional<PixelLayout> ContractionPlan::LayoutOfPixels(int64_t ku) const {
+  constexpr int64_t kLine = 64;
+  if (!InTiles() || !PadsScalarAlone()) return std::nullopt;
+  const Operand& image = way().scalar;
+  if (image.PlainDim(stage().reduce_axes[k_order.back()]) != image.buffer->rank() - 1) return std::nullopt;
+  const int64_t size = DTypeBytes(image.buffer->dtype), depth = image.buffer->shape.back();
+  const int64_t line = kLine / size, step = std::min(ku * KGroup(), depth);
+  const auto slot = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(step)));
+  PixelLayout layout{step, step, RoundUp(depth, line)};
+  if (depth % step == 0) layout = {step, slot, depth / step * slot};
+  if (layout.pitch == depth) return std::nullopt;
+  return layout;
+}
+
 size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
   int64_t steps = 1;
   for (size_t inner = 0; inner < order.size(); ++inner) {
@@ -81,7 +104,10 @@ size_t UnrolledOf(const std::vector<int>& order, const Stage& stage) {
 
 int64_t ContractionPlan::RowsInTile(int64_t lines, int64_t mr) const {
   if (lines == 1 || !InTiles()) return lines * mr;
-  return lines * RoundUp(std::min(mr, M(false)), product.instruction.m);
+  const int64_t pixels = std::min(mr, M(false)), tile = product.instruction.m,
+                apart = lines * RoundUp(pixels, tile);
+  if (line_pitch < pixels) return apart;
+  return std::min(apart, RoundUp((lines - 1) * line_pitch + pixels, tile));
 }
 
 ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, const Target& target,
@@ -95,6 +121,7 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
   // The rows of a tile register are equally far apart, those of panels one axis.
   plan.rows_fusable = plan.rows.size() > 1 && Adjacent(plan.way().rows) && !plan.MustPackA() &&
                       (!plan.InTiles() || RowsFollowEachOther(plan.way().scalar, stage, plan.way().rows));
+  plan.line_pitch = LinePitch(plan.way().scalar, stage, plan.way().rows);
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
   std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
                    [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });

@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "tuner/space/rules/contraction_tiles.h"
 
 namespace mycc {
+
+// Every `step` elements of a pixel's depth are `slot` apart, and pixels `pitch`.
+struct PixelLayout {
+  int64_t step, slot, pitch;
+};
 
 // Everything that emission needs besides the decided values.
 struct ContractionPlan {
@@ -27,6 +33,7 @@ struct ContractionPlan {
   std::vector<int> window_order;
   int64_t k_extent = 0;  // of the innermost reduction loop: its axis', or a part of it
   bool rows_fusable = false;
+  int64_t line_pitch = 0;  // rows from an image line's first pixel to the next one's; 0: no whole number
   std::vector<int> prologue, epilogue;
   CpuProduct product;
   ContractionPadding padding;  // of the scalar operand, by the only stage of the prologue
@@ -35,8 +42,8 @@ struct ContractionPlan {
   int64_t KGroup() const { return product.instruction.group; }
   bool InTiles() const { return product.instruction.kind == InstructionClass::kTile; }
   bool IsWindow() const { return k_order.size() > 1; }
-  // Elements of the depth that lie together in a's panels.
-  int64_t PanelDepth() const { return InTiles() ? product.instruction.k : KGroup(); }
+  // Elements of the depth that lie together in a's panels: of tile registers, a step of `ku` groups.
+  int64_t PanelDepth(int64_t ku) const { return InTiles() ? ku * KGroup() : KGroup(); }
   bool MustPackA() const { return product.packs_scalar; }
   // Known at run time alone, and not as the instruction takes it.
   bool MustPackB() const {
@@ -44,7 +51,11 @@ struct ContractionPlan {
   }
   // One stage makes the scalar operand, for this product alone, which reads it where it is made.
   bool PadsScalarAlone() const;
-  // Rows of sums over some lines of an image, with `mr` pixels each: a line begins a tile register.
+  // How tile registers find the pixels of such a copy, with steps of `ku` groups: no row that they load then
+  // lies across the end of a cache line, which takes three times as long. nullopt: as they are.
+  std::optional<PixelLayout> LayoutOfPixels(int64_t ku) const;
+  // Rows that tile registers hold for some lines of an image, with `mr` pixels each: a line begins a
+  // register, or, where that takes fewer of them, the rows run on through what lies between the lines.
   int64_t RowsInTile(int64_t lines, int64_t mr) const;
   bool Fits(int64_t mr, int64_t nv) const {
     return InTiles() ? FitsTileRegisters(mr, nv) : FitsRegisters(mr, nv, registers);

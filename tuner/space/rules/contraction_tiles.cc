@@ -62,8 +62,9 @@ TileChoice BestTileRegisters(int64_t m, int64_t n) {
 }
 
 TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines) {
-  const int64_t tiles = CeilDiv(m, 16);
-  if (tiles > 2 || most_lines < 2) return {16 * std::min<int64_t>(tiles, 4), 1};
+  // A last tile of few registers waits for its own sums, so all tiles of a line have about as many.
+  const int64_t tiles = CeilDiv(m, 16), parts = CeilDiv(tiles, kMostTiles);
+  if (tiles > 2 || most_lines < 2) return {16 * CeilDiv(tiles, parts), 1};
   if (tiles == 2) return {32, 1, 2};
   return n > 16 ? TileChoice{16, 2, 2} : TileChoice{16, 1, std::min<int64_t>(most_lines, 4)};
 }

@@ -36,7 +36,7 @@ TileChoice BestTile(int64_t m, int64_t n, int64_t lanes, int64_t most_rows, cons
 // In tile registers: two by two of them where there are rows and columns for it.
 TileChoice BestTileRegisters(int64_t m, int64_t n);
 // For a window over `m` pixels of a line, which come from L1 for all taps but the first while the weights
-// come from L2: four by one, of up to `most_lines` lines.
+// come from L2: up to five by one, of up to `most_lines` lines.
 TileChoice BestWindowRegisters(int64_t m, int64_t n, int64_t most_lines);
 
 // Blocks are chosen for these: m rows and n columns in tiles, in `other` independent products of depth k.

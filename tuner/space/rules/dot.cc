@@ -1,10 +1,5 @@
 // The CPU rule for products whose operands are both contiguous along the depth, x[i,k] * w[j,k], and not
-// packed ahead of time. Vector lanes run along the depth, and are added up at the end.
-//
-//   parallel outer axes, n.0, m.0:
-//     k: unrolled m.1, n.1: partial[m.1, n.1, lanes] += a[m.1, k, lanes] * b[n.1, k, lanes]
-//     unrolled m.1, n.1: acc[m.1, n.1] = sum of lanes of partial
-//     y = epilogue(acc)
+// packed ahead of time: in tiles of dot_tile.h.
 //
 // The operands are read in place, in one stream for each row and column of the tile. Each load serves the
 // whole tile, so a few rows read a matrix of weights once.
@@ -13,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/cpu_products.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/dot_tile.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
@@ -31,63 +27,23 @@ struct Plan {
   int64_t rows = 1, columns = 1;
 };
 
-// Sums, and a vector of each row and column.
-bool FitsRegisters(const Plan& plan, const Values& v) {
-  const int64_t mr = v.at("mr"), nr = v.at("nr");
-  return mr * nr * v.at("vectors") + mr + nr <= plan.registers;
-}
-
-// The nest of partial sums, moved to the loop that goes over the tiles.
-void EmitPartial(const Plan& plan, int64_t vectors, TraceBuilder* b) {
-  const auto partial = [&](const std::string& loop) {
-    return absl::StrCat(plan.t, ".rf", loop.substr(plan.t.size()));
-  };
-  std::vector<std::string> order, tile;
-  for (const std::string& loop : plan.outer) order.push_back(partial(loop));
-  const int reductions = static_cast<int>(plan.anatomy.stage(plan.stage).reduce_axes.size());
-  for (int r = 0; r < reductions; ++r) order.push_back(partial(plan.anatomy.ReduceLoop(plan.stage, r)));
-  if (!plan.m.empty()) tile.push_back(partial(plan.m));
-  tile.push_back(partial(plan.n));
-  std::string lane = partial(absl::StrCat(plan.t, ".v"));
-  if (vectors > 1) {
-    b->Split(lane, {plan.lanes});
-    tile.push_back(absl::StrCat(lane, ".0"));
-    absl::StrAppend(&lane, ".1");
-  }
-  order.insert(order.end(), tile.begin(), tile.end());
-  order.push_back(lane);
-  b->Reorder(order);
-  b->BindAll(tile, "unroll");
-  b->Bind(lane, "vector");
+DotTile TileOf(const Plan& plan, const Values& v) {
+  DotTile tile{.block = plan.t, .m = plan.m, .n = plan.n, .outer = plan.outer, .lanes = plan.lanes};
+  for (size_t r = 0; r < plan.anatomy.stage(plan.stage).reduce_axes.size(); ++r)
+    tile.depths.push_back(plan.anatomy.ReduceLoop(plan.stage, static_cast<int>(r)));
+  tile.mr = v.at("mr"), tile.nr = v.at("nr"), tile.vectors = v.at("vectors");
+  return tile;
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
-  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
-  const int last = static_cast<int>(plan.anatomy.stage(plan.stage).reduce_axes.size()) - 1;
   for (int s : plan.prologue) EmitPlainStage(plan.anatomy, s, plan.target, v.at("par") != 0, b);
-  b->RFactor(plan.anatomy.ReduceLoop(plan.stage, last), v.at("vectors") * plan.lanes);
-  b->Split(plan.n, {v.at("nr")});
-  std::vector<std::string> blocks = plan.outer, tile = {part(plan.n, 1)};
-  blocks.push_back(part(plan.n, 0));
-  if (!plan.m.empty()) {
-    b->Split(plan.m, {v.at("mr")});
-    blocks.push_back(part(plan.m, 0));
-    tile.insert(tile.begin(), part(plan.m, 1));
-  }
-  std::vector<std::string> order = blocks;
-  order.insert(order.end(), tile.begin(), tile.end());
-  order.push_back(absl::StrCat(plan.t, ".v"));
-  b->Reorder(order);
+  const DotTile tile = TileOf(plan, v);
+  FactorDotTile(tile, b);
+  const std::vector<std::string> blocks = CutDotTile(tile, b);
   if (v.at("par")) b->BindAll(blocks, "parallel");
-  b->ComputeAt(absl::StrCat(plan.t, ".rf"), blocks.back());
-  EmitPartial(plan, v.at("vectors"), b);
-  b->CacheWrite(plan.t, blocks.back());
+  EmitDotPartials(tile, blocks, b);
   EmitEpilogue(plan.anatomy, plan.epilogue, b);
-  b->Bind(order.back(), "vector");
-  for (const char* suffix : {"", ".i", ".w"}) {
-    for (const std::string& loop : tile)
-      b->Bind(absl::StrCat(plan.t, suffix, loop.substr(plan.t.size())), "unroll");
-  }
+  BindDotTile(tile, b);
 }
 
 Plan MakePlan(const Anatomy& anatomy, const Group& group, const Target& target) {
@@ -149,7 +105,9 @@ std::optional<Part> DotPart(const Anatomy& anatomy, const Group& group, const Ta
   part.Decide("mr", mrs, LargestAtMost(mrs, tile.at("mr")));
   part.Decide("nr", nrs, LargestAtMost(nrs, tile.at("nr")));
   part.Decide("vectors", vectors, LargestAtMost(vectors, tile.at("vectors")));
-  part.legal = [plan](const Values& v) { return FitsRegisters(plan, v); };
+  part.legal = [plan](const Values& v) {
+    return FitsDotRegisters(v.at("mr"), v.at("nr"), v.at("vectors"), plan.registers);
+  };
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

@@ -65,8 +65,6 @@ void EmitRows(const Plan& plan, const Values& v, TraceBuilder* b) {
 // Rows of a tile that is transposed: a tile with more rows than registers goes through memory.
 constexpr int64_t kMaxSquare = 32;
 
-std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
-
 // Squares that the back end loads along c, turns in registers, and stores along the last axis.
 void EmitTurned(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string c = plan.loops[plan.strided.axis], last = plan.loops.back();
@@ -79,19 +77,19 @@ void EmitTurned(const Plan& plan, const Values& v, TraceBuilder* b) {
   }
   const bool along_n = v.at("first") == 1;
   const std::string &outer = along_n ? last : c, &inner = along_n ? c : last;
-  order.insert(order.end(), {Inner(outer, 0), Inner(inner, 0)});
+  order.insert(order.end(), {SubLoop(outer, 0), SubLoop(inner, 0)});
   if (v.at("bypass")) b->Nontemporal(order.front());
   if (v.at("par")) b->BindAll(order, "parallel");
-  order.insert(order.end(), {Inner(outer, 1), Inner(inner, 1), Inner(c, 2), Inner(last, 2)});
+  order.insert(order.end(), {SubLoop(outer, 1), SubLoop(inner, 1), SubLoop(c, 2), SubLoop(last, 2)});
   b->Reorder(order);
-  b->Bind(Inner(c, 2), "unroll");
-  b->Bind(Inner(last, 2), "vector");
+  b->Bind(SubLoop(c, 2), "unroll");
+  b->Bind(SubLoop(last, 2), "vector");
 }
 
 void EmitTiles(const Plan& plan, const Values& v, TraceBuilder* b) {
   if (v.at("how") == kTurned) return EmitTurned(plan, v, b);
   const std::string c = plan.loops[plan.strided.axis], last = plan.loops.back();
-  const auto part = Inner;
+  const auto part = SubLoop;
   b->Split(c, {v.at("tile_c")});
   b->Split(last, {v.at("tile_n")});
   std::vector<std::string> order;

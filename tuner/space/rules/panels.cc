@@ -38,8 +38,6 @@ std::vector<std::string> PanelLayout(const ContractionPlan& plan, const Panels& 
   return layout;
 }
 
-std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
-
 // Groups are interleaved in registers: of rows of the operand that a vector runs along, or, where it lies
 // along the depth, of as many groups as a vector has lanes, which are turned (llvm/kernel_interleave.cc and
 // llvm/kernel_transpose.cc).
@@ -55,12 +53,13 @@ void EmitInterleaving(const ContractionPlan& plan, const Panels& panels, const s
   b->Split(depth, parts);
   std::vector<std::string> order;
   for (int dim = 0; dim <= last; ++dim)
-    order.push_back(dim == panels.dim || dim == depth_dim ? Inner(loop(dim), 0) : loop(dim));
-  for (size_t part = 1; part <= parts.size(); ++part) order.push_back(Inner(depth, static_cast<int>(part)));
-  order.push_back(Inner(lanes, 1));
+    order.push_back(dim == panels.dim || dim == depth_dim ? SubLoop(loop(dim), 0) : loop(dim));
+  for (size_t part = 1; part <= parts.size(); ++part) order.push_back(SubLoop(depth, static_cast<int>(part)));
+  order.push_back(SubLoop(lanes, 1));
   b->Reorder(order);
-  for (size_t part = 1; part <= parts.size(); ++part) b->Bind(Inner(depth, static_cast<int>(part)), "unroll");
-  b->Bind(Inner(lanes, 1), "vector");
+  for (size_t part = 1; part <= parts.size(); ++part)
+    b->Bind(SubLoop(depth, static_cast<int>(part)), "unroll");
+  b->Bind(SubLoop(lanes, 1), "vector");
 }
 
 }  // namespace
@@ -80,7 +79,7 @@ void EmitPanels(const ContractionPlan& plan, const Panels& panels, const std::st
   if (panel_dim != last && !along_depth) return;
   const std::string along = absl::StrCat(copy, ".a", last);
   b->Split(along, {along_depth ? depth : plan.lanes});
-  b->Bind(Inner(along, 1), "vector");
+  b->Bind(SubLoop(along, 1), "vector");
 }
 
 }  // namespace mycc

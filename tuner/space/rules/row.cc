@@ -16,12 +16,16 @@
 //   parallel rows, runs: partial[run] = reduce(run of the row), in lanes
 //   result = reduce(partial)
 //
+// A reduction, and a sum that uses its result, may be one pass over the row (joint_rows.h).
+// That is another part, for rows that do not stay in a cache between two passes.
+//
 // An argmax is a maximum and the first position where it occurs; across rows, each lane computes its own.
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/part.h"
+#include "tuner/space/rules/joint_rows.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
@@ -34,6 +38,7 @@ struct Member {
   std::string name;
   bool reduction = false;
   bool scalar = false;              // an argmax that stays one
+  bool is_joint = false;            // two reductions in one, of tuples
   int64_t cut_length = 1;           // of the outermost of its loops
   int64_t row_length = 1;           // extent of the axis along the row
   std::vector<std::string> reduce;  // loops of a reduction, that along the row the last
@@ -47,6 +52,7 @@ struct Member {
 struct Plan {
   std::vector<Member> members;  // in order, the anchor last
   std::vector<std::string> row_loops;
+  std::optional<JointRows> joint;
   std::vector<std::string> split_args;  // stages that become a member's best value and its place
   int lanes;
   int threads;
@@ -72,14 +78,9 @@ int64_t Partials(const Member& m, int64_t vectors, int lanes) {
 
 void EmitReduction(const Member& m, int64_t partials, int lanes, TraceBuilder* b) {
   if (partials == 0) return;
-  std::string lane = absl::StrCat(m.name, ".rf.v");
-  if (partials > lanes) {
-    b->Split(lane, {lanes});
-    b->Bind(absl::StrCat(lane, ".0"), "unroll");
-    absl::StrAppend(&lane, ".1");
-  }
-  b->Bind(lane, "vector");
-  b->Bind(absl::StrCat(m.name, ".v"), "vector");
+  b->Vectorize(absl::StrCat(m.name, ".rf.v"), partials, lanes);
+  // A merge of tuples is no operation of vectors' hardware across lanes.
+  if (!m.is_joint) b->Bind(absl::StrCat(m.name, ".v"), "vector");
 }
 
 void EmitAlong(const Member& m, int64_t unroll, int lanes, TraceBuilder* b) {
@@ -175,6 +176,7 @@ void EmitAcross(const Plan& plan, const Member& m, bool parallel, TraceBuilder* 
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
+  if (plan.joint) EmitJoint(*plan.joint, b);
   for (const std::string& stage : plan.split_args) b->SplitArg(stage);
   if (v.at("spread")) return EmitSpread(plan, v, b);
   if (plan.across) return EmitAcross(plan, plan.members.back(), v.at("par") != 0, b);
@@ -342,9 +344,24 @@ std::vector<int64_t> RowBlocks(const Plan& plan, int64_t rows, int64_t row_bytes
   return blocks;
 }
 
-}  // namespace
+// The plan's members in the order of the joined blocks; those that are gone or inlined are left out.
+void JoinMembers(const JointRows& joint, Plan* plan) {
+  plan->joint = joint;
+  std::vector<Member> members;
+  for (const std::string& block : joint.blocks) {
+    for (Member& m : plan->members) {
+      if (m.name != block) continue;
+      m.is_joint = m.name == joint.second;
+      m.reads_rows |= m.is_joint;
+      m.fed_by.clear();
+      members.push_back(m);
+    }
+  }
+  plan->members = std::move(members);
+}
 
-Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
+Part RowPart(const Anatomy& anatomy, const Group& group, const std::optional<JointRows>& joint,
+             const Target& target) {
   const Stage& anchor = anatomy.stage(group.anchor);
   const size_t row_rank = RowRank(anatomy, group);
   Plan plan;
@@ -353,6 +370,7 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   bool can_merge = false;
   plan.threads = std::max(target.threads, 1);
   for (int s : group.members) AddMember(anatomy, group, s, row_rank, &plan);
+  if (joint) JoinMembers(*joint, &plan);
   for (const Member& m : plan.members) {
     can_merge |= !m.fed_by.empty();
     row_length = std::max(row_length, m.row_length);
@@ -364,10 +382,11 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   }
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
-  part.rule = "row";
+  part.rule = joint ? "row_joint" : "row";
   const bool pays = PaysForThreads(anatomy, group, target);
   DecideThreads(anatomy, group, target, /*can=*/rows > 1, &part);
-  const bool can_spread = target.threads > 1 && rows < 2 * target.threads && terms >= kFewestToSpread;
+  const bool can_spread =
+      !joint && target.threads > 1 && rows < 2 * target.threads && terms >= kFewestToSpread;
   part.Decide("spread", can_spread ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0},
               can_spread && pays && rows < target.threads, false);
   part.Decide("vectors", {1, 2, 4, 8}, 4);
@@ -380,6 +399,28 @@ Part RowRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   DecideBypass(anatomy, group.anchor, target, &part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
+}
+
+// Rows that a core's caches do not keep until the second pass.
+bool IsLongRow(const Anatomy& anatomy, const Group& group, const Target& target) {
+  int64_t bytes = 0;
+  for (int s : group.members) {
+    const Stage& stage = anatomy.stage(s);
+    if (stage.reduce == ReduceOp::kNone) continue;
+    const int64_t terms = PointsOf(stage.reduce_axes);
+    bytes = std::max(bytes, terms * DTypeBytes(stage.value->dtype));
+  }
+  return bytes > target.l2_bytes / 2;
+}
+
+}  // namespace
+
+std::vector<Part> RowParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  std::vector<Part> parts = {RowPart(anatomy, group, std::nullopt, target)};
+  if (!IsLongRow(anatomy, group, target)) return parts;
+  if (const std::optional<JointRows> joint = FindJointRows(anatomy, group, target))
+    parts.push_back(RowPart(anatomy, group, joint, target));
+  return parts;
 }
 
 }  // namespace mycc

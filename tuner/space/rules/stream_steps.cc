@@ -1,22 +1,73 @@
 #include "tuner/space/rules/stream_steps.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/expr/print.h"
+#include "codegen/expr/product.h"
+#include "codegen/schedule/correction.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 
-// A tensor that the second product reads in a narrower type has to be a tile of that type.
+std::vector<const ExprNode*> BiasesOf(const Anatomy& anatomy, const StreamChain& chain, int tile) {
+  std::vector<const ExprNode*> biases = LoadsOf(anatomy.stage(tile).value);
+  std::erase_if(biases, [&](const ExprNode* load) {
+    const int producer = anatomy.ProducerOf(load->buffer.get());
+    const bool is_member =
+        producer == chain.scores || std::count(chain.tiles.begin(), chain.tiles.end(), producer) > 0;
+    const Var& key = anatomy.stage(tile).axes[chain.stream_dim];
+    return is_member || std::none_of(load->args.begin(), load->args.end(),
+                                     [&](const Expr& index) { return UsesVar(index, key.get()); });
+  });
+  return biases;
+}
+
+absl::Status OtherTypes(const StreamChain& chain, const std::string& expected) {
+  const auto type = [](const Expr& load) { return std::string(DTypeName(load->dtype)); };
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the products take ", type(chain.queries), " by ", type(chain.keys), " and ", type(chain.weights),
+      " by ", type(chain.values), "; expected ", expected, " for all four, and sums in f32"));
+}
+
+std::string Dim(const std::string& block, int dim) { return absl::StrCat(block, ".a", dim); }
+
+bool IsLastIndex(const Expr& load, const Var& axis) {
+  return PlainDim(load, axis) == load->buffer->rank() - 1;
+}
+
+absl::Status NotLast(const Expr& load, const Var& axis, const std::string& product) {
+  return absl::FailedPreconditionError(absl::StrCat("the product ", product, " reads ", PrintExpr(load),
+                                                    "; expected ", axis->name, " as its last index"));
+}
+
+namespace {
+
+// Operations on an element beyond those that stream_reduction makes part of an exponent: a mask, and a
+// product with a positive number.
+int OwnOps(const Expr& value) {
+  const Expr scaled = PositiveFactorOf(value).rest;
+  int ops = 0;
+  Visit(scaled->op == Op::kSelect ? scaled->args[1] : scaled,
+        [&](const ExprNode& e) { ops += IsFloat(e.dtype) && (IsBinary(e.op) || IsUnary(e.op)) ? 1 : 0; });
+  return ops;
+}
+
+}  // namespace
+
+// A tensor that the second product reads in a narrower type has to be a tile of that type. A tile that has
+// biases, or takes several operations, and is read several times is computed once.
 bool IsInlinedTile(const Anatomy& anatomy, const StreamChain& chain, int tile) {
   constexpr double kCheapOps = 4;
-  const bool is_narrow_weights = anatomy.stage(tile).output == chain.weights->buffer &&
-                                 chain.weights->dtype != anatomy.stage(chain.sum).output->dtype;
-  return anatomy.info(tile).ops_per_element <= kCheapOps && !is_narrow_weights;
+  const Stage& stage = anatomy.stage(tile);
+  const bool is_narrow_weights =
+      stage.output == chain.weights->buffer && chain.weights->dtype != anatomy.stage(chain.sum).output->dtype;
+  const bool is_computed_again = anatomy.info(tile).readers.size() > 1 && OwnOps(stage.value) > 1;
+  return anatomy.info(tile).ops_per_element <= kCheapOps && !is_narrow_weights && !is_computed_again &&
+         BiasesOf(anatomy, chain, tile).empty();
 }
 
 std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain) {
@@ -73,14 +124,24 @@ StreamLoops SplitChain(const Anatomy& anatomy, const StreamChain& chain, int64_t
 }
 
 void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops,
-               const std::string& block, TraceBuilder* b) {
+               const std::string& block, TraceBuilder* b, const PlaceStage& place) {
   b->CacheWrite(anatomy.name(chain.sum), block);
   EmitEpilogue(anatomy, chain.epilogue, b);
-  // From the chain's end: each stage's readers are under the loop by then.
-  std::vector<int> stages = KeptTiles(anatomy, chain);
-  stages.insert(stages.end(), chain.reductions.begin(), chain.reductions.end());
-  std::sort(stages.begin(), stages.end(), std::greater<>());
+  // From the chain's end: each stage's readers are under the loop by then. A reduction that only stages
+  // outside read comes before the tile that it reduces.
+  const std::vector<int> members = chain.Members(), tiles = KeptTiles(anatomy, chain);
+  const auto turn = [&](int s) {
+    const StageInfo& info = anatomy.info(s);
+    const bool is_read = std::any_of(info.readers.begin(), info.readers.end(), [&](int reader) {
+      return std::binary_search(members.begin(), members.end(), reader);
+    });
+    return is_read ? s : *std::max_element(info.producers.begin(), info.producers.end());
+  };
+  std::vector<int> stages = chain.reductions;
+  stages.insert(stages.end(), tiles.begin(), tiles.end());
+  std::stable_sort(stages.begin(), stages.end(), [&](int a, int b) { return turn(a) > turn(b); });
   for (const int s : stages) {
+    if (place && place(s)) continue;
     if (anatomy.stage(s).reduce != ReduceOp::kNone) {
       b->StreamReduction(anatomy.name(s), loops.step);
     } else {
@@ -96,15 +157,76 @@ void EmitSkip(const Anatomy& anatomy, const StreamChain& chain, const StreamLoop
   if (v.at("skip") != 0 && v.at("bn") < keys) b->SkipMasked(loops.step);
 }
 
+namespace {
+
+// Only a maximum, or a minimum, of the scores themselves changes what was summed up.
+bool CorrectsSums(const Anatomy& anatomy, const StreamChain& chain) {
+  const ReduceOp first = anatomy.stage(chain.reductions.front()).reduce;
+  return first == ReduceOp::kMax || first == ReduceOp::kMin;
+}
+
+// The suffixes of the blocks over the sum's accumulator: it begins, is corrected where a maximum has changed,
+// and is stored. Weights that are relative to no maximum are not corrected.
+std::vector<std::string> AccumulatorParts(const Anatomy& anatomy, const StreamChain& chain) {
+  if (!CorrectsSums(anatomy, chain)) return {".i", ".w"};
+  return {".i", ".c", ".w"};
+}
+
+// The blocks over rows alone.
 std::vector<std::string> StreamedVectors(const Anatomy& anatomy, const StreamChain& chain,
                                          const std::string& reduction) {
-  // Sums so far are corrected when the first reduction, of the scores themselves, changes.
-  const bool corrects = reduction == anatomy.name(chain.reductions.front());
   std::vector<std::string> blocks = {absl::StrCat(reduction, ".i")};
-  for (const char* suffix : corrects ? std::vector<const char*>{".old", ".ref", ".factor"}
+  if (!CorrectsSums(anatomy, chain)) return blocks;
+  const bool is_first = reduction == anatomy.name(chain.reductions.front());
+  for (const char* suffix : is_first ? std::vector<const char*>{".old", ".ref", ".factor"}
                                      : std::vector<const char*>{".old", ".c"})
     blocks.push_back(absl::StrCat(reduction, suffix));
   return blocks;
+}
+
+}  // namespace
+
+void EmitSumTile(const Anatomy& anatomy, const StreamChain& chain, const StreamLoops& loops,
+                 const SumTile& tile, int lanes, const std::string& instruction, TraceBuilder* b) {
+  const std::string& sum = anatomy.name(chain.sum);
+  const int64_t width = tile.vectors * lanes;
+  const std::string &rows = loops.row, &values = loops.value;
+  b->Split(rows, {tile.rows});
+  b->Split(values, {width});
+  b->Reorder({SubLoop(values, 0), SubLoop(rows, 0), loops.key, SubLoop(rows, 1), SubLoop(values, 1)});
+  b->CacheWrite(sum, SubLoop(rows, 0));
+  std::vector<std::string> parts = {".i2", ".w2"};
+  if (instruction.empty()) {
+    parts.insert(parts.begin(), "");
+  } else {
+    b->Tensorize(loops.key, instruction);
+  }
+  for (const std::string& part : parts) {
+    const auto of = [&](const std::string& loop) { return absl::StrCat(sum, part, loop.substr(sum.size())); };
+    b->Bind(of(SubLoop(rows, 1)), "unroll");
+    b->Vectorize(of(SubLoop(values, 1)), width, lanes);
+  }
+  EmitAccumulatorParts(anatomy, chain, values, lanes, b);
+}
+
+void EmitAccumulatorParts(const Anatomy& anatomy, const StreamChain& chain, const std::string& values,
+                          int lanes, TraceBuilder* b) {
+  const std::string& sum = anatomy.name(chain.sum);
+  for (const std::string& part : AccumulatorParts(anatomy, chain)) {
+    const std::string loop = absl::StrCat(sum, part, values.substr(sum.size()));
+    b->Split(loop, {lanes});
+    b->Bind(SubLoop(loop, 0), "unroll");
+    b->Bind(SubLoop(loop, 1), "vector");
+  }
+}
+
+void EmitRowVectors(const Anatomy& anatomy, const StreamChain& chain, const std::string& reduction, int dim,
+                    int lanes, TraceBuilder* b) {
+  for (const std::string& vector : StreamedVectors(anatomy, chain, reduction)) {
+    const std::string loop = Dim(vector, dim);
+    b->Split(loop, {lanes});
+    b->Bind(SubLoop(loop, 1), "vector");
+  }
 }
 
 }  // namespace mycc

@@ -15,7 +15,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/schedule/instructions.h"
+#include "codegen/expr/print.h"
+#include "codegen/expr/product.h"
+#include "codegen/target/instructions.h"
 #include "tuner/space/part.h"
 #include "tuner/space/rules/contraction_tiles.h"
 #include "tuner/space/rules/stream_steps.h"
@@ -42,17 +44,6 @@ struct Plan {
   int row_dim_of_result() const { return row_dim > chain.stream_dim ? row_dim - 1 : row_dim; }
 };
 
-std::string Sub(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }
-std::string Dim(const std::string& block, int dim) { return absl::StrCat(block, ".a", dim); }
-
-// `loop` of `extent` iterations in vectors; more than one of them unrolled.
-void EmitVectors(const std::string& loop, int64_t extent, int lanes, TraceBuilder* b) {
-  if (extent <= lanes) return b->Bind(loop, "vector");
-  b->Split(loop, {lanes});
-  b->Bind(Sub(loop, 0), "unroll");
-  b->Bind(Sub(loop, 1), "vector");
-}
-
 class Emitter {
  public:
   Emitter(const Plan& plan, const Values& v, TraceBuilder* b)
@@ -72,7 +63,8 @@ class Emitter {
     for (const int s : chain_.reductions) TurnMasks(s);
     for (const int s : KeptTiles(plan_.anatomy, chain_)) EmitTile(plan_.anatomy.name(s));
     for (const int s : chain_.reductions) EmitReduction(plan_.anatomy.name(s));
-    EmitSum();
+    EmitSumTile(plan_.anatomy, chain_, loops_, {v_.at("sum_rows"), v_.at("sum_vectors")}, plan_.lanes,
+                plan_.instruction, b_);
     EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
   }
 
@@ -104,9 +96,9 @@ class Emitter {
     const std::string rows = Dim(copy, along), last = Dim(copy, rank - 1);
     b_->Split(rows, {plan_.lanes});
     b_->Split(last, {plan_.lanes});
-    b_->Reorder({Sub(rows, 0), Sub(last, 0), Sub(last, 1), Sub(rows, 1)});
-    b_->Bind(Sub(last, 1), "unroll");
-    b_->Bind(Sub(rows, 1), "vector");
+    b_->Reorder({SubLoop(rows, 0), SubLoop(last, 0), SubLoop(last, 1), SubLoop(rows, 1)});
+    b_->Bind(SubLoop(last, 1), "unroll");
+    b_->Bind(SubLoop(rows, 1), "vector");
   }
 
   // Other tensors that a block reads for each row and each place of the axis, such as masks, that lie along
@@ -134,8 +126,8 @@ class Emitter {
         VisitMasks(tile, tile.axes[plan_.row_dim], tile.axes[chain_.stream_dim], visit);
       }
       if (std::count(members_.begin(), members_.end(), producer) > 0) continue;
-      const int rows = PlainDim(*load, row);
-      if (rows >= 0 && PlainDim(*load, place) == load->buffer->rank() - 1) visit(*load, rows);
+      const int rows = PlainDim(load->args, row);
+      if (rows >= 0 && PlainDim(load->args, place) == load->buffer->rank() - 1) visit(*load, rows);
     }
   }
 
@@ -144,28 +136,28 @@ class Emitter {
     const int64_t nr = v_.at("score_vectors") * plan_.lanes;
     b_->Split(rows, {nr});
     b_->Split(keys, {v_.at("score_keys")});
-    std::vector<std::string> order = {Sub(rows, 0), Sub(keys, 0)};
+    std::vector<std::string> order = {SubLoop(rows, 0), SubLoop(keys, 0)};
     const Stage& stage = plan_.anatomy.stage(chain_.scores);
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r)
       order.push_back(plan_.anatomy.ReduceLoop(chain_.scores, static_cast<int>(r)));
     const std::string depth = order.back();
-    order.insert(order.end(), {Sub(keys, 1), Sub(rows, 1)});
+    order.insert(order.end(), {SubLoop(keys, 1), SubLoop(rows, 1)});
     b_->Reorder(order);
-    b_->CacheWrite(s, Sub(keys, 0));
+    b_->CacheWrite(s, SubLoop(keys, 0));
     b_->Tensorize(depth, plan_.instruction);
     for (const char* part : {".i", ".w"}) {
       const std::string copy = absl::StrCat(s, part);
-      b_->Bind(Sub(Dim(copy, chain_.stream_dim), 1), "unroll");
-      EmitVectors(Sub(Dim(copy, plan_.row_dim), 1), nr, plan_.lanes, b_);
+      b_->Bind(SubLoop(Dim(copy, chain_.stream_dim), 1), "unroll");
+      b_->Vectorize(SubLoop(Dim(copy, plan_.row_dim), 1), nr, plan_.lanes);
     }
   }
 
   void EmitTile(const std::string& tile) {
     const std::string rows = Dim(tile, plan_.row_dim), keys = Dim(tile, chain_.stream_dim);
     b_->Split(rows, {plan_.lanes});
-    b_->Reorder({keys, Sub(rows, 0), Sub(rows, 1)});
-    b_->Bind(Sub(rows, 0), "unroll");
-    b_->Bind(Sub(rows, 1), "vector");
+    b_->Reorder({keys, SubLoop(rows, 0), SubLoop(rows, 1)});
+    b_->Bind(SubLoop(rows, 0), "unroll");
+    b_->Bind(SubLoop(rows, 1), "vector");
   }
 
   void EmitReduction(const std::string& reduction) {
@@ -173,40 +165,12 @@ class Emitter {
     const std::string rows = Dim(reduction, dim), keys = absl::StrCat(reduction, ".r0");
     const int64_t together = std::min<int64_t>(bm_, 4 * plan_.lanes);
     b_->Split(rows, {together});
-    b_->Reorder({Sub(rows, 0), keys, Sub(rows, 1)});
-    b_->CacheWrite(reduction, Sub(rows, 0));
-    EmitVectors(Sub(rows, 1), together, plan_.lanes, b_);
+    b_->Reorder({SubLoop(rows, 0), keys, SubLoop(rows, 1)});
+    b_->CacheWrite(reduction, SubLoop(rows, 0));
+    b_->Vectorize(SubLoop(rows, 1), together, plan_.lanes);
     for (const char* part : {".i2", ".w2"})
-      EmitVectors(Sub(Dim(absl::StrCat(reduction, part), dim), 1), together, plan_.lanes, b_);
-    for (const std::string& vector : StreamedVectors(plan_.anatomy, chain_, reduction)) {
-      const std::string loop = Dim(vector, dim);
-      b_->Split(loop, {plan_.lanes});
-      b_->Bind(Sub(loop, 1), "vector");
-    }
-  }
-
-  void EmitSum() {
-    const std::string sum = plan_.sum();
-    const int64_t mr = v_.at("sum_rows"), nr = v_.at("sum_vectors") * plan_.lanes;
-    const std::string &rows = loops_.row, &values = loops_.value;
-    b_->Split(rows, {mr});
-    b_->Split(values, {nr});
-    b_->Reorder({Sub(values, 0), Sub(rows, 0), loops_.key, Sub(rows, 1), Sub(values, 1)});
-    b_->CacheWrite(sum, Sub(rows, 0));
-    b_->Tensorize(loops_.key, plan_.instruction);
-    const auto of = [&](const char* part, const std::string& loop) {
-      return absl::StrCat(sum, part, loop.substr(sum.size()));
-    };
-    for (const char* part : {".i2", ".w2"}) {
-      b_->Bind(of(part, Sub(rows, 1)), "unroll");
-      EmitVectors(of(part, Sub(values, 1)), nr, plan_.lanes, b_);
-    }
-    for (const char* part : {".i", ".c", ".w"}) {
-      const std::string loop = of(part, values);
-      b_->Split(loop, {plan_.lanes});
-      b_->Bind(Sub(loop, 0), "unroll");
-      b_->Bind(Sub(loop, 1), "vector");
-    }
+      b_->Vectorize(SubLoop(Dim(absl::StrCat(reduction, part), dim), 1), together, plan_.lanes);
+    EmitRowVectors(plan_.anatomy, chain_, reduction, dim, plan_.lanes, b_);
   }
 
   const Plan& plan_;
@@ -263,25 +227,28 @@ TileChoice BestFit(const Target& target, const std::vector<int64_t>& rows,
   return best;
 }
 
-std::vector<int64_t> UpTo(std::vector<int64_t> choices, int64_t most) {
-  std::erase_if(choices, [&](int64_t choice) { return choice > most && choice != choices.front(); });
-  return choices;
-}
-
 }  // namespace
 
-std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
+absl::StatusOr<Part> StreamedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
   const std::optional<StreamChain> chain = FindStreamChain(anatomy, group.anchor);
-  if (!chain) return std::nullopt;
+  if (!chain) return absl::NotFoundError("no chain");
   const Stage& sum = anatomy.stage(chain->sum);
   Plan plan{anatomy, *chain, target};
-  if (!FindOperands(&plan)) return std::nullopt;
   const std::optional<std::string> instruction = InstructionOf(*chain, target);
-  if (!instruction || sum.output->dtype != DType::kF32) return std::nullopt;
+  if (!instruction || sum.output->dtype != DType::kF32) return OtherTypes(*chain, kStreamedTypes);
+  if (!FindOperands(&plan)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the product ", plan.scores(), " reads ", PrintExpr(chain->queries),
+                     "; expected its row as one index, and the depth as the last"));
+  }
   plan.instruction = *instruction;
   plan.lanes = VectorBytes(target) / DTypeBytes(sum.output->dtype);
   plan.rows = sum.axes[plan.row_axis()]->extent;
-  if (2 * plan.rows < plan.lanes) return std::nullopt;  // most lanes would be empty
+  if (2 * plan.rows < plan.lanes) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        plan.rows, plan.rows == 1 ? " query" : " queries",
+        " of one head would leave most lanes of a vector empty; expected at least ", CeilDiv(plan.lanes, 2)));
+  }
   plan.keys = sum.reduce_axes[0]->extent;
   plan.values = sum.axes[chain->value_axes[0]]->extent;
   const int64_t lanes = plan.lanes;
@@ -295,8 +262,9 @@ std::optional<Part> StreamedPart(const Anatomy& anatomy, const Group& group, con
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "streamed";
   part.Decide("bm", UpTo({lanes, 2 * lanes, 3 * lanes, 4 * lanes, 6 * lanes, 8 * lanes}, whole_rows), bm);
-  part.Decide("bn", UpTo({16, 32, 64, 128, 256}, RoundUp(plan.keys, 16)),
-              std::min<int64_t>(64, RoundUp(plan.keys, 16)));
+  // Long blocks bring the sums into registers less often. With a mask, short ones leave out more.
+  const std::vector<int64_t> blocks = UpTo({16, 32, 64, 128, 256}, RoundUp(plan.keys, 16));
+  part.Decide("bn", blocks, LargestAtMost(blocks, HasMask(anatomy, *chain) ? 64 : 128));
   part.Decide("score_keys", tile_rows, scores.mr);
   part.Decide("score_vectors", {1, 2, 4}, scores.nv);
   part.Decide("sum_rows", tile_rows, sums.mr);

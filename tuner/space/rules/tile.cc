@@ -77,7 +77,6 @@ bool IsUniformAlongLanes(const Anatomy& anatomy, const std::vector<int>& stages)
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t lanes = v.at("lanes"), nv = v.at("nv"), mr = plan.m.empty() ? 1 : v.at("mr");
-  const auto part = [](const std::string& loop, int i) { return absl::StrCat(loop, ".", i); };
   if (v.at("pad") == 1) {
     for (const std::string& pad : plan.pads) b->Inline(pad);
   }
@@ -85,13 +84,13 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   std::vector<std::string> order = plan.outer;
   if (!plan.m.empty()) {
     b->Split(plan.m, {mr});
-    order.push_back(part(plan.m, 0));
+    order.push_back(SubLoop(plan.m, 0));
   }
-  order.push_back(part(plan.n, 0));
+  order.push_back(SubLoop(plan.n, 0));
   const std::vector<std::string> blocks = order;
   order.insert(order.end(), plan.reduce.begin(), plan.reduce.end());
-  if (!plan.m.empty()) order.push_back(part(plan.m, 1));
-  order.insert(order.end(), {part(plan.n, 1), part(plan.n, 2)});
+  if (!plan.m.empty()) order.push_back(SubLoop(plan.m, 1));
+  order.insert(order.end(), {SubLoop(plan.n, 1), SubLoop(plan.n, 2)});
   b->Reorder(order);
   if (v.at("par")) {
     b->BindAll(blocks, "parallel");
@@ -116,9 +115,9 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     const auto named = [&](const std::string& loop) {
       return absl::StrCat(plan.t, suffix, loop.substr(plan.t.size()));
     };
-    b->Bind(named(part(plan.n, 2)), "vector");
-    b->Bind(named(part(plan.n, 1)), "unroll");
-    if (!plan.m.empty()) b->Bind(named(part(plan.m, 1)), "unroll");
+    b->Bind(named(SubLoop(plan.n, 2)), "vector");
+    b->Bind(named(SubLoop(plan.n, 1)), "unroll");
+    if (!plan.m.empty()) b->Bind(named(SubLoop(plan.m, 1)), "unroll");
   }
 }
 
@@ -153,8 +152,7 @@ Plan PlanOf(const Anatomy& anatomy, const Group& group, const Target& target) {
 Part TileRule(const Anatomy& anatomy, const Group& group, const Target& target) {
   const Stage& stage = anatomy.stage(group.anchor);
   const Plan plan = PlanOf(anatomy, group, target);
-  int64_t window = 1;
-  for (const Var& axis : stage.reduce_axes) window *= axis->extent;
+  const int64_t window = PointsOf(stage.reduce_axes);
 
   Part part;
   part.prefix = absl::StrCat(plan.t, ".");

@@ -7,9 +7,6 @@
 
 namespace mycc {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t RoundUp(int64_t a, int64_t multiple) { return CeilDiv(a, multiple) * multiple; }
-
 std::vector<int64_t> TileCounts(int64_t tiles) {
   std::vector<int64_t> counts = {1, tiles};
   for (int64_t p = 2; p < tiles; p *= 2) {
@@ -30,6 +27,11 @@ int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound) {
     if (value <= bound) best = value;
   }
   return best;
+}
+
+std::vector<int64_t> UpTo(std::vector<int64_t> choices, int64_t most) {
+  std::erase_if(choices, [&](int64_t choice) { return choice > most && choice != choices.front(); });
+  return choices;
 }
 
 bool PaysForThreads(const Anatomy& anatomy, const Group& group, const Target& target) {

@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "codegen/expr/integers.h"
 #include "tuner/space/part.h"
 
 namespace mycc {
 
-int64_t CeilDiv(int64_t a, int64_t b);
-int64_t RoundUp(int64_t a, int64_t multiple);
-
 // Numbers of tiles to a block: powers of two, their halves between, and all of them.
 std::vector<int64_t> TileCounts(int64_t tiles);
 int64_t LargestAtMost(const std::vector<int64_t>& ascending, int64_t bound);
+// The choices up to `most`, and the first in any case.
+std::vector<int64_t> UpTo(std::vector<int64_t> choices, int64_t most);
 
 // Whether the group's stages do or move enough that the default schedule wakes the other threads, which costs
 // a few microseconds: thousands of vector operations, half a megabyte.

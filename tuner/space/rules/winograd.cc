@@ -45,8 +45,6 @@ struct Plan {
   std::string OutLoop(int axis) const { return anatomy.Loop(last(), axis); }
 };
 
-std::string Inner(const std::string& loop, int i) { return absl::StrCat(loop, ".", i); }
-
 // The second half `to` of a transform, and before it the stages that it alone reads: for each index along
 // dimension 2 and each vector along the last one, straight code.
 void EmitTransform(const std::string& to, const std::vector<std::string>& before, int64_t lanes,
@@ -54,15 +52,15 @@ void EmitTransform(const std::string& to, const std::vector<std::string>& before
   const auto axis = [](const std::string& block, int a) { return absl::StrCat(block, ".a", a); };
   const std::string vectors = axis(to, 3), each = axis(to, 2);
   b->Split(vectors, {lanes});
-  b->Reorder({each, Inner(vectors, 0), axis(to, 0), axis(to, 1), Inner(vectors, 1)});
-  if (parallel) b->BindAll({each, Inner(vectors, 0)}, "parallel");
+  b->Reorder({each, SubLoop(vectors, 0), axis(to, 0), axis(to, 1), SubLoop(vectors, 1)});
+  if (parallel) b->BindAll({each, SubLoop(vectors, 0)}, "parallel");
   for (const std::string& block : before) {
-    b->ComputeAt(block, Inner(vectors, 0));
+    b->ComputeAt(block, SubLoop(vectors, 0));
     b->BindAll({axis(block, 0), axis(block, 1)}, "unroll");
     b->Bind(axis(block, 3), "vector");
   }
   b->BindAll({axis(to, 0), axis(to, 1)}, "unroll");
-  b->Bind(Inner(vectors, 1), "vector");
+  b->Bind(SubLoop(vectors, 1), "vector");
 }
 
 // The nest over output tiles; where there are blocks, the loop of one.
@@ -74,21 +72,21 @@ std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuil
                     filters = plan.OutLoop(plan.shape.filters.back());
   std::vector<std::string> order, inner;
   for (const int axis : plan.shape.batch) order.push_back(plan.OutLoop(axis));
-  order.push_back(Inner(rows, 0));
+  order.push_back(SubLoop(rows, 0));
   if (block > 0) {
     b->Split(rows, {block, plan.m});
-    inner = {Inner(rows, 1)};
+    inner = {SubLoop(rows, 1)};
   } else {
     b->Split(rows, {plan.m});
   }
   b->Split(columns, {plan.m});
   b->Split(filters, {plan.filter_lanes});
-  inner.push_back(Inner(columns, 0));
+  inner.push_back(SubLoop(columns, 0));
   for (size_t f = 0; f + 1 < plan.shape.filters.size(); ++f)
     inner.push_back(plan.OutLoop(plan.shape.filters[f]));
-  inner.push_back(Inner(filters, 0));
-  const std::string tile_row = Inner(rows, block > 0 ? 2 : 1), tile_column = Inner(columns, 1),
-                    vector = Inner(filters, 1);
+  inner.push_back(SubLoop(filters, 0));
+  const std::string tile_row = SubLoop(rows, block > 0 ? 2 : 1), tile_column = SubLoop(columns, 1),
+                    vector = SubLoop(filters, 1);
   std::vector<std::string> all = order;
   all.insert(all.end(), inner.begin(), inner.end());
   all.insert(all.end(), {tile_row, tile_column, vector});
@@ -96,7 +94,7 @@ std::string EmitOutput(const Plan& plan, int64_t block, bool parallel, TraceBuil
   if (block == 0) order.insert(order.end(), inner.begin(), inner.end());
   if (parallel) b->BindAll(order, "parallel");
   const std::string z = plan.t + kWinogradRows;
-  b->ComputeAt(z, Inner(filters, 0));
+  b->ComputeAt(z, SubLoop(filters, 0));
   b->BindAll({z + ".a0", z + ".a1", tile_row, tile_column}, "unroll");
   b->BindAll({z + ".a3", vector}, "vector");
   return order.back();
@@ -137,10 +135,9 @@ int ChannelDim(const Plan& plan) {
 void EmitTurnedImage(const Plan& plan, bool parallel, TraceBuilder* b) {
   const Buffer& image = SourceOf(plan).buffer;
   const int channels = ChannelDim(plan), last = image->rank() - 1;
-  b->CacheRead(image->name,
-               plan.pads.empty() ? plan.t + kWinogradWindow : plan.anatomy.name(plan.pads.front()), "root",
-               "local");
-  const std::string copy = absl::StrCat(image->name, ".r");
+  const std::string copy = b->CacheRead(
+      image->name, plan.pads.empty() ? plan.t + kWinogradWindow : plan.anatomy.name(plan.pads.front()),
+      "root", "local");
   std::vector<std::string> layout, order;
   for (int d = 0; d <= last; ++d) {
     if (d == channels) continue;
@@ -152,13 +149,13 @@ void EmitTurnedImage(const Plan& plan, bool parallel, TraceBuilder* b) {
   const std::string across = absl::StrCat(copy, ".a", channels), along = absl::StrCat(copy, ".a", last);
   b->Split(across, {plan.channel_lanes});
   b->Split(along, {plan.channel_lanes});
-  order.insert(order.end(), {Inner(across, 0), Inner(along, 0)});
+  order.insert(order.end(), {SubLoop(across, 0), SubLoop(along, 0)});
   const std::vector<std::string> squares = order;
-  order.insert(order.end(), {Inner(along, 1), Inner(across, 1)});
+  order.insert(order.end(), {SubLoop(along, 1), SubLoop(across, 1)});
   b->Reorder(order);
   if (parallel) b->BindAll(squares, "parallel");
-  b->Bind(Inner(along, 1), "unroll");
-  b->Bind(Inner(across, 1), "vector");
+  b->Bind(SubLoop(along, 1), "unroll");
+  b->Bind(SubLoop(across, 1), "vector");
 }
 
 void Emit(const Plan& plan, const Target& target, const Values& v, TraceBuilder* b) {
@@ -256,8 +253,7 @@ int64_t BestRows(const Plan& plan, const Target& target) {
   const int64_t channels = plan.shape.Channels(conv), filters = plan.shape.Filters(conv),
                 elements = (plan.m + 2) * (plan.m + 2) * DTypeBytes(conv.value->dtype),
                 u = elements * channels * filters, row = elements * plan.tile_columns * (channels + filters);
-  int64_t images = 1;
-  for (const int axis : plan.shape.batch) images *= conv.axes[axis]->extent;
+  const int64_t images = PointsOf(conv.axes, plan.shape.batch);
   if (row * plan.tile_rows * images <= target.l2_bytes * target.threads) return 0;
   const int64_t fewest = CeilDiv(plan.product.Default("mr"), plan.tile_columns);
   const int64_t rows = std::clamp<int64_t>(target.l2_bytes / 2 / row, fewest, plan.tile_rows);

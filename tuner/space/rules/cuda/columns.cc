@@ -3,9 +3,9 @@
 // axis. Where the columns are too few to fill the GPU, each column is cut into stretches, which a second
 // launch combines.
 //
-//   block outer, n.0, v.0; thread v.1, n.1: acc = identity; for r: lanes: acc (op)= f; t.rf[n, v] = acc
-//   block outer, n.0: thread n.1, thread v (they reduce together):  t (op)= t.rf[n, v]
-//                     thread n.1, one of the group:                 y = epilogue(t)
+//   block outer, n.0, v.0; thread v.1, n.1: acc = identity; for r: lanes: acc (op)= f; t.rf[v, n] = acc
+//   block outer, n.0: thread v (they reduce together), thread n.1:  t (op)= t.rf[v, n]
+//                     thread n.1:                                   y = epilogue(t)
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -61,14 +61,17 @@ void EmitStretches(const Plan& plan, const Values& v, const std::string& work, b
     b->Bind(absl::StrCat(work, suffix, ".", plan.axes.back(), ".2"), "vector");
 }
 
-// The stretches of each column, combined by a group of threads.
+// The stretches of each column, combined by a group of threads; neighbouring threads have neighbouring
+// columns.
 void EmitCombination(const Plan& plan, int64_t stretches, TraceBuilder* b) {
-  const int64_t group = std::min<int64_t>(PowerAtLeast(stretches), 128);
-  const int64_t groups = std::min(128 / group, PowerAtMost(plan.columns));
+  constexpr int64_t kThreads = 256, kMostUnrolled = 32;
+  // A power of two, so that groups across warps are whole warps.
+  const int64_t columns = std::min(kWarp, PowerAtMost(plan.columns));
+  const int64_t group = std::min(PowerAtLeast(stretches), kThreads / columns);
   const std::string last = plan.epilogue.empty() ? plan.t : plan.epilogue.back();
   std::vector<std::string> blocks = LoopsOf(last, plan.axes);
   const std::string n = blocks.back();
-  b->Split(n, {groups});
+  b->Split(n, {columns});
   blocks.back() = SubLoop(n, 0);
   b->BindAll(blocks, "block");
   std::string column = SubLoop(n, 1);
@@ -76,19 +79,26 @@ void EmitCombination(const Plan& plan, int64_t stretches, TraceBuilder* b) {
   if (last != plan.t) {
     for (size_t i = 0; i + 1 < plan.epilogue.size(); ++i) b->Inline(plan.epilogue[i]);
     b->ComputeAt(plan.t, blocks.back());
-    b->LanePredicate(column, group);
+    b->SetScope(plan.t, "shared");
     b->Bind(column, "thread");
-    b->Bind(absl::StrCat(column, ".e"), "thread");
     order = LoopsOf(plan.t, plan.axes);
     column = order.back();
     order.pop_back();
   }
   const std::string stretch = absl::StrCat(plan.t, ".v");
   b->Split(stretch, {group});
-  order.insert(order.end(), {column, SubLoop(stretch, 1), SubLoop(stretch, 0)});
+  order.insert(order.end(), {SubLoop(stretch, 1), column, SubLoop(stretch, 0)});
   b->Reorder(order);
-  b->Bind(column, "thread");
+  if (last == plan.t) {
+    b->CacheWrite(plan.t, blocks.back());
+    b->SetScope(absl::StrCat(plan.t, ".acc"), "shared");
+  }
   b->Bind(SubLoop(stretch, 1), "thread");
+  b->Bind(column, "thread");
+  if (CeilDiv(stretches, group) <= kMostUnrolled) b->Bind(SubLoop(stretch, 0), "unroll");
+  if (last != plan.t) return;
+  for (const char* suffix : {".i", ".w"})
+    b->Bind(absl::StrCat(plan.t, suffix, column.substr(plan.t.size())), "thread");
 }
 
 // Terms along the cut axis that one stretch has.
@@ -104,6 +114,10 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
     return;
   }
   b->RFactorRuns(absl::StrCat(plan.t, ".", plan.reduce[plan.cut]), length);
+  // Columns lie together, as they are summed up: stores and loads are whole vectors.
+  std::vector<std::string> layout = {absl::StrCat(plan.axes.size())};
+  for (size_t a = 0; a < plan.axes.size(); ++a) layout.push_back(absl::StrCat(a));
+  b->Pack(absl::StrCat(plan.t, ".rf"), layout);
   EmitStretches(plan, v, absl::StrCat(plan.t, ".rf"), true, b);
   EmitCombination(plan, CeilDiv(plan.length, length), b);
 }

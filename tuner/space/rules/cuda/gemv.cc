@@ -80,12 +80,6 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(SubLoop(n, 2), "unroll");
 }
 
-int64_t ExtentOf(const Stage& stage, const std::vector<int>& axes) {
-  int64_t product = 1;
-  for (int a : axes) product *= stage.axes[a]->extent;
-  return product;
-}
-
 }  // namespace
 
 bool IsGemv(const Anatomy& anatomy, const Group& group) {
@@ -95,7 +89,7 @@ bool IsGemv(const Anatomy& anatomy, const Group& group) {
     if (stage.axes.size() != anatomy.stage(group.anchor).axes.size()) return false;
     if (stage.reduce == ReduceOp::kNone) continue;
     const auto& c = anatomy.info(s).contraction;
-    if (!c || c->groups || ExtentOf(stage, c->rows) > kMostRows) return false;
+    if (!c || c->groups || PointsOf(stage.axes, c->rows) > kMostRows) return false;
     const ExprNode load{Op::kLoad, c->vector.buffer->dtype, c->vector.index, {}, nullptr, c->vector.buffer};
     if (StrideOf(load, stage.reduce_axes.back()) != 1) return false;
     ++sums;
@@ -124,7 +118,7 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
     }
     plan.n = stage.axes[n]->name;
     plan.columns = stage.axes[n]->extent;
-    plan.num_rows = ExtentOf(stage, c.rows);
+    plan.num_rows = PointsOf(stage.axes, c.rows);
     for (const Var& axis : stage.reduce_axes) plan.reduce.push_back(axis->name);
     plan.depth = stage.reduce_axes.back()->extent;
     plan.lanes = LanesOf(stage, stage.reduce_axes.back());

@@ -99,8 +99,6 @@ void MakeDefaultsLegal(Part* part) {
   for (size_t d = 0; d < best.size(); ++d) part->defaults[d] = part->decisions[d].choices[best[d]];
 }
 
-std::string SubLoop(const std::string& loop, int part) { return absl::StrCat(loop, ".", part); }
-
 int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64_t most,
                          const Target& target) {
   constexpr int64_t kBlocksPerSm = 8;

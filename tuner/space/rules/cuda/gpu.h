@@ -47,6 +47,4 @@ int64_t VectorsPerThread(int64_t elements, int64_t lanes, int64_t threads, int64
 // REQUIRES: some ten thousand points at most.
 void MakeDefaultsLegal(Part* part);
 
-std::string SubLoop(const std::string& loop, int part);  // "t1.a0", 2 -> "t1.a0.2"
-
 }  // namespace mycc

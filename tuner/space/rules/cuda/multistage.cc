@@ -33,11 +33,6 @@ struct Plan : TensorPlan {
     tile.front() *= bk;
     return tile;
   }
-  int64_t WholeDepth() const {
-    int64_t depth = 1;
-    for (const Var& axis : stage().reduce_axes) depth *= axis->extent;
-    return depth;
-  }
 };
 
 // A tile in shared memory: rows up to 128 bytes are swizzled, longer ones padded. Rows along another
@@ -93,7 +88,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (!b_along && DTypeBytes(plan.row.operand) == 1) return false;
   const int64_t split = v.at("split");
   if (split > 1 && PartsOf(plan.Depth(v), split, plan.DepthTile(v).back()) != split) return false;
-  return v.at("bk") == plan.row.k || v.at("bk") < 2 * plan.WholeDepth();
+  return v.at("bk") == plan.row.k || v.at("bk") < 2 * PointsOf(plan.stage().reduce_axes);
 }
 
 void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
@@ -101,7 +96,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const int64_t bk = v.at("bk"), element = DTypeBytes(plan.row.operand);
   const bool split = v.at("split") > 1;
   const AxisTile depth_tile = plan.DepthTile(v);
-  EmitOperands(t, plan.anatomy.name(t.stage), b);
+  const StagedBuffers buffers = EmitOperands(t, plan.anatomy.name(t.stage), b);
   const int64_t part_depth = PartDepth(plan.Depth(v), v.at("split"), depth_tile.back());
   const std::string name =
       split ? EmitParts(plan.anatomy, t.stage, t.depth.back(), part_depth, b) : plan.anatomy.name(t.stage);
@@ -131,14 +126,15 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(blocks, "block");
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
-  for (const TensorOperand* operand : {&t.a, &t.b}) b->StageShared(name, operand->buffer, ring, "shared");
-  const auto lay_out = [&](const TensorOperand& operand, const std::vector<int64_t>& extents, int64_t size) {
+  const StagedBuffers tiles = StageOperands(t, buffers, name, ring, b);
+  const auto lay_out = [&](const TensorOperand& operand, const std::string& staged,
+                           const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =
         LayoutOf(InnerTile(operand, bk, extents, size), element, operand.depth_contiguous);
-    b->Layout(operand.tile, layout.pad, layout.swizzle);
+    b->Layout(staged, layout.pad, layout.swizzle);
   };
-  lay_out(t.a, plan.Rows(), v.at("bm"));
-  lay_out(t.b, plan.Cols(), v.at("bn"));
+  lay_out(t.a, tiles.a, plan.Rows(), v.at("bm"));
+  lay_out(t.b, tiles.b, plan.Cols(), v.at("bn"));
   b->TensorizeTile(tile.front(), plan.row.name, v.at("row_warps"), v.at("column_warps"));
   b->Pipeline(ring, "threads", v.at("stages"));
   if (split) EmitSumOfParts(plan.anatomy, t, b);
@@ -179,17 +175,26 @@ TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int6
   return best;
 }
 
+// Element by element, the operands' tiles arrive before another launch would begin: each SM loads and stores
+// some 16 elements in a cycle.
+bool ArriveSoon(const TensorPlan& plan) {
+  constexpr int64_t kTile = 64, kElementsOfCycle = 16, kCyclesOfLaunch = 4000;
+  const int64_t depth = PointsOf(plan.stage().reduce_axes);
+  const int64_t elements = plan.Tiles(kTile, kTile) * 2 * kTile * depth;
+  return elements <= kElementsOfCycle * kCyclesOfLaunch * std::max(plan.target.sms, 1);
+}
+
 // Which forms of the operands there are, the preferred first: copies of what would arrive in pieces of less
 // than half a vector.
-std::vector<int64_t> FormsOf(const TensorForms& forms, bool needs_depth) {
+std::vector<int64_t> FormsOf(const TensorForms& forms, bool needs_depth, bool arrive_soon) {
   const TensorOperand &a = forms.direct.a, &b = forms.direct.b;
   const bool can_direct =
       needs_depth ? a.depth_contiguous && b.depth_contiguous : a.depth_contiguous || !b.depth_contiguous;
   if (!can_direct && !forms.repacked) return {};
   if (!can_direct) return {1};
   if (!forms.repacked) return {0};
-  return std::min(a.vector_bytes, b.vector_bytes) < kAccessBytes / 2 ? std::vector<int64_t>{1, 0}
-                                                                     : std::vector<int64_t>{0, 1};
+  const bool in_pieces = std::min(a.vector_bytes, b.vector_bytes) < kAccessBytes / 2;
+  return in_pieces && !arrive_soon ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1};
 }
 
 }  // namespace
@@ -200,11 +205,11 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   const auto row = TensorInstruction(forms->direct, anatomy.stage(group.anchor).output->dtype,
                                      InstructionClass::kWarp, target);
   if (!row) return std::nullopt;
-  std::vector<int64_t> repacks = FormsOf(*forms, DTypeBytes(row->operand) == 1);
+  const Plan plan{{anatomy, *forms, *row, target}};
+  std::vector<int64_t> repacks = FormsOf(*forms, DTypeBytes(row->operand) == 1, ArriveSoon(plan));
   if (repacks.empty()) return std::nullopt;
   const int64_t repack = repacks.front();
   std::sort(repacks.begin(), repacks.end());
-  const Plan plan{{anatomy, *forms, *row, target}};
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "multistage";

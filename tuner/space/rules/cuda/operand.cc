@@ -13,19 +13,32 @@ constexpr int64_t kBulkAlignment = 16, kMaxStep = 8;
 
 // A stage that only chooses between an element of one tensor and zero.
 const ExprNode* PaddedLoad(const Stage& stage) {
-  const Expr& value = stage.value;
   if (stage.reduce != ReduceOp::kNone) return nullptr;
-  if (value->op == Op::kLoad) return value.get();
-  const bool is_padding = value->op == Op::kSelect && value->args[1]->op == Op::kLoad &&
-                          value->args[2]->op == Op::kConst && value->args[2]->value.f == 0 &&
-                          value->args[2]->value.i == 0;
-  return is_padding ? value->args[1].get() : nullptr;
+  Expr value = stage.value;
+  while (value->op == Op::kSelect && IsZero(value->args[2])) value = value->args[1];
+  return value->op == Op::kLoad ? value.get() : nullptr;
 }
 
 // The load that the stage pads, if it is a stage of the group that does nothing else.
 const ExprNode* PaddingOf(const Anatomy& anatomy, const Group& group, int stage) {
   const bool member = std::count(group.members.begin(), group.members.end(), stage) > 0;
   return member ? PaddedLoad(anatomy.stage(stage)) : nullptr;
+}
+
+// The load that a stage of the group rounds, one element for each of its own.
+const ExprNode* RoundedLoadOf(const Anatomy& anatomy, const Group& group, int stage) {
+  if (stage < 0 || std::count(group.members.begin(), group.members.end(), stage) == 0) return nullptr;
+  const Expr& value = anatomy.stage(stage).value;
+  const bool rounds = anatomy.stage(stage).reduce == ReduceOp::kNone && value->op == Op::kTF32;
+  return rounds && value->args[0]->op == Op::kLoad ? value->args[0].get() : nullptr;
+}
+
+// The dimension along which neighbouring elements are read by the stage that makes the tensor.
+int ContiguousDim(const Stage& stage, const ExprNode& load) {
+  for (size_t a = 0; a < stage.axes.size(); ++a) {
+    if (StrideOf(load, stage.axes[a]) == 1) return static_cast<int>(a);
+  }
+  return static_cast<int>(stage.axes.size()) - 1;
 }
 
 // The dimensions in their order, but the depth's last.
@@ -130,6 +143,10 @@ void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side,
   operand->bulk = IsBulk(load, tiled) && StrideOf(*load, along) == 1;
 }
 
+bool IsRoundedByStage(const Anatomy& anatomy, const Group& group, const Operand& operand) {
+  return RoundedLoadOf(anatomy, group, operand.producer) != nullptr;
+}
+
 bool CanRepack(const Operand& operand, const Var& depth) { return DepthDimOf(operand, depth).has_value(); }
 
 Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& depth,
@@ -137,14 +154,11 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
   const BufferNode& from = *operand.buffer;
   Repack repack;
   const ExprNode* padding = PaddingOf(anatomy, group, operand.producer);
-  const bool is_stage = padding != nullptr;
-  repack.source = is_stage ? "" : from.name;
-  repack.block = is_stage ? from.name : absl::StrCat(from.name, ".r");
+  const ExprNode* rounded = RoundedLoadOf(anatomy, group, operand.producer);
+  const ExprNode* const of_stage = padding;
+  repack.source = from.name;
+  repack.of_stage = padding != nullptr || rounded != nullptr;
   repack.is_const = operand.is_const;
-  for (int d = 0; d < from.rank(); ++d) {
-    repack.loops.push_back(is_stage ? anatomy.Loop(operand.producer, d)
-                                    : absl::StrCat(repack.block, ".a", d));
-  }
   while (padding != nullptr) {
     const int feeds = anatomy.ProducerOf(padding->buffer.get());
     padding = PaddingOf(anatomy, group, feeds);
@@ -153,6 +167,11 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
   const DepthDim at = *DepthDimOf(operand, depth);
   repack.groups = at.groups;
   repack.order = DepthLast(from.rank(), at.dim);
+  repack.along =
+      rounded != nullptr ? ContiguousDim(anatomy.stage(operand.producer), *rounded) : from.rank() - 1;
+  const bool in_pieces =
+      of_stage != nullptr && !StrideOf(*of_stage, anatomy.stage(operand.producer).axes[at.dim]);
+  repack.whole_rows = in_pieces && at.groups == 1;
   repack.lanes = VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
   repack.old_extent = from.shape[at.dim] / at.groups;
   repack.extent = CeilDiv(repack.old_extent, repack.lanes) * repack.lanes;
@@ -167,46 +186,51 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
     const Expr group = FloorDiv(index.back() - VarRef(depth), repack.old_extent);
     index.back() = Simplify(group * repack.extent + VarRef(depth));
   }
-  const Buffer copy = MakeBuffer(repack.block, from.dtype, shape);
+  const Buffer copy = MakeBuffer(from.name, from.dtype, shape);
   repacked->repack = std::move(repack);
   return Load(copy, index);
 }
 
-void EmitOperand(const TensorOperand& operand, const std::string& product, TraceBuilder* b) {
+std::string EmitOperand(const TensorOperand& operand, const std::string& product, TraceBuilder* b) {
   constexpr int64_t kThreads = 256;
   for (const std::string& stage : operand.inlined) b->Inline(stage);
-  if (!operand.repack) return;
+  if (!operand.repack) return operand.buffer;
   const Repack& repack = *operand.repack;
-  if (!repack.source.empty())
-    b->CacheRead(repack.source, product, "root", repack.is_const ? "packed" : "global");
-  const int depth = repack.order.back(), last = static_cast<int>(repack.loops.size()) - 1;
+  const std::string copy =
+      repack.of_stage ? repack.source
+                      : b->CacheRead(repack.source, product, "root", repack.is_const ? "packed" : "global");
+  const auto loop = [&](int dim) { return absl::StrCat(copy, ".a", dim); };
+  const int depth = repack.order.back(), last = static_cast<int>(repack.order.size()) - 1;
   if (repack.extent > repack.old_extent && repack.groups == 1) {
-    b->Pad(repack.block, depth, repack.extent);
+    b->Pad(copy, depth, repack.extent);
   } else if (repack.extent > repack.old_extent) {
-    b->PadGroups(repack.block, depth, repack.old_extent, repack.extent);
+    b->PadGroups(copy, depth, repack.old_extent, repack.extent);
   }
   if (depth != last) {
     std::vector<std::string> layout;
     for (int d : repack.order) layout.push_back(absl::StrCat(d));
-    b->Pack(repack.block, layout);
+    b->Pack(copy, layout);
   }
   // A thread writes a vector of the copy; its neighbours read the adjacent source elements.
-  const std::string& row = repack.loops[depth];
+  const std::string row = loop(depth);
   b->Split(row, {repack.lanes});
   std::vector<std::string> order;
-  for (int d = 0; d < last; ++d) {
-    if (d != depth) order.push_back(repack.loops[d]);
+  for (int d = 0; d <= last; ++d) {
+    if (d != depth && d != repack.along) order.push_back(loop(d));
   }
-  order.push_back(SubLoop(row, 0));
-  if (depth != last) order.push_back(repack.loops[last]);
+  if (!repack.whole_rows) order.push_back(SubLoop(row, 0));
+  if (depth != repack.along) order.push_back(loop(repack.along));
+  const std::vector<std::string> places = order;
+  if (repack.whole_rows) order.push_back(SubLoop(row, 0));
   order.push_back(SubLoop(row, 1));
   b->Reorder(order);
-  order.pop_back();
-  const std::string flat = b->Fuse(order);
+  const std::string flat = b->Fuse(places);
   b->Split(flat, {kThreads});
   b->Bind(SubLoop(flat, 0), "block");
   b->Bind(SubLoop(flat, 1), "thread");
+  if (repack.whole_rows) b->Bind(SubLoop(row, 0), "unroll");
   b->Bind(SubLoop(row, 1), "vector");
+  return copy;
 }
 
 }  // namespace mycc

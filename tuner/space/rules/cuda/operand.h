@@ -14,21 +14,23 @@ namespace mycc {
 // along the depth and begin at vectors: what is unaligned, strided or transposed is gathered once, not tile
 // by tile.
 struct Repack {
-  std::string block;               // that writes the copy
-  std::string source;              // the input that it copies; empty: the block is the stage that pads
-  bool is_const = false;           // the copy is made ahead of time
-  std::vector<std::string> loops;  // of its nest, one for each dimension of what it copies
-  std::vector<int> order;          // of these dimensions in memory; the depth is the last
-  int64_t groups = 1;              // that the depth's dimension has, one behind the other
-  int64_t old_extent = 0;          // of the depth in one of them,
-  int64_t extent = 0;              // and with the zeros that fill up its vectors
-  int64_t lanes = 1;               // elements of a vector
+  std::string source;      // the input that it copies, or a stage that pads or rounds, which is the copy
+  bool of_stage = false;   // the latter
+  bool is_const = false;   // the copy is made ahead of time
+  std::vector<int> order;  // of its dimensions in memory; the depth is the last
+  int along = -1;          // the one along which what it copies is contiguous
+  // A thread writes whole rows: where elements come from is known of each before the kernel runs.
+  bool whole_rows = false;
+  int64_t groups = 1;      // that the depth's dimension has, one behind the other
+  int64_t old_extent = 0;  // of the depth in one of them,
+  int64_t extent = 0;      // and with the zeros that fill up its vectors
+  int64_t lanes = 1;       // elements of a vector
 };
 
 // One side's operand.
 struct TensorOperand {
   std::string buffer;                // that is staged: the operand's, what its padding reads, or a copy
-  std::string tile;                  // that it is staged as
+  bool second = false;               // of a product of a tensor by itself: the one that is staged second
   std::vector<std::string> inlined;  // stages that disappear into the product, or into the copy, first
   std::optional<Repack> repack;
   int64_t vector_bytes = 0;       // that copies of its tiles can be wide, at most 16
@@ -39,8 +41,12 @@ struct TensorOperand {
   // tensor ends there.
   int64_t run = 0;
   DType dtype = DType::kF32;
-  bool tf32 = false;  // rounded by tf32() on the way
+  bool tf32 = false;     // rounded by tf32() on the way
+  bool rounded = false;  // rounded by a stage of the group, which is its copy
 };
+
+// Whether the operand is made by a stage of the group that rounds each element of a tensor by tf32().
+bool IsRoundedByStage(const Anatomy& anatomy, const Group& group, const Operand& operand);
 
 // The operand's load after the stages that only pad it are inlined.
 Expr ResolvedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand,
@@ -60,7 +66,8 @@ bool CanRepack(const Operand& operand, const Var& depth);
 Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& depth,
                   TensorOperand* repacked);
 
-// The operand as block `product` reads it: stages that pad are inlined, the copy is made.
-void EmitOperand(const TensorOperand& operand, const std::string& product, TraceBuilder* b);
+// The operand as block `product` reads it: stages that pad are inlined, the copy is made. Returns the buffer
+// that is staged then.
+std::string EmitOperand(const TensorOperand& operand, const std::string& product, TraceBuilder* b);
 
 }  // namespace mycc

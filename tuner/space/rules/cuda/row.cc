@@ -11,7 +11,8 @@
 //     y = h(e, ..)
 //
 // A cluster of thread blocks may share each row, where rows are long or few. Rows too long for registers are
-// read again by each stage (keep 0). A handful of very long rows is cut into runs, one for each thread block,
+// read again by each stage (keep 0). Then a reduction, and a sum that uses its result, may be
+// one pass (row_joint). A handful of very long rows is cut into runs, one for each thread block,
 // and every stage becomes a launch (row_runs.cc).
 #include <algorithm>
 
@@ -142,12 +143,14 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
     return;
   }
   EmitAlong({row}, row, anchor.along, plan, v, v.at("keep") != kReadAgain, b);
-  // A result is stored once, not read back.
-  if (anchor.is_reduction) b->CacheWrite(anchor.name, row);
+  // A result is stored once, not read back. The threads combine tuples in accumulators of their own.
+  const bool is_joint = plan.joint && plan.joint->second == anchor.name;
+  if (anchor.is_reduction && !is_joint) b->CacheWrite(anchor.name, row);
 }
 
 void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   const RowMember& anchor = plan.members.back();
+  if (plan.joint) EmitJoint(*plan.joint, b);
   for (const RowMember& m : plan.members) {
     if (m.is_arg) b->SplitArg(m.name);
   }
@@ -173,11 +176,10 @@ void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   for (auto m = moved.rbegin(); m != moved.rend(); ++m) b->ComputeAt(m->name, blocks.back());
   if (v.at("keep") != kReadAgain) {
     for (const RowInput& input : plan.inputs) {
-      b->CacheRead(input.buffer->name, "all", blocks.back(), "local");
+      const std::string copy = b->CacheRead(input.buffer->name, "all", blocks.back(), "local");
       std::vector<std::string> rows;
-      for (int d = 0; d + 1 < input.buffer->rank(); ++d)
-        rows.push_back(absl::StrCat(input.buffer->name, ".r.a", d));
-      const std::string last = absl::StrCat(input.buffer->name, ".r.a", input.buffer->rank() - 1);
+      for (int d = 0; d + 1 < input.buffer->rank(); ++d) rows.push_back(absl::StrCat(copy, ".a", d));
+      const std::string last = absl::StrCat(copy, ".a", input.buffer->rank() - 1);
       EmitAlong(rows, rows[plan.split], {last}, plan, v, true, b);
     }
   }
@@ -234,7 +236,7 @@ int64_t PreferredCluster(const RowPlan& plan, const std::vector<int64_t>& cluste
 Part OnePassPart(const Anatomy& anatomy, const Group& group, const RowPlan& plan, const Target& target) {
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
-  part.rule = "row";
+  part.rule = plan.joint ? "row_joint" : "row";
   const std::vector<int64_t> clusters = ClustersFor(plan, target);
   const int64_t cluster = PreferredCluster(plan, clusters, target);
   const int64_t threads =
@@ -259,11 +261,9 @@ Part OnePassPart(const Anatomy& anatomy, const Group& group, const RowPlan& plan
   return part;
 }
 
-}  // namespace
-
-std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const Target& target) {
-  if (IsGemv(anatomy, group)) return {GemvPart(anatomy, group, target)};
-  const RowPlan plan = MakeRowPlan(anatomy, group);
+// With a pass for each reduction.
+std::vector<Part> RowPartsOf(const Anatomy& anatomy, const Group& group, const RowPlan& plan,
+                             const Target& target) {
   if (plan.rows_of_output == 0) return {RowRunsPart(anatomy, plan, target)};
   if (!IsLongForFewBlocks(plan, target)) return {OnePassPart(anatomy, group, plan, target)};
   std::vector<Part> parts = {RowRunsPart(anatomy, plan, target)};
@@ -271,6 +271,22 @@ std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const 
   if (PreferredCluster(plan, ClustersFor(plan, target), target) == 1) return parts;
   const bool fill = 2 * kMostCluster * plan.rows_of_output >= target.sms;
   parts.insert(fill ? parts.begin() : parts.end(), OnePassPart(anatomy, group, plan, target));
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const Target& target) {
+  if (IsGemv(anatomy, group)) return {GemvPart(anatomy, group, target)};
+  const RowPlan plan = MakeRowPlan(anatomy, group);
+  std::vector<Part> parts = RowPartsOf(anatomy, group, plan, target);
+  // A row that a block or a cluster holds is read once anyway.
+  const std::vector<int64_t> clusters = ClustersFor(plan, target);
+  const auto holds = [&](int64_t cluster) { return ThreadsThatHold(plan, cluster) != 0; };
+  if (std::any_of(clusters.begin(), clusters.end(), holds)) return parts;
+  if (const std::optional<RowPlan> joined = JoinedRowPlan(anatomy, group, plan, target)) {
+    for (Part& part : RowPartsOf(anatomy, group, *joined, target)) parts.push_back(std::move(part));
+  }
   return parts;
 }
 

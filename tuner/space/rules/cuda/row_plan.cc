@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/joint_rows.h"
 
 namespace mycc {
 namespace {
@@ -141,6 +142,33 @@ RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group) {
     for (size_t a = 0; a < row_rank; ++a) plan.rows_of_output *= anchor.axes[a]->extent;
   }
   return plan;
+}
+
+std::optional<RowPlan> JoinedRowPlan(const Anatomy& anatomy, const Group& group, const RowPlan& plan,
+                                     const Target& target) {
+  RowPlan joined = plan;
+  joined.joint = FindJointRows(anatomy, group, target);
+  if (!joined.joint) return std::nullopt;
+  joined.members.clear();
+  for (const std::string& block : joined.joint->blocks) {
+    for (const RowMember& m : plan.members)
+      if (m.name == block) joined.members.push_back(m);
+  }
+  // Rows between the two reductions are computed where they are used.
+  for (RowMember& m : joined.members) m.is_kept = false;
+  const size_t row_rank = RowRank(anatomy, group);
+  std::erase_if(joined.inputs, [&](const RowInput& input) {
+    Group readers{group.anchor, {}};
+    for (int s : group.members) {
+      const bool is_second = anatomy.name(s) == joined.joint->second;
+      const bool is_left = IsAmong(joined.joint->blocks, anatomy.name(s)) ||
+                           IsAmong(joined.joint->inlined, anatomy.name(s)) ||
+                           anatomy.name(s) == joined.joint->first;
+      if (is_left && !is_second) readers.members.push_back(s);
+    }
+    return ReadersAlongRow(anatomy, readers, input.buffer, row_rank) < 2;
+  });
+  return joined;
 }
 
 bool IsLongForFewBlocks(const RowPlan& plan, const Target& target) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tuner/space/part.h"
+#include "tuner/space/rules/joint_rows.h"
 
 namespace mycc {
 
@@ -30,13 +31,17 @@ struct RowInput {
 struct RowPlan {
   std::vector<RowMember> members;  // in order, the anchor last
   std::vector<RowInput> inputs;
-  int split = -1;              // the axis of the rows that is cut among the thread groups of a block
-  int64_t rows = 1;            // its extent
-  int64_t rows_of_output = 0;  // rows in all; 0: the output is one value
-  int64_t length = 1;          // of the longest member's row
-  int64_t lanes = 1;           // that vectors along it may have
+  int split = -1;                  // the axis of the rows that is cut among the thread groups of a block
+  int64_t rows = 1;                // its extent
+  int64_t rows_of_output = 0;      // rows in all; 0: the output is one value
+  int64_t length = 1;              // of the longest member's row
+  int64_t lanes = 1;               // that vectors along it may have
+  std::optional<JointRows> joint;  // two of the members' reductions in one pass
 };
 RowPlan MakeRowPlan(const Anatomy& anatomy, const Group& group);
+// The same with two reductions in one pass over the row; nullopt where the group has no such pair.
+std::optional<RowPlan> JoinedRowPlan(const Anatomy& anatomy, const Group& group, const RowPlan& plan,
+                                     const Target& target);
 
 // Rows so few that they leave most of the GPU without work, and long enough to be cut.
 bool IsLongForFewBlocks(const RowPlan& plan, const Target& target);

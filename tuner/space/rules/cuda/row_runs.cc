@@ -26,6 +26,7 @@ struct RunsReduction {
 
 struct RunsPlan {
   std::vector<RunsReduction> reductions;
+  std::optional<JointRows> joint;
   std::vector<std::string> inlined, split_args;
   std::vector<std::string> last;  // loops of an elementwise anchor; empty where a reduction is the output
   int64_t last_lanes = 1, last_elements = 1;
@@ -104,7 +105,8 @@ Part RowRunsPart(const Anatomy& anatomy, const RowPlan& rows, const Target& targ
   }
   Part part;
   part.prefix = absl::StrCat(rows.members.back().name, ".");
-  part.rule = "row_runs";
+  part.rule = rows.joint ? "row_runs_joint" : "row_runs";
+  plan.joint = rows.joint;
   // A few blocks for each SM, each with a dozen vectors for every thread if the rows are that long.
   const int64_t sms = std::max(target.sms, 1), count = std::max<int64_t>(rows.rows_of_output, 1);
   const int64_t most = CeilDiv(rows.length, 256 * rows.lanes * kInFlight);
@@ -117,6 +119,7 @@ Part RowRunsPart(const Anatomy& anatomy, const RowPlan& rows, const Target& targ
   part.Decide("unroll", plan.last.empty() ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2, 4},
               plan.last.empty() ? 1 : VectorsPerThread(plan.last_elements, plan.last_lanes, 256, 4, target));
   part.emit = [plan](const Values& v, TraceBuilder* b) {
+    if (plan.joint) EmitJoint(*plan.joint, b);
     for (const std::string& stage : plan.inlined) b->Inline(stage);
     for (const std::string& block : plan.split_args) b->SplitArg(block);
     for (const RunsReduction& r : plan.reductions) EmitReduction(r, v, b);

@@ -27,29 +27,29 @@ constexpr int64_t kPad = 4;  // elements added to rows against bank conflicts, w
 
 // A stage that pads, computed tile by tile.
 void ComputeTile(const SharedTile& tile, const std::string& at, TraceBuilder* b) {
-  b->ComputeAt(tile.name, at);
-  b->SetScope(tile.name, "shared");
+  b->ComputeAt(tile.buffer, at);
+  b->SetScope(tile.buffer, "shared");
   if (!tile.along_depth || tile.rank == 1) return;
   std::vector<std::string> layout = {absl::StrCat(tile.rank - 1)};
   for (int d = 0; d + 1 < tile.rank; ++d) layout.push_back(absl::StrCat(d));
-  b->Pack(tile.name, layout);
-  b->Layout(tile.name, kPad, 0);
+  b->Pack(tile.buffer, layout);
+  b->Layout(tile.buffer, kPad, 0);
 }
 
 // The loops of a tile's copy in the order in which the threads share them out: the loop over elements that
 // are contiguous in the tensor comes last.
-std::vector<std::string> CopyLoops(const SharedTile& tile, const std::string& side, const std::string& depth,
-                                   TraceBuilder* b) {
+std::vector<std::string> CopyLoops(const SharedTile& tile, const std::string& name, const std::string& side,
+                                   const std::string& depth, TraceBuilder* b) {
   std::vector<std::string> loops;
   if (tile.computed) {
-    for (int d = 0; d < tile.rank; ++d) loops.push_back(absl::StrCat(tile.name, ".a", d));
+    for (int d = 0; d < tile.rank; ++d) loops.push_back(absl::StrCat(name, ".a", d));
     return loops;
   }
   if (!tile.has_depth) return {side};
   if (!tile.has_side) return {depth};
-  b->Pack(tile.name, {"1", "0"});
+  b->Pack(name, {"1", "0"});
   if (tile.along_depth) {
-    b->Layout(tile.name, kPad, 0);
+    b->Layout(name, kPad, 0);
     return {side, depth};
   }
   b->Reorder({depth, side});
@@ -74,17 +74,26 @@ struct WorkLoops {
 // The tiles of a step, each filled by all threads together.
 void EmitTiles(const SimtPlan& plan, const Values& v, const std::string& work, const std::string& step,
                const WorkLoops& loops, TraceBuilder* b) {
-  for (const SharedTile* tile : {&plan.a, &plan.b}) {
-    const auto own = [&](const std::string& loop) {
-      return absl::StrCat(tile->name, loop.substr(work.size()));
+  const auto name_of = [&](const SharedTile& tile) {
+    return tile.computed ? tile.buffer : b->NextTile(tile.buffer, tile.second ? 1 : 0);
+  };
+  struct NamedTile {
+    const SharedTile* tile;
+    std::string name, side;
+  };
+  std::vector<NamedTile> tiles = {{&plan.a, name_of(plan.a), loops.rows},
+                                  {&plan.b, name_of(plan.b), loops.columns}};
+  if (plan.a.second) std::swap(tiles[0], tiles[1]);
+  for (const auto& [tile, name, side] : tiles) {
+    const auto own = [&work, &tile_name = name](const std::string& loop) {
+      return absl::StrCat(tile_name, loop.substr(work.size()));
     };
     if (tile->computed) {
       ComputeTile(*tile, step, b);
     } else {
       b->StageShared(work, tile->buffer, step, "shared");
     }
-    const std::string& side = tile == &plan.a ? loops.rows : loops.columns;
-    ShareCopy(CopyLoops(*tile, own(side), own(loops.terms), b), plan.CopyLanes(*tile, v),
+    ShareCopy(CopyLoops(*tile, name, own(side), own(loops.terms), b), plan.CopyLanes(*tile, v),
               SimtTiling(plan, v).threads(), b);
   }
 }

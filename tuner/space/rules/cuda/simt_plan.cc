@@ -13,7 +13,6 @@ SharedTile DescribeTile(const Anatomy& anatomy, const Group& group, const Operan
                         const Var& depth) {
   SharedTile tile{operand.buffer->name};
   tile.computed = std::count(group.members.begin(), group.members.end(), operand.producer) > 0;
-  tile.name = tile.computed ? tile.buffer : absl::StrCat(tile.buffer, ".s");
   tile.rank = operand.buffer->rank();
   if (tile.computed) {
     const Stage& stage = anatomy.stage(operand.producer);
@@ -130,7 +129,7 @@ SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group) {
   plan.a = DescribeTile(anatomy, group, c.scalar, stage.axes[m], stage.reduce_axes[k]);
   plan.b = DescribeTile(anatomy, group, c.vector, stage.axes[n], stage.reduce_axes[k]);
   // The second tile of one tensor has a number (see stage).
-  if (c.OfOneTensor()) absl::StrAppend(&(c.scalar.is_first ? plan.b : plan.a).name, "2");
+  if (c.OfOneTensor()) (c.scalar.is_first ? plan.b : plan.a).second = true;
   plan.columns_apart = plan.HasWholeTiles() && plan.bytes == 4 && plan.columns % 4 != 0;
   for (int s : group.members) {
     if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));

@@ -18,7 +18,7 @@ inline constexpr int64_t kTurnedLanes = 4;
 // An operand's tile in shared memory, with the depth as its first dimension.
 struct SharedTile {
   std::string buffer;        // the buffer that is read: a tensor, or the result of a stage of the group
-  std::string name;          // of the tile
+  bool second = false;       // of a product of a tensor by itself: the one that is copied second
   bool computed = false;     // by that stage, tile by tile: padding
   int rank = 0;              // of a computed one
   bool along_depth = false;  // the depth is contiguous in memory

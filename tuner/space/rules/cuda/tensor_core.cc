@@ -8,10 +8,7 @@
 namespace mycc {
 namespace {
 
-bool IsDataDependent(const Expr& load) {
-  return std::any_of(load->args.begin(), load->args.end(),
-                     [](const Expr& index) { return !LoadsOf(index).empty(); });
-}
+bool IsDataDependent(const Expr& load) { return std::any_of(load->args.begin(), load->args.end(), HasLoad); }
 
 }  // namespace
 
@@ -78,10 +75,12 @@ std::vector<int64_t> TensorContraction::Extents(const Anatomy& anatomy, const st
 
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,
                                              InstructionClass kind, const Target& target) {
-  for (const Instruction& row : InstructionsOf(target)) {
-    if (row.kind == kind && row.operand == t.a.dtype && row.accumulator == accumulator &&
-        row.tf32 == t.a.tf32)
-      return row;
+  for (const Instruction* row : InstructionsOf(target)) {
+    // A warp's instruction rounds its operands itself.
+    const bool rounds = kind == InstructionClass::kWarp ? t.a.tf32 : t.a.rounded;
+    if (row->kind == kind && row->operand == t.a.dtype && row->accumulator == accumulator &&
+        row->tf32 == rounds)
+      return *row;
   }
   return std::nullopt;
 }
@@ -108,6 +107,8 @@ std::optional<TensorContraction> Skeleton(const Anatomy& anatomy, const Group& g
   t.batch = c->batch;
   t.a.dtype = t.b.dtype = c->scalar.buffer->dtype;
   t.a.tf32 = t.b.tf32 = c->scalar.is_tf32;
+  t.a.rounded = t.b.rounded =
+      IsRoundedByStage(anatomy, group, c->scalar) && IsRoundedByStage(anatomy, group, c->vector);
   t.one_tensor = c->OfOneTensor();
   for (int member : group.members) {
     if (member > s) t.epilogue.push_back(member);
@@ -144,11 +145,9 @@ void FindNearBatches(const Stage& stage, const Loads& loads, TensorContraction* 
   }
 }
 
-// Tiles are called after what they are of; the second one of a tensor has a number (see stage).
-void NameTiles(const Contraction& c, TensorContraction* t) {
-  t->a.tile = absl::StrCat(t->a.buffer, ".s");
-  t->b.tile = absl::StrCat(t->b.buffer, ".s");
-  if (t->a.buffer == t->b.buffer) absl::StrAppend(&(c.scalar.is_first ? t->b : t->a).tile, "2");
+// The first factor of a product of a tensor by itself is staged first (stage_shared).
+void OrderTiles(const Contraction& c, TensorContraction* t) {
+  if (t->a.buffer == t->b.buffer) (c.scalar.is_first ? t->b : t->a).second = true;
 }
 
 // Both operands are read from one copy.
@@ -179,7 +178,7 @@ std::optional<TensorContraction> FindDirect(const Anatomy& anatomy, const Group&
   SetDepth(stage, ContiguousDepth(stage, loads), &*t);
   SetLoads(stage, loads, &*t);
   FindNearBatches(stage, loads, &*t);
-  NameTiles(c, &*t);
+  OrderTiles(c, &*t);
   return t;
 }
 
@@ -201,7 +200,8 @@ std::optional<TensorContraction> FindRepacked(const Anatomy& anatomy, const Grou
   const auto arrive = [&](const Operand& operand, const std::vector<int>& side, TensorOperand* arriving) {
     Expr load = ResolvedLoad(anatomy, group, operand, arriving);
     SetLoad(stage, load, side, depth, arriving);
-    if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes) return load;
+    if (arriving->depth_contiguous && arriving->vector_bytes == kAccessBytes && !arriving->rounded)
+      return load;
     arriving->inlined.clear();
     load = RepackedLoad(anatomy, group, operand, depth, arriving);
     SetLoad(stage, load, side, depth, arriving);
@@ -214,7 +214,7 @@ std::optional<TensorContraction> FindRepacked(const Anatomy& anatomy, const Grou
   if (!t->a.repack && !t->b.repack) return std::nullopt;
   if (t->one_tensor && !HasOneCopy(*t)) return std::nullopt;
   FindNearBatches(stage, {a, b}, &*t);
-  NameTiles(c, &*t);
+  OrderTiles(c, &*t);
   return t;
 }
 
@@ -252,9 +252,18 @@ void EmitEpilogue(const Anatomy& anatomy, const TensorContraction& t, TraceBuild
   if (!t.epilogue.empty()) b->ReverseInline(anatomy.name(t.epilogue.back()));
 }
 
-void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b) {
-  EmitOperand(t.a, product, b);
-  if (!t.one_tensor) EmitOperand(t.b, product, b);
+StagedBuffers EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b) {
+  const std::string a = EmitOperand(t.a, product, b);
+  return {a, t.one_tensor ? a : EmitOperand(t.b, product, b)};
+}
+
+StagedBuffers StageOperands(const TensorContraction& t, const StagedBuffers& buffers, const std::string& work,
+                            const std::string& ring, TraceBuilder* b) {
+  StagedBuffers tiles = {b->NextTile(buffers.a, t.a.second ? 1 : 0),
+                         b->NextTile(buffers.b, t.b.second ? 1 : 0)};
+  b->StageShared(work, buffers.a, ring, "shared");
+  b->StageShared(work, buffers.b, ring, "shared");
+  return tiles;
 }
 
 std::optional<TensorForms> FindTensorForms(const Anatomy& anatomy, const Group& group) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule/instructions.h"
+#include "codegen/target/instructions.h"
 #include "tuner/space/rules/cuda/operand.h"
 
 namespace mycc {
@@ -68,8 +68,14 @@ std::vector<std::string> TileOrder(const TensorOperand& a, const TensorOperand& 
 // The epilogue's stages become part of the block that stores the product.
 void EmitEpilogue(const Anatomy& anatomy, const TensorContraction& t, TraceBuilder* b);
 
-// The operands as block `product` reads them (operand.h).
-void EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);
+// The operands as block `product` reads them (operand.h); returns the buffers.
+struct StagedBuffers {
+  std::string a, b;
+};
+StagedBuffers EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);
+// Stages these in shared memory under loop `ring`; returns the tiles. `work`: the product, or its parts.
+StagedBuffers StageOperands(const TensorContraction& t, const StagedBuffers& buffers, const std::string& work,
+                            const std::string& ring, TraceBuilder* b);
 
 // An instruction for the types, of the class that is asked for.
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,

@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/product.h"
 #include "tuner/space/rules/cuda/gpu.h"
 #include "tuner/space/rules/tiles.h"
 
@@ -33,7 +34,7 @@ struct Plan {
   int64_t bytes;                    // of its elements
 };
 
-std::string CopyLoop(const Plan& plan, int dim) { return absl::StrCat(plan.buffer, ".r.a", dim); }
+std::string CopyLoop(const std::string& copy, int dim) { return absl::StrCat(copy, ".a", dim); }
 
 void EmitRegisters(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Split(plan.c, {v.at("threads") / v.at("threads_n"), v.at("lanes_c")});
@@ -44,8 +45,8 @@ void EmitRegisters(const Plan& plan, const Values& v, TraceBuilder* b) {
   for (int i : {1, 2}) order.insert(order.end(), {SubLoop(plan.c, i), SubLoop(plan.n, i)});
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  b->CacheRead(plan.buffer, plan.t, SubLoop(plan.n, 1), "local");
-  for (int d = 0; d < plan.rank; ++d) b->Bind(CopyLoop(plan, d), d == plan.c_dim ? "vector" : "unroll");
+  const std::string tile = b->CacheRead(plan.buffer, plan.t, SubLoop(plan.n, 1), "local");
+  for (int d = 0; d < plan.rank; ++d) b->Bind(CopyLoop(tile, d), d == plan.c_dim ? "vector" : "unroll");
   b->BindAll({SubLoop(plan.c, 1), SubLoop(plan.n, 1)}, "thread");
   b->Bind(SubLoop(plan.c, 2), "unroll");
   b->Bind(SubLoop(plan.n, 2), "vector");
@@ -64,14 +65,14 @@ void EmitShared(const Plan& plan, const Values& v, TraceBuilder* b) {
   order.insert(order.end(), {SubLoop(plan.c, 2), SubLoop(plan.n, 1), SubLoop(plan.c, 1)});
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
+  const std::string tile = b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
   // Rows an odd number of banks apart.
-  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(4 / plan.bytes, 1), 0);
-  const std::string n = CopyLoop(plan, plan.n_dim), c = CopyLoop(plan, plan.c_dim);
+  b->Layout(tile, std::max<int64_t>(4 / plan.bytes, 1), 0);
+  const std::string n = CopyLoop(tile, plan.n_dim), c = CopyLoop(tile, plan.c_dim);
   b->Split(n, {rows_n});
   std::vector<std::string> copy;
   for (int d = 0; d < plan.rank; ++d) {
-    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(plan, d));
+    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(tile, d));
   }
   copy.insert(copy.end(), {SubLoop(n, 1), c, SubLoop(n, 0)});
   b->Reorder(copy);
@@ -102,15 +103,15 @@ void EmitGathered(const Plan& plan, const Values& v, TraceBuilder* b) {
   order.insert(order.end(), {SubLoop(plan.c, 2), SubLoop(plan.n, 1), SubLoop(plan.c, 1), SubLoop(plan.n, 2)});
   b->Reorder(order);
   b->BindAll(blocks, "block");
-  b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
+  const std::string tile = b->CacheRead(plan.buffer, plan.t, blocks.back(), "shared");
   // Rows an odd number of banks apart, and more than one: two vectors of a row do not meet.
-  b->Layout(absl::StrCat(plan.buffer, ".r"), std::max<int64_t>(int64_t{5} * 4 / plan.bytes, 1), 0);
-  const std::string n = CopyLoop(plan, plan.n_dim), c = CopyLoop(plan, plan.c_dim);
+  b->Layout(tile, std::max<int64_t>(int64_t{5} * 4 / plan.bytes, 1), 0);
+  const std::string n = CopyLoop(tile, plan.n_dim), c = CopyLoop(tile, plan.c_dim);
   b->Split(n, {in.across});
   b->Split(c, {v.at("lanes_c")});
   std::vector<std::string> copy;
   for (int d = 0; d < plan.rank; ++d) {
-    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(plan, d));
+    if (d != plan.n_dim && d != plan.c_dim) copy.push_back(CopyLoop(tile, d));
   }
   copy.insert(copy.end(), {SubLoop(n, 1), SubLoop(c, 0), SubLoop(n, 0), SubLoop(c, 1)});
   b->Reorder(copy);
@@ -120,10 +121,6 @@ void EmitGathered(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->BindAll({SubLoop(plan.c, 2), SubLoop(plan.n, 1)}, "thread");
   b->Bind(SubLoop(plan.c, 1), "unroll");
   b->Bind(SubLoop(plan.n, 2), "vector");
-}
-
-int PlainDim(const ExprNode& load, const Var& axis) {
-  return Operand{load.buffer, load.args, false, -1}.PlainDim(axis);
 }
 
 // Whether the stage reads the load's tensor in this place alone.
@@ -168,7 +165,8 @@ TransposedRead FindTransposedRead(const Stage& stage) {
     if (!IsOnlyRead(stage, *load)) continue;  // one tile could not hold both
     for (int a = 0; a + 1 < static_cast<int>(stage.axes.size()); ++a) {
       if (stage.axes[a]->extent == 1 || StrideOf(*load, stage.axes[a]) != 1) continue;
-      const int axis_dim = PlainDim(*load, stage.axes[a]), last_dim = PlainDim(*load, stage.axes.back());
+      const int axis_dim = PlainDim(load->args, stage.axes[a]),
+                last_dim = PlainDim(load->args, stage.axes.back());
       if (axis_dim >= 0 && last_dim >= 0) return {a, load, axis_dim, last_dim};
     }
   }

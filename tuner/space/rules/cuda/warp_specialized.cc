@@ -15,7 +15,9 @@
 // first (operand.h).
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/schedule/folded_stride.h"
 #include "tuner/space/rules/cuda/split_depth.h"
 #include "tuner/space/rules/cuda/wgmma_plan.h"
 #include "tuner/space/rules/tiles.h"
@@ -83,15 +85,14 @@ std::string BindBlocks(const Plan& plan, const Values& v, const TileGrid& grid, 
 
 // The operands' tiles go through a ring in shared memory, the loops from `tile` inwards become the
 // instruction, and the result leaves through shared memory where it should.
-void EmitRing(const Plan& plan, const Values& v, const std::string& name, const std::string& ring,
-              const std::string& tile, const std::string& blocks, TraceBuilder* b) {
+void EmitRing(const Plan& plan, const Values& v, const StagedBuffers& buffers, const std::string& name,
+              const std::string& ring, const std::string& tile, const std::string& blocks, TraceBuilder* b) {
   const TensorContraction& t = plan.t(v);
   const bool swap = v.at("swap") != 0;
   const int64_t bm = v.at("bm"), bn = v.at("bn"), element = DTypeBytes(plan.row.operand);
-  b->StageShared(name, t.a.buffer, ring, "shared");
-  b->StageShared(name, t.b.buffer, ring, "shared");
-  b->Layout(t.a.tile, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
-  b->Layout(t.b.tile, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
+  const StagedBuffers tiles = StageOperands(t, buffers, name, ring, b);
+  b->Layout(tiles.a, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
+  b->Layout(tiles.b, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
   b->TensorizeTile(tile, plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
@@ -105,7 +106,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const TensorContraction& t = plan.t(v);
   const bool split = v.at("split") > 1;
   const bool swap = v.at("swap") != 0;
-  EmitOperands(t, plan.anatomy.name(t.stage), b);
+  const StagedBuffers buffers = EmitOperands(t, plan.anatomy.name(t.stage), b);
   const std::string name = split ? EmitParts(plan.anatomy, t.stage, t.depth.back(),
                                              PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
                                  : plan.anatomy.name(t.stage);
@@ -130,56 +131,84 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   const std::string blocks = BindBlocks(plan, v, grid, b);
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
-  EmitRing(plan, v, name, SubLoop(depth, 0), tile.front(), blocks, b);
+  EmitRing(plan, v, buffers, name, SubLoop(depth, 0), tile.front(), blocks, b);
   if (split) EmitSumOfParts(plan.anatomy, t, b);
-}
-
-// Tiles per SM rounded up, over the exact number: how long the last round makes all wait.
-double Waves(const Plan& plan, int64_t bm, int64_t bn, bool swap) {
-  const int64_t waves = CeilDiv(plan.Tiles(bm, bn, swap), plan.target.sms);
-  return static_cast<double>(waves);
 }
 
 struct TileDefault {
   int64_t bm = 64, bn = 64, warpgroups = 1;
   bool swap = false;
+  int64_t split = 1;
 };
 
-// The tile that finishes first by its waves: wgmma at its rate, slower where a tile has few columns to feed
-// it.
+Values ValuesOf(const TileDefault& tile, int64_t repack) {
+  return {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
+          {"swap", tile.swap}, {"stages", 3},   {"epilogue", 0},
+          {"persist", 0},      {"group", 1},    {"split", tile.split},
+          {"panels", 1},       {"groups", 1},   {"repack", repack},
+          {"cluster", 1}};
+}
+
+// When the launch ends, in steps of 8192 sums: wgmma at its rate, slower where a tile has few columns to feed
+// it, by the waves of thread blocks. Parts of the depth are stored, and a launch adds them up.
+double CostOf(const Plan& plan, const TileDefault& tile, int64_t steps) {
+  constexpr double kStepCycles = 256, kLaunchCycles = 3500, kSumBytes = 4, kBytesOfCycle = 40;
+  constexpr double kDoubt = 1.08;  // that a further launch is worth it
+  const auto sums = static_cast<double>(tile.bm * tile.bn);
+  // Bytes of operands for each product, against what shared memory and L2 bring.
+  const double mma = sums / 8192.0, feed = static_cast<double>(tile.bm + tile.bn) / 128.0;
+  const int64_t tiles = plan.Tiles(tile.bm, tile.bn, tile.swap) * tile.split;
+  const double of_tile = static_cast<double>(CeilDiv(steps, tile.split)) * (std::max(mma, feed) + 0.5);
+  const double cost =
+      static_cast<double>(CeilDiv(tiles, plan.target.sms)) * of_tile * (tile.swap ? 1.02 : 1.0);
+  if (tile.split == 1) return cost;
+  const double stored_and_loaded = 2 * static_cast<double>(tiles) * sums * kSumBytes;
+  const double parts = (kLaunchCycles + stored_and_loaded / (plan.target.sms * kBytesOfCycle)) / kStepCycles;
+  return kDoubt * (cost + parts);
+}
+
+// The tile, and the parts of the depth, that finish first.
 TileDefault DefaultTile(const Plan& plan, int64_t repack, const std::vector<int64_t>& bms,
-                        const std::vector<int64_t>& bns) {
+                        const std::vector<int64_t>& bns, const std::vector<int64_t>& splits) {
   TileDefault best;
   double best_cost = 0;
   for (const bool swap : {false, true}) {
     for (const int64_t bm : bms) {
       for (const int64_t bn : bns) {
-        const int64_t warpgroups = bm >= 128 ? 2 : 1;
-        if (plan.Sums(bm / warpgroups, bn) > 144) continue;
-        // Bytes of operands for each product, against what shared memory and L2 bring.
-        const double mma = static_cast<double>(bm * bn) / 8192.0, feed = static_cast<double>(bm + bn) / 128.0;
-        const double cost = Waves(plan, bm, bn, swap) * (std::max(mma, feed) + 0.5) * (swap ? 1.02 : 1.0);
-        Values v = {{"bm", bm},     {"bn", bn},    {"warpgroups", warpgroups},
-                    {"swap", swap}, {"stages", 3}, {"epilogue", 0},
-                    {"persist", 0}, {"group", 1},  {"split", 1},
-                    {"panels", 1},  {"groups", 1}, {"repack", repack},
-                    {"cluster", 1}};
-        if (!plan.Legal(v) || (best_cost != 0 && cost >= best_cost)) continue;
-        best = {bm, bn, warpgroups, swap};
-        best_cost = cost;
+        for (const int64_t split : splits) {
+          const int64_t warpgroups = bm >= 128 ? 2 : 1;
+          const TileDefault tile = {bm, bn, warpgroups, swap, split};
+          const Values v = ValuesOf(tile, repack);
+          if (plan.Sums(bm / warpgroups, bn) > 144 || !plan.Legal(v)) continue;
+          const double cost = CostOf(plan, tile, plan.Steps(v));
+          if (best_cost != 0 && cost >= best_cost) continue;
+          best = tile;
+          best_cost = cost;
+        }
       }
     }
   }
   return best;
 }
 
-int64_t MostStages(const Plan& plan, Values v) {
-  int64_t stages = 2;
-  for (int64_t s = 2; s <= 8; ++s) {
-    v["stages"] = s;
-    if (plan.SharedBytes(v) <= plan.target.smem_bytes) stages = s;
+int64_t MostStages(const Plan& plan, const std::vector<int64_t>& choices, Values v) {
+  int64_t most = choices.front();
+  for (const int64_t stages : choices) {
+    v["stages"] = stages;
+    if (plan.SharedBytes(v) <= plan.target.smem_bytes) most = stages;
   }
-  return stages;
+  return most;
+}
+
+// The tile of a single axis, in a few tiles at most, that leaves the fewest places empty; 0 for others. Types
+// of 8 bits have no products of any number of columns.
+int64_t FittedTile(const Plan& plan, const std::vector<int64_t>& extents) {
+  constexpr int64_t kLargest = 256, kFewTiles = 2, kStep = 8;
+  const int64_t longest = *std::max_element(extents.begin(), extents.end());
+  int64_t product = 1;
+  for (const int64_t extent : extents) product *= extent;
+  if (product != longest || longest > kFewTiles * kLargest || DTypeBytes(plan.row.operand) == 1) return 0;
+  return RoundUp(CeilDiv(longest, CeilDiv(longest, kLargest)), kStep);
 }
 
 std::vector<int64_t> ColumnTiles(const Plan& plan) {
@@ -193,7 +222,20 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
   for (const int64_t bn : {16, 32, 64, 96, 128, 160, 192, 224, 256}) {
     if (bn <= std::max<int64_t>(16, PowerAtLeast(most))) tiles.push_back(bn);
   }
+  for (const bool swap : {false, true}) {
+    const int64_t fitted = FittedTile(plan, plan.Cols(swap));
+    if (fitted > tiles.front() && std::count(tiles.begin(), tiles.end(), fitted) == 0)
+      tiles.insert(std::upper_bound(tiles.begin(), tiles.end(), fitted), fitted);
+  }
   return tiles;
+}
+
+// The copy is of an image whose pixels were folded, so that a short row of channels is all that there is.
+bool IsFolded(const TensorContraction& t) {
+  const auto is_folded = [](const TensorOperand& operand) {
+    return operand.repack && absl::EndsWith(operand.repack->source, kFoldedImage);
+  };
+  return is_folded(t.a) || is_folded(t.b);
 }
 
 // Forms of the operands that the copy engine can fetch. Copies of what it can fetch anyway pay only where one
@@ -201,14 +243,16 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
 std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anatomy& anatomy) {
   std::vector<int64_t> choices;
   const TensorContraction& direct = forms.direct;
-  // wgmma turns over elements of two bytes only.
+  // wgmma turns over elements of two bytes only. Rounded operands are those of a copy.
   const bool is_along = direct.a.depth_contiguous && direct.b.depth_contiguous;
-  const bool is_direct = direct.a.bulk && direct.b.bulk && (is_along || DTypeBytes(direct.a.dtype) == 2);
+  const bool is_direct =
+      direct.a.bulk && direct.b.bulk && !direct.a.rounded && (is_along || DTypeBytes(direct.a.dtype) == 2);
   if (is_direct) choices.push_back(0);
   if (!forms.repacked || !forms.repacked->a.bulk || !forms.repacked->b.bulk) return choices;
   const int64_t depth = anatomy.stage(direct.stage).reduce_axes[forms.repacked->depth.back()]->extent;
   const bool has_order = direct.a.depth_contiguous || !direct.b.depth_contiguous;
-  if (2 * depth >= panel && !(is_direct && has_order)) choices.push_back(1);
+  const bool is_deep = 2 * depth >= panel || IsFolded(*forms.repacked);
+  if (is_deep && !(is_direct && has_order)) choices.push_back(1);
   return choices;
 }
 
@@ -227,19 +271,25 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "warp_specialized";
   const std::vector<int64_t> bms = {64, 128, 192, 256}, bns = ColumnTiles(plan);
-  const TileDefault tile = DefaultTile(plan, repacks.front(), bms, bns);
-  Values v = {{"bm", tile.bm},     {"bn", tile.bn}, {"warpgroups", tile.warpgroups},
-              {"swap", tile.swap}, {"group", 1},    {"stages", 2},
-              {"persist", 0},      {"epilogue", 0}, {"split", 1},
-              {"panels", 1},       {"groups", 1},   {"repack", repacks.front()},
-              {"cluster", 1}};
+  const int64_t repack = repacks.front();
+  const TileDefault of_whole = DefaultTile(plan, repack, bms, bns, {1});
+  Values v = ValuesOf(of_whole, repack);
+  v["stages"] = 2;
   if (!plan.Legal(v)) return std::nullopt;
+  const int64_t coarse = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
+  const std::vector<int64_t> splits = SplitsOf(plan.Depth(v), plan.panel(v), coarse, target);
+  const TileDefault tile = DefaultTile(plan, repack, bms, bns, splits);
+  v = ValuesOf(tile, repack);
+  v["stages"] = 2;
   const bool bulk_store = forms->direct.bulk_store;
   Values with_epilogue = v;
   with_epilogue["epilogue"] = 1;
   const bool epilogue = bulk_store && plan.Legal(with_epilogue);
   v["epilogue"] = epilogue;
-  const bool persist = plan.Tiles(tile.bm, tile.bn, tile.swap) > target.sms;
+  const auto has_waves = [&](const TileDefault& of) {
+    return plan.Tiles(of.bm, of.bn, of.swap) > target.sms;
+  };
+  const bool persist = tile.split == 1 && has_waves(tile);
   const std::vector<int64_t> groups = {1, 4, 8, 16};
   int64_t default_group = 1;
   for (const int64_t group : groups) {
@@ -247,20 +297,22 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
     grouped["group"] = group;
     if (group <= 8 && plan.GroupFits(grouped)) default_group = group;
   }
-  const int64_t coarse = std::min(plan.Tiles(128, 128, false), plan.Tiles(128, 128, true));
   part.Decide("bm", bms, tile.bm);
   part.Decide("bn", bns, tile.bn);
   part.Decide("warpgroups", {1, 2, 3}, tile.warpgroups);
-  part.Decide("stages", {2, 3, 4, 5, 6, 7, 8}, MostStages(plan, v));
+  std::vector<int64_t> stages = {2, 3, 4, 5, 6, 7, 8};
+  // Short steps: more of them are fetched ahead.
+  if (forms->repacked && IsFolded(*forms->repacked)) stages.insert(stages.end(), {12, 16});
+  part.Decide("stages", stages, MostStages(plan, stages, v));
   part.Decide("group", groups, default_group);
   part.Decide("persist", {0, 1, kStream}, persist, false);
   part.Decide("epilogue", bulk_store ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, epilogue, false);
   part.Decide("swap", {0, 1}, tile.swap, false);
-  part.Decide("split", SplitsOf(plan.Depth(v), plan.panel(v), coarse, target), 1);
+  part.Decide("split", splits, tile.split);
   part.Decide("panels",
               plan.Depth(v) >= 8 * plan.panel(v) ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
-  part.Decide("groups", persist ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
-  part.Decide("repack", repacks, repacks.front(), false);
+  part.Decide("groups", has_waves(of_whole) ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
+  part.Decide("repack", repacks, repack, false);
   part.Decide("cluster", {1, 2}, 1);
   if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
   part.legal = [plan](const Values& values) { return plan.Legal(values); };

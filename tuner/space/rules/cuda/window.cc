@@ -12,6 +12,7 @@
 // Each thread computes several outputs along the last three axes, so that it reads the overlap of their
 // windows once.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
@@ -42,16 +43,15 @@ std::string Named(const Plan& plan, const std::string& suffix, const std::string
 }
 
 void EmitWindow(const Copied& copy, const Plan& plan, const std::string& thread, TraceBuilder* b) {
-  b->CacheRead(copy.buffer, plan.t, thread, "local");
+  const std::string name = b->CacheRead(copy.buffer, plan.t, thread, "local");
   for (int d = 0; d < copy.rank; ++d)
-    b->Bind(absl::StrCat(copy.buffer, ".r.a", d), d + 1 == copy.rank ? "vector" : "unroll");
+    b->Bind(absl::StrCat(name, ".a", d), d + 1 == copy.rank ? "vector" : "unroll");
 }
 
 // The lanes are the first dimension of weights, and the last of their copy.
 void EmitWeights(const Copied& copy, const Plan& plan, const std::string& block, int64_t threads,
                  TraceBuilder* b) {
-  b->CacheRead(copy.buffer, plan.t, block, "shared");
-  const std::string name = absl::StrCat(copy.buffer, ".r");
+  const std::string name = b->CacheRead(copy.buffer, plan.t, block, "shared");
   std::vector<std::string> layout, loops;
   for (int d = 0; d < copy.rank; ++d) {
     layout.push_back(absl::StrCat((d + 1) % copy.rank));
@@ -158,6 +158,9 @@ int64_t ThreadsAlong(int64_t vectors) {
   return best;
 }
 
+// The same for a thread block of two warps: several of them share an SM's registers better than large ones.
+int64_t ThreadsOfSmallBlock(int64_t vectors) { return RoundUp(vectors, 16) == RoundUp(vectors, 8) ? 16 : 8; }
+
 // The number of threads across that leaves the fewest of the warps idle.
 int64_t ThreadsAcross(int64_t along) {
   int64_t best = PowerAtLeast(CeilDiv(128, along));
@@ -186,15 +189,43 @@ int64_t WindowElements(const Stage& stage, const std::vector<int64_t>& tile) {
   return most;
 }
 
-// The window and the sums fit into a thread's registers.
-bool FitsRegisters(const Stage& stage, int64_t tile_m, int64_t lanes, int64_t threads) {
-  constexpr int64_t kOthers = 32, kMost = 255, kOfSm = 65536;
+// The outputs that a thread computes at once, along the last three axes.
+struct ThreadTile {
+  int64_t h = 1, m = 1, lanes = 1;
+
+  int64_t outputs() const { return h * m * lanes; }
+};
+
+int64_t ElementsOfWindow(const Stage& stage, const ThreadTile& of_thread) {
   const size_t rank = stage.axes.size();
   std::vector<int64_t> tile(rank, 1);
-  tile[rank - 1] = lanes;
-  if (rank > 1) tile[rank - 2] = tile_m;
-  const int64_t registers = WindowElements(stage, tile) + tile_m * lanes + kOthers;
-  return registers <= std::min(kMost, kOfSm / threads);
+  tile[rank - 1] = of_thread.lanes;
+  if (rank > 1) tile[rank - 2] = of_thread.m;
+  if (rank > 2) tile[rank - 3] = of_thread.h;
+  return WindowElements(stage, tile);
+}
+
+int64_t RegistersOf(const Stage& stage, const ThreadTile& tile) {
+  constexpr int64_t kOthers = 32;
+  return ElementsOfWindow(stage, tile) + tile.outputs() + kOthers;
+}
+
+// The window and the sums fit into a thread's registers.
+bool FitsRegisters(const Stage& stage, const ThreadTile& tile, int64_t threads) {
+  constexpr int64_t kMost = 255, kOfSm = 65536;
+  return RegistersOf(stage, tile) <= std::min(kMost, kOfSm / threads);
+}
+
+// Two rows of outputs, in vectors of at most half the length, where the windows of neighbouring rows overlap
+// so much that a thread then reads a quarter less for each output, and several thread blocks fit on an SM:
+// one computes while another waits for its window. nullopt where that is not so.
+std::optional<ThreadTile> TileOfTwoRows(const Stage& stage, const ThreadTile& of_one) {
+  constexpr int64_t kFewRegisters = 168, kLeastLanes = 4;
+  ThreadTile two = {2 * of_one.h, of_one.m, of_one.lanes};
+  while (two.lanes > kLeastLanes && RegistersOf(stage, two) > kFewRegisters) two.lanes /= 2;
+  const bool reads_less = 4 * ElementsOfWindow(stage, two) * of_one.outputs() <=
+                          3 * ElementsOfWindow(stage, of_one) * two.outputs();
+  return reads_less && RegistersOf(stage, two) <= kFewRegisters ? std::make_optional(two) : std::nullopt;
 }
 
 std::vector<int64_t> TileChoices(const std::string& loop, int64_t extent, std::vector<int64_t> choices) {
@@ -241,26 +272,33 @@ Part GpuWindowRule(const Anatomy& anatomy, const Group& group, const Target&) {
   constexpr int64_t kFewBlocks = 32;
   const int64_t most_lanes = lanes;
   while (rank == 1 && lanes > 2 && extent(1) < kFewBlocks * kWarp * lanes) lanes /= 2;
+  const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7}),
+                             hs = TileChoices(plan.h, extent(3), {1, 2, 4});
+  const std::optional<ThreadTile> of_rows =
+      hs.size() > 1 ? TileOfTwoRows(stage, {1, LargestAtMost(ms, 4), lanes}) : std::nullopt;
+  if (of_rows) lanes = of_rows->lanes;
   part.Decide("lanes", PowersOfTwo(1, most_lanes), lanes);
-  const std::vector<int64_t> ms = TileChoices(plan.m, extent(2), {1, 2, 4, 7});
   const int64_t vectors = CeilDiv(extent(1), lanes);
   // A row alone has all of the block's threads.
-  const int64_t along = rank > 1 ? ThreadsAlong(vectors)
-                                 : std::clamp(PowerAtLeast(vectors / kFewBlocks),
-                                              std::min(kWarp, PowerAtLeast(vectors)), int64_t{256});
-  const int64_t across = rank > 1 ? ThreadsAcross(along) : 1;
+  const int64_t along = of_rows    ? ThreadsOfSmallBlock(vectors)
+                        : rank > 1 ? ThreadsAlong(vectors)
+                                   : std::clamp(PowerAtLeast(vectors / kFewBlocks),
+                                                std::min(kWarp, PowerAtLeast(vectors)), int64_t{256});
+  const int64_t across = of_rows ? 2 * kWarp / along : rank > 1 ? ThreadsAcross(along) : 1;
   int64_t tile_m = LargestAtMost(ms, window * lanes <= 128 ? 4 : 1);
-  while (tile_m > 1 && !FitsRegisters(stage, tile_m, lanes, along * across)) tile_m /= 2;
+  if (of_rows) tile_m = of_rows->m;
+  const int64_t tile_h = of_rows ? of_rows->h : 1;
+  while (tile_m > 1 && !FitsRegisters(stage, {tile_h, tile_m, lanes}, along * across)) tile_m /= 2;
   part.Decide("tile_m", ms, tile_m);
-  part.Decide("tile_h", TileChoices(plan.h, extent(3), {1, 2, 4}), 1);
-  std::vector<int64_t> threads_n =
-      rank > 1 ? std::vector<int64_t>{8, 16, along} : PowersOfTwo(std::min(kWarp, along), 512);
+  part.Decide("tile_h", hs, tile_h);
+  std::vector<int64_t> threads_n = rank > 1 ? std::vector<int64_t>{8, 16, ThreadsAlong(vectors)}
+                                            : PowersOfTwo(std::min(kWarp, along), 512);
   part.Decide("threads_n", threads_n, along);
   part.Decide("threads_p", rank > 1 ? PowersOfTwo(4, 32) : std::vector<int64_t>{1}, across);
   part.legal = [window, rank, columns = extent(1)](const Values& v) {
     constexpr int64_t kMostUnrolled = 2048, kMostAccumulators = 96;
     const int64_t threads = v.at("threads_n") * v.at("threads_p");
-    if (threads > 512 || (threads < 2 * kWarp && v.at("threads_p") < 64 && rank > 1)) return false;
+    if (threads > 512 || (threads < 2 * kWarp && v.at("threads_p") < kWarp && rank > 1)) return false;
     if (v.at("threads_n") / 2 * v.at("lanes") >= columns) return false;
     const int64_t outputs = v.at("lanes") * v.at("tile_m") * v.at("tile_h");
     return outputs == 1 || (outputs <= kMostAccumulators && outputs * window <= kMostUnrolled);

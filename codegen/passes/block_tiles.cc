@@ -1,0 +1,136 @@
+#include "codegen/passes/block_tiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/expr/affine.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/bulk_box.h"
+#include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/stmt_facts.h"
+
+namespace mycc {
+namespace {
+
+// The parts of the sequences on the way to the loop, where all on the way is executed once.
+bool PartsBefore(const Stmt& root, const Var& ring, std::vector<Stmt>* parts) {
+  if (const For* loop = DynAs<For>(root)) return loop->var == ring;
+  if (root->kind != StmtKind::kSeq && root->kind != StmtKind::kAlloc && root->kind != StmtKind::kLet)
+    return false;
+  const size_t before = parts->size();
+  for (const Stmt& child : Children(root)) {
+    if (PartsBefore(child, ring, parts)) return true;
+    parts->push_back(child);
+  }
+  parts->resize(before);
+  return false;
+}
+
+bool HasThreads(const Stmt& root) {
+  return AnyOf<For>(root, [](const For& loop) { return loop.loop_kind != LoopKind::kSerial; });
+}
+
+bool Writes(const Stmt& root, const Buffer& buffer) {
+  return AnyStmt(root, [&](const Stmt& stmt) {
+    bool writes = false;
+    ForEachWritten(stmt, [&](const BufferNode* written) { writes |= written == buffer.get(); });
+    return writes;
+  });
+}
+
+// The number of products that read the tile, if nothing else but `fill` accesses it.
+std::optional<int> ReadersOf(const Stmt& work, const Stmt& fill, const Buffer& tile) {
+  int accesses = 0, readers = 0;
+  VisitStmts(work, [&](const Stmt& stmt) {
+    if (stmt == fill) return false;
+    const Mma* mma = DynAs<Mma>(stmt);
+    const bool is_product = mma != nullptr && mma->of_warpgroups();
+    const bool is_used = Accesses(stmt, tile);
+    accesses += is_used ? 1 : 0;
+    readers += is_used && is_product && mma->acc.buffer != tile ? 1 : 0;
+    return true;
+  });
+  return readers > 0 && readers == accesses ? std::optional<int>(readers) : std::nullopt;
+}
+
+}  // namespace
+
+BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles) {
+  std::vector<Stmt> parts;
+  if (!PartsBefore(work, ring, &parts)) return;
+  for (const Stmt& part : parts) {
+    const Store* store = StoreOf(part);
+    if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr ||
+        std::count(tiles.begin(), tiles.end(), store->buffer) == 0)
+      continue;
+    const absl::StatusOr<BulkBox> box = BulkBoxOf(part);
+    if (!box.ok() || !box->to_shared || Writes(work, box->global)) continue;
+    const std::optional<int> readers = ReadersOf(work, part, box->shared);
+    if (readers) tiles_.push_back({box->shared, As<For>(part).var, *readers});
+  }
+}
+
+bool BlockTiles::HaveOneReader() const {
+  return std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.readers == 1; });
+}
+
+std::vector<int> BlockTiles::SetBarriers(int64_t first, Expr round, int readers) {
+  first_barrier_ = first;
+  round_ = std::move(round);
+  arrivals_ = readers;
+  std::vector<int> counts;
+  for (size_t tile = 0; tile < tiles_.size(); ++tile) counts.insert(counts.end(), {1, readers});
+  return counts;
+}
+
+bool BlockTiles::IsFill(const Stmt& stmt) const {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr &&
+         std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) { return tile.fill == loop->var; });
+}
+
+size_t BlockTiles::NumberOfFill(const Stmt& fill) const {
+  const auto found = std::find_if(tiles_.begin(), tiles_.end(),
+                                  [&](const Tile& tile) { return tile.fill == As<For>(fill).var; });
+  return static_cast<size_t>(found - tiles_.begin());
+}
+
+Stmt BlockTiles::Fetch(const Stmt& fill) const {
+  const size_t tile = NumberOfFill(fill);
+  return MakeSeq({round_ ? std::make_shared<Wait>(Empty(tile), round_ - 1) : nullptr,
+                  std::make_shared<Copy>(fill, CopyEngine::kBulk, Full(tile)),
+                  std::make_shared<Arrive>(Full(tile), nullptr, 1, BytesOfBox(*BulkBoxOf(fill)))});
+}
+
+Stmt BlockTiles::FetchAll(const Stmt& work) const {
+  std::vector<Stmt> fetches;
+  VisitStmts(work, [&](const Stmt& stmt) {
+    if (!IsFill(stmt)) return true;
+    fetches.push_back(Fetch(stmt));
+    return false;
+  });
+  return MakeSeq(std::move(fetches));
+}
+
+Stmt BlockTiles::Await(const Stmt& fill) const {
+  return std::make_shared<Wait>(Full(NumberOfFill(fill)), round_ ? round_ : IntConst(0));
+}
+
+Stmt BlockTiles::Release() const {
+  if (!round_ || tiles_.empty()) return nullptr;
+  std::vector<Stmt> arrivals;
+  for (size_t tile = 0; tile < tiles_.size(); ++tile)
+    arrivals.push_back(std::make_shared<Arrive>(Empty(tile), nullptr, arrivals_, 0,
+                                                std::vector<Buffer>{tiles_[tile].buffer}));
+  return MakeSeq(std::move(arrivals));
+}
+
+bool BlockTiles::IsReadBy(const Mma& mma) const {
+  return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
+    return mma.a.buffer == tile.buffer || mma.b.buffer == tile.buffer;
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,65 @@
+#include "codegen/passes/bulk_multicast.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/bulk_box.h"
+
+namespace mycc {
+namespace {
+
+// The statements from `root` down to the loop over `ring`, without the loop.
+bool PathToRing(const Stmt& root, const Var& ring, std::vector<Stmt>* path) {
+  if (IsLoopOver(root, ring)) return true;
+  path->push_back(root);
+  for (const Stmt& child : Children(root)) {
+    if (PathToRing(child, ring, path)) return true;
+  }
+  path->pop_back();
+  return false;
+}
+
+bool HaveSameSteps(const Stmt& body, const Var& ring, const Var& cluster) {
+  std::vector<Stmt> around;
+  PathToRing(body, ring, &around);
+  return std::none_of(around.begin(), around.end(),
+                      [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
+}
+
+// The blocks divide the outermost dimension with several elements into equal parts of whole swizzles.
+absl::Status CheckDivision(const BulkBox& box, const Var& cluster) {
+  constexpr int64_t kSwizzleRows = 8;  // a swizzle repeats after them
+  int64_t rows = 1, outermost = 0;
+  for (size_t d = 0; d + 1 < box.extent.size(); ++d) {
+    if (outermost <= 1) outermost = box.extent[d];
+    rows *= box.extent[d];
+  }
+  if (outermost % cluster->extent == 0 && rows / cluster->extent % kSwizzleRows == 0) return absl::OkStatus();
+  return Refusal("the blocks of cluster ", cluster->name, " cannot divide the ", rows, " rows of ",
+                 box.shared->name, " into equal parts of whole 8 rows");
+}
+
+}  // namespace
+
+bool IsMulticast(const Stmt& copy, const Var& cluster) {
+  return cluster != nullptr && !AnyStmt(copy, [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
+}
+
+absl::Status CheckCluster(const Stmt& body, const LoopParts& parts, const Var& ring, const Var& cluster) {
+  const std::string who = absl::StrCat("the blocks of cluster ", cluster->name);
+  if (!HaveSameSteps(body, ring, cluster)) return Refusal(who, " do not execute the same steps");
+  bool shares = false;
+  for (const Stmt& copy : parts.copies) {
+    if (!IsMulticast(copy, cluster)) continue;
+    shares = true;
+    MYCC_RETURN_IF_ERROR(CheckDivision(*BulkBoxOf(copy), cluster));
+  }
+  if (shares) return absl::OkStatus();
+  return Refusal(who, " have no tile in common");
+}
+
+}  // namespace mycc

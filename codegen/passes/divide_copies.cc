@@ -1,0 +1,188 @@
+// Divides copies by threads into chunks of 4 to 16 bytes, which are one access at the source and, by
+// cp.async, at the destination. Elements that are too small for that, or adjacent at the source but not at
+// the destination (a transposed tile), move through registers.
+//
+// In the loop of a pipeline, registers are loaded before the step's work and stored after it, in slots that
+// are not read before the next barrier:
+//
+//   for step: wait group; copy: tile[next] = x; work   ->   for step: wait group; copy: moved = x; work
+//                                                                     copy: tile[next] = moved
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/status.h"
+#include "codegen/expr/conjunction.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/copy_nest.h"
+#include "codegen/passes/element_offset.h"
+#include "codegen/passes/executing_threads.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+
+// Thread loops come last, but before the innermost loop: neighbouring threads copy the neighbouring
+// iterations of those loops.
+std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy) {
+  ThreadCopyNest nest;
+  nest.chunk = copy.chunk;
+  Stmt inner = copy.body;
+  while (const For* loop = DynAs<For>(inner)) {
+    nest.loops.push_back(loop);
+    nest.elements *= loop->var->extent;
+    inner = loop->body;
+  }
+  nest.store = DynAs<Store>(inner);
+  if (nest.store == nullptr || nest.loops.empty()) return std::nullopt;
+  nest.load = nest.store->value;
+  if (nest.load->op == Op::kSelect) {
+    nest.condition = nest.load->args[0];
+    nest.load = nest.load->args[1];
+  }
+  const auto lanes = nest.loops.end() - (nest.loops.back()->loop_kind != LoopKind::kUnroll ? 1 : 0);
+  std::stable_partition(nest.loops.begin(), lanes,
+                        [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
+  return nest;
+}
+
+namespace {
+
+constexpr int64_t kMostRegisters = 8;  // of a thread, for one copy, during a step
+constexpr int64_t kAccessBytes = 16, kLeastAsyncBytes = 4;
+
+// The number of elements of one access: contiguous along the last loop and aligned, at the source and (with
+// `store`) at the destination, and all inside or all outside of the tensor.
+int64_t ChunkOf(const ThreadCopyNest& nest, const Store* store) {
+  const VarNode* last = nest.loops.back()->var.get();
+  int64_t chunk = std::gcd(kAccessBytes / DTypeBytes(nest.load->dtype), last->extent);
+  if (store != nullptr) chunk = ConsecutiveElements(store->buffer->layout, store->indices, last, chunk);
+  chunk = ConsecutiveElements(nest.load->buffer->layout, nest.load->args, last, chunk);
+  std::vector<Expr> parts;
+  if (nest.condition) SplitConjunction(nest.condition, &parts);
+  for (const Expr& part : parts) {
+    if (!UsesVar(part, last)) continue;
+    // last + ... < bound, with all terms multiples of the chunk.
+    if (part->op != Op::kLt && part->op != Op::kLe) return 1;
+    chunk = CommonDivisor(ToLinear(part->args[1] - part->args[0]), last, chunk);
+  }
+  return chunk;
+}
+
+std::shared_ptr<Copy> Divided(const Copy& copy, const ThreadCopyNest& nest) {
+  const For& last = *nest.loops.back();
+  const int64_t element = DTypeBytes(nest.store->buffer->dtype);
+  // A schedule with thread loops determines the elements that a thread copies at a time.
+  const bool by_element = last.loop_kind != LoopKind::kVector &&
+                          std::any_of(nest.loops.begin(), nest.loops.end(),
+                                      [](const For* loop) { return loop->loop_kind == LoopKind::kThread; });
+  const int64_t both = by_element ? 1 : ChunkOf(nest, nest.store),
+                from = by_element ? 1 : ChunkOf(nest, nullptr);
+  const bool in_registers =
+      both * element < kLeastAsyncBytes || (both * element < kAccessBytes && from * element == kAccessBytes);
+  auto divided = std::make_shared<Copy>(copy);
+  divided->body = InLoops(nest.loops, std::make_shared<Store>(*nest.store));
+  divided->engine = in_registers ? CopyEngine::kRegisters : CopyEngine::kThreads;
+  divided->chunk = in_registers ? from : both;
+  return divided;
+}
+
+// A copy that loads registers, and one that stores them.
+struct CopyInParts {
+  Buffer moved;
+  Stmt load, store;
+};
+CopyInParts InParts(const Copy& copy) {
+  const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
+  Expr element = IntConst(0);
+  for (const For* loop : nest.loops) element = element * loop->var->extent + VarRef(loop->var);
+  CopyInParts parts;
+  parts.moved = MakeBuffer(nest.store->buffer->name + ".moved", nest.load->dtype, {nest.chunks(), copy.chunk},
+                           Scope::kFragment);
+  const std::vector<Expr> place = {Simplify(FloorDiv(element, copy.chunk)),
+                                   Simplify(Mod(element, copy.chunk))};
+  const auto part = [&](Stmt store) {
+    return Changed(copy, [&](Copy* changed) { changed->body = InLoops(nest.loops, std::move(store)); });
+  };
+  parts.load = part(std::make_shared<Store>(parts.moved, place, nest.store->value));
+  parts.store =
+      part(std::make_shared<Store>(nest.store->buffer, nest.store->indices, Load(parts.moved, place)));
+  return parts;
+}
+
+// The loop over the steps of a pipeline by threads.
+bool IsStepLoop(const Stmt& stmt) {
+  const For* loop = DynAs<For>(stmt);
+  const Seq* body = loop == nullptr ? nullptr : DynAs<Seq>(loop->body);
+  return body != nullptr && !body->stmts.empty() && body->stmts.front()->kind == StmtKind::kWaitGroup;
+}
+
+// A step whose copies through registers end after its work, under the conditions around them.
+class Step {
+ public:
+  explicit Step(int64_t team) : team_(team) {}
+
+  Stmt Apart(const Stmt& body) {
+    std::vector<Stmt> stmts = {Loads(body, {})};
+    stmts.insert(stmts.end(), stores_.begin(), stores_.end());
+    Stmt apart = MakeSeq(std::move(stmts));
+    for (size_t i = moved_.size(); i-- > 0;) apart = std::make_shared<Alloc>(moved_[i], std::move(apart));
+    return apart;
+  }
+
+ private:
+  Stmt Loads(const Stmt& stmt, const std::vector<Expr>& conditions) {
+    if (const Copy* copy = DynAs<Copy>(stmt); copy != nullptr && IsKept(*copy)) {
+      CopyInParts parts = InParts(*copy);
+      moved_.push_back(parts.moved);
+      for (size_t c = conditions.size(); c-- > 0;)
+        parts.store = std::make_shared<If>(conditions[c], std::move(parts.store));
+      stores_.push_back(std::move(parts.store));
+      return parts.load;
+    }
+    if (const If* branch = DynAs<If>(stmt); branch != nullptr && !branch->otherwise) {
+      std::vector<Expr> inside = conditions;
+      inside.push_back(branch->condition);
+      return MapChildren(stmt, [&](const Stmt& child) { return Loads(child, inside); });
+    }
+    if (stmt->kind == StmtKind::kIf) return stmt;
+    return MapChildren(stmt, [&](const Stmt& child) { return Loads(child, conditions); });
+  }
+
+  bool IsKept(const Copy& copy) const {
+    if (copy.engine != CopyEngine::kRegisters) return false;
+    const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
+    const int64_t steps = (nest.chunks() + team_ - 1) / team_,
+                  bytes = copy.chunk * DTypeBytes(nest.load->dtype);
+    return steps * std::max<int64_t>(bytes / 4, 1) <= kMostRegisters;
+  }
+
+  const int64_t team_;
+  std::vector<Buffer> moved_;
+  std::vector<Stmt> stores_;
+};
+
+}  // namespace
+
+absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
+  absl::Status status;
+  const Stmt divided = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    const Copy* copy = DynAs<Copy>(stmt);
+    if (copy == nullptr || copy->engine != CopyEngine::kThreads) return nullptr;
+    const std::optional<ThreadCopyNest> nest = ThreadCopyNestOf(*copy);
+    if (nest) return Divided(*copy, *nest);
+    status.Update(Refusal("a copy by threads under a condition cannot be emitted"));
+    return nullptr;
+  });
+  MYCC_RETURN_IF_ERROR(status);
+  return RewriteEach<Launch>(divided, [](const Launch& launch) {
+    return RewriteInThreads(launch, [](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
+      if (threads.in_role || !IsStepLoop(stmt)) return nullptr;
+      const For& loop = As<For>(stmt);
+      return loop.With({.body = Step(threads.team).Apart(loop.body)});
+    });
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,74 @@
+// Moves nests that load tiles of registers from input tensors, such as biases of scores, up to the product in
+// front of them. overlap_products then places the wait for the product after these nests, so that their loads
+// run beside it.
+//
+//   mma: s = q * k                                 mma: s = q * k
+//   arrive releasing k                       ->    thread a: for b: r[a,b] = bias[a, j*64 + b]
+//   thread a: for b: r[a,b] = bias[a, j*64 + b]    arrive releasing k
+//   thread a: for b: c[a,b] = s[a,b] + r[a,b]      thread a: for b: c[a,b] = s[a,b] + r[a,b]
+#include <algorithm>
+#include <vector>
+
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
+
+namespace mycc {
+namespace {
+
+class FetchMover {
+ public:
+  explicit FetchMover(const Stmt& body) : written_(WrittenUnder(body)) {}
+
+  // The sequence with its fetches moved; null when there are none.
+  Stmt Moved(const Stmt& stmt) const {
+    const Seq* seq = DynAs<Seq>(stmt);
+    if (seq == nullptr) return nullptr;
+    std::vector<Stmt> stmts = seq->stmts;
+    bool moved = false;
+    for (size_t i = 0; i < stmts.size(); ++i) {
+      if (!IsFetch(stmts[i])) continue;
+      size_t to = i;
+      while (to > 0 && IsPassed(stmts[to - 1]->kind)) --to;
+      if (to == i || to == 0 || stmts[to - 1]->kind != StmtKind::kMma) continue;
+      std::rotate(stmts.begin() + static_cast<ptrdiff_t>(to), stmts.begin() + static_cast<ptrdiff_t>(i),
+                  stmts.begin() + static_cast<ptrdiff_t>(i) + 1);
+      moved = true;
+    }
+    return moved ? MakeSeq(std::move(stmts)) : nullptr;
+  }
+
+ private:
+  // Statements that a fetch may move in front of.
+  static bool IsPassed(StmtKind kind) { return kind == StmtKind::kArrive || kind == StmtKind::kTurn; }
+
+  // Stores to registers alone, of nothing but elements of tensors that the function only reads.
+  bool IsFetch(const Stmt& nest) const {
+    if (nest->kind != StmtKind::kFor) return false;
+    bool fetches = true, loads = false;
+    VisitStmts(nest, [&](const Stmt& stmt) {
+      const bool is_structure = stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kSeq ||
+                                stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kLet;
+      const Store* store = DynAs<Store>(stmt);
+      fetches = fetches && (is_structure || (store != nullptr && store->buffer->scope == Scope::kLocal));
+      ForEachLoad(stmt, [&](const ExprNode& e) {
+        loads = true;
+        fetches = fetches && e.buffer->scope == Scope::kGlobal && !written_.contains(e.buffer.get());
+      });
+      return true;
+    });
+    return fetches && loads;
+  }
+
+  const BufferSet written_;
+};
+
+}  // namespace
+
+Stmt FetchAhead(const Stmt& body) {
+  const FetchMover mover(body);
+  return RewriteStmts(body, [&](const Stmt& stmt) { return mover.Moved(stmt); });
+}
+
+}  // namespace mycc

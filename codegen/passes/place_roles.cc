@@ -1,0 +1,46 @@
+// Divides a thread block among the roles of its pipeline: the order of their threads, and their registers.
+//
+//   role copy: ...             role compute, 256 threads, 240 registers each: ...
+//   role compute: ...     ->   role copy, one of 128 threads, 24 registers each: ...
+//
+// A role that computes comes first, so that its warpgroups are aligned. Copying roles give registers to
+// computing roles (setmaxnreg), as in CUTLASS and FlashAttention-3.
+#include <algorithm>
+
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/passes.h"
+#include "codegen/target/instructions.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kThreadsOfWarpgroup = 128;
+
+// A left operand that threads hold.
+bool HasOperandInRegisters(const Stmt& roles) {
+  return AnyOf<Mma>(roles, [](const Mma& mma) { return mma.a.buffer->scope != Scope::kShared; });
+}
+
+}  // namespace
+
+Stmt PlaceRoles(const Stmt& body) {
+  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
+    if (stmt->kind != StmtKind::kRoles) return nullptr;
+    std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
+    int64_t warpgroups = 0;  // that compute
+    for (Roles::Role& role : roles) {
+      role.by_one = IsForOneThread(role.body);
+      role.threads = RoleThreads(role.body);
+      warpgroups += role.by_one ? 0 : role.threads / kThreadsOfWarpgroup;
+    }
+    const RegisterSplit split = SplitRegisters(warpgroups, HasOperandInRegisters(stmt));
+    for (Roles::Role& role : roles) role.registers = role.by_one ? split.copy : split.compute;
+    std::stable_sort(roles.begin(), roles.end(),
+                     [](const Roles::Role& a, const Roles::Role& b) { return a.by_one < b.by_one; });
+    return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
+  });
+}
+
+}  // namespace mycc

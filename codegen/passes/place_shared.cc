@@ -1,0 +1,75 @@
+// Divides the shared memory of a launch's thread blocks: buffers at the offsets of PlanShared, then the
+// memory through which threads combine, then barriers.
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/status.h"
+#include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/passes.h"
+
+namespace mycc {
+namespace {
+
+// Barriers of 8 bytes: those of the roles, or of the messages in a reducing cluster.
+int64_t BarrierCountOf(const Launch& launch) {
+  if (launch.shape.cluster_reduce > 1) return Contains(launch.body, StmtKind::kCombine) ? kReceiveBuffers : 0;
+  size_t barriers = 0;
+  VisitEach<Roles>(launch.body,
+                   [&](const Roles& roles) { barriers = std::max(barriers, roles.barrier_counts.size()); });
+  return static_cast<int64_t>(barriers);
+}
+
+// The launch with its parts of shared memory: buffers, then scratch, messages and barriers.
+LaunchShape ShapeWithShared(const Launch& launch, int64_t buffer_bytes) {
+  constexpr int64_t kAlignment = 16, kBarrierBytes = 8;
+  int64_t element_bytes = 0;  // of the widest value or tuple that threads combine
+  bool uses_scratch = false;  // threads of different warps combine
+  VisitStmts(launch.body, [&](const Stmt& stmt) {
+    const Combine* combine = DynAs<Combine>(stmt);
+    if (combine == nullptr) return true;
+    int64_t bytes = 0;  // each part of a tuple has its own array
+    combine->ForEachBuffer([&](const Buffer& buffer) { bytes += ExchangedBytes(buffer); });
+    element_bytes = std::max(element_bytes, bytes);
+    uses_scratch |= std::any_of(combine->groups.begin(), combine->groups.end(), CrossesWarps);
+    return true;
+  });
+  LaunchShape shape = launch.shape;
+  const int64_t scratch = shape.threads > kThreadsOfWarp ? element_bytes * shape.threads : 0;
+  const int64_t received =
+      shape.cluster_reduce > 1 ? kReceiveBuffers * element_bytes * shape.cluster_reduce : 0;
+  const int64_t barriers = BarrierCountOf(launch);
+  shape.scratch_offset = (buffer_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  shape.received_offset = shape.scratch_offset + scratch;
+  shape.barriers_offset = shape.received_offset + received;
+  shape.shared_bytes =
+      uses_scratch || barriers > 0 ? shape.barriers_offset + kBarrierBytes * barriers : buffer_bytes;
+  return shape;
+}
+
+}  // namespace
+
+absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target) {
+  absl::Status status;
+  const Stmt placed = RewriteEach<Launch>(body, [&](const Launch& launch) -> Stmt {
+    const SharedPlan plan = PlanShared(launch.body);
+    const LaunchShape shape = ShapeWithShared(launch, plan.bytes);
+    if (shape.shared_bytes > target.smem_bytes) {
+      status.Update(Refusal("a thread block takes ", shape.shared_bytes, " bytes of shared memory; ",
+                            target.model, " has ", target.smem_bytes));
+    }
+    std::unordered_map<const BufferNode*, int64_t> offsets;
+    for (const SharedBuffer& shared : plan.buffers) offsets[shared.buffer.get()] = shared.offset;
+    const Stmt code = RewriteEach<Alloc>(launch.body, [&](const Alloc& alloc) {
+      const auto found = offsets.find(alloc.buffer.get());
+      return found == offsets.end() ? nullptr
+                                    : std::make_shared<Alloc>(alloc.buffer, alloc.body, found->second);
+    });
+    return std::make_shared<Launch>(shape, code);
+  });
+  MYCC_RETURN_IF_ERROR(status);
+  return placed;
+}
+
+}  // namespace mycc

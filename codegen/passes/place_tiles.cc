@@ -1,0 +1,191 @@
+// Keeps sums of AMX products in tile registers over the loops of a reduction, and finds the statements before
+// and after these loops that only move the sums. Tile registers execute those too.
+//
+//   for i in 32: for j in 32: acc[i, j] = 0          sums in tiles
+//   for k in 8:                                        zero tiles of acc
+//     mma amx.bf16 32x32x32: acc += a * b      ->      for k in 8:
+//   for i in 32: for j in 32: y[..] = acc[i, j]          mma amx.bf16 32x32x32: acc += a * b
+//                                                      store tiles to y
+//
+// A function, the kernel or the body of its parallel loops, loads one configuration of the registers at its
+// entry, the most used one of its regions. Only regions with another one load theirs.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "codegen/ir/cpu_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/loop_facts.h"
+#include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/tile_copies.h"
+#include "codegen/passes/tile_grid.h"
+#include "codegen/schedule/tree.h"
+
+namespace mycc {
+namespace {
+
+using Products = std::vector<const Mma*>;
+
+// All steps of a region are as deep as its deepest.
+int64_t DepthOfRegion(const Products& products) {
+  int64_t deepest = 0;
+  for (const Mma* mma : products) deepest = std::max(deepest, DepthBytes(*mma));
+  const int64_t group = DTypeBytes(products.front()->row()->accumulator);
+  return (deepest + group - 1) / group * group;
+}
+
+// In what a group lacks, a has zeros. They make no NaN of what b has there if they are integers.
+bool HasWholeGroups(const Mma& mma) { return mma.k % mma.group == 0 || !IsFloat(mma.a.buffer->dtype); }
+
+// Whether the products fit the registers, and read a along its memory.
+bool IsForTileRegisters(const Products& products) {
+  if (products.empty()) return false;
+  const int rows = GridOf(*products.front()).rows();
+  return std::all_of(products.begin(), products.end(), [&](const Mma* mma) {
+    const bool one_group = mma->k <= mma->group;
+    return mma->row()->in_tiles() && GridOf(*mma).fits() && GridOf(*mma).rows() == rows &&
+           mma->k <= mma->row()->k && HasWholeGroups(*mma) &&
+           (mma->a.col_stride == mma->group || one_group) && mma->b.col_stride == mma->group;
+  });
+}
+
+// The moves that begin a region; null when the statement does something else.
+Stmt BeginOf(const Stmt& stmt, const Mma& mma) {
+  if (const If* choice = DynAs<If>(stmt)) {
+    const Stmt then = BeginOf(choice->then, mma);
+    const Stmt otherwise = choice->otherwise ? BeginOf(choice->otherwise, mma) : nullptr;
+    return then && otherwise ? std::make_shared<If>(choice->condition, then, otherwise) : nullptr;
+  }
+  if (SetsSumsToZero(stmt, mma)) return std::make_shared<TileMove>(TileMove::kZero, mma.acc, stmt);
+  const std::optional<TileView> view = LoadsSums(stmt, mma);
+  return view ? std::make_shared<TileMove>(TileMove::kLoad, *view, stmt) : nullptr;
+}
+
+// A move between the registers and the accumulator.
+Stmt MoveOfAccumulator(TileMove::Kind move, const Mma& mma) {
+  return std::make_shared<TileMove>(move, mma.acc, std::make_shared<Seq>(std::vector<Stmt>{}));
+}
+
+// The loops of products, in which those that read the same elements in all iterations say so.
+Stmt WithFixedTiles(const Stmt& stmt, int64_t depth_bytes) {
+  const VarSet inner = LoopVarsUnder(stmt);
+  const auto is_fixed = [&](const TileView& view) {
+    return std::none_of(view.indices.begin(), view.indices.end(),
+                        [&](const Expr& index) { return UsesAnyOf(index, inner); });
+  };
+  return RewriteEach<Mma>(stmt, [&](const Mma& mma) -> Stmt {
+    if (DepthBytes(mma) == depth_bytes || !is_fixed(mma.a) || !is_fixed(mma.b)) return nullptr;
+    return Changed(mma, [](Mma* changed) { changed->is_fixed = true; });
+  });
+}
+
+Stmt RegionOf(const Stmt& begin, const Stmt& stmt, const Products& products, const Stmt& end) {
+  const int64_t depth_bytes = DepthOfRegion(products);
+  return std::make_shared<TileRegion>(begin, WithFixedTiles(stmt, depth_bytes), end, depth_bytes);
+}
+
+bool TouchesSums(const Stmt& root, const Mma& mma) {
+  return AnyStmt(root, [&](const Stmt& stmt) { return Accesses(stmt, mma.acc.buffer); });
+}
+
+Stmt WithTiles(const Stmt& stmt);
+
+// Replaces the statements from s on by a region with the statements that begin and end it. Returns their
+// number; 0 when there is no such region.
+size_t PlaceSequence(const Seq& seq, size_t s, std::vector<Stmt>* placed) {
+  const auto& stmts = seq.stmts;
+  if (s + 1 >= stmts.size() || stmts[s + 1]->kind == StmtKind::kSeq) return 0;
+  const Products products = ProductsOfOneAccumulator(stmts[s + 1]);
+  if (!IsForTileRegisters(products)) return 0;
+  const Mma& mma = *products[0];
+  const Stmt begin = BeginOf(stmts[s], mma);
+  if (begin == nullptr) return 0;
+  // The sums stay in registers to the end if no other statement reads them.
+  const std::optional<TileView> stored = s + 2 < stmts.size() ? StoresSums(stmts[s + 2], mma) : std::nullopt;
+  const bool ends = stored && std::none_of(stmts.begin() + static_cast<ptrdiff_t>(s) + 3, stmts.end(),
+                                           [&](const Stmt& stmt) { return TouchesSums(stmt, mma); });
+  const Stmt end = ends ? std::make_shared<TileMove>(TileMove::kStore, *stored, stmts[s + 2])
+                        : MoveOfAccumulator(TileMove::kStore, mma);
+  placed->push_back(RegionOf(begin, stmts[s + 1], products, end));
+  return ends ? 3 : 2;
+}
+
+Stmt WithTiles(const Stmt& stmt) {
+  if (stmt->kind == StmtKind::kTileRegion) return stmt;
+  if (const Seq* seq = DynAs<Seq>(stmt)) {
+    std::vector<Stmt> placed;
+    for (size_t s = 0; s < seq->stmts.size();) {
+      const size_t done = PlaceSequence(*seq, s, &placed);
+      if (done == 0) placed.push_back(WithTiles(seq->stmts[s]));
+      s += std::max<size_t>(done, 1);
+    }
+    return placed == seq->stmts ? stmt : MakeSeq(std::move(placed));
+  }
+  if (stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kMma) {
+    const Products products = ProductsOfOneAccumulator(stmt);
+    if (IsForTileRegisters(products)) {
+      return RegionOf(MoveOfAccumulator(TileMove::kLoad, *products[0]), stmt, products,
+                      MoveOfAccumulator(TileMove::kStore, *products[0]));
+    }
+  }
+  return MapChildren(stmt, WithTiles);
+}
+
+TileGrid::Bytes ConfigurationOf(const TileRegion& region) {
+  const Mma* mma = ProductsOfOneAccumulator(region.products).front();
+  return GridOf(*mma, region.depth_bytes).Configuration();
+}
+
+// Adds up how often the regions of a function with each configuration run.
+using Runs = std::map<TileGrid::Bytes, double>;
+void CountRuns(const Stmt& stmt, double times, bool in_team, Runs* runs) {
+  if (const TileRegion* region = DynAs<TileRegion>(stmt)) {
+    (*runs)[ConfigurationOf(*region)] += times;
+    return;
+  }
+  if (const For* loop = DynAs<For>(stmt)) {
+    if (IsForTeam(*loop, in_team)) return;
+    times *= static_cast<double>(ConstExtent(*loop).value_or(1));
+  }
+  for (const Stmt& child : Children(stmt)) CountRuns(child, times, in_team, runs);
+}
+
+// The configuration that a function loads at its entry.
+TileGrid::Bytes MostUsed(const Stmt& function, bool in_team) {
+  Runs runs;
+  CountRuns(function, 1, in_team, &runs);
+  const auto most = std::max_element(runs.begin(), runs.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == runs.end() ? TileGrid::Bytes{} : most->first;
+}
+
+Stmt WithConfigurations(const Stmt& stmt, const TileGrid::Bytes& of_function, bool in_team) {
+  if (const TileRegion* region = DynAs<TileRegion>(stmt)) {
+    const bool configures = ConfigurationOf(*region) != of_function;
+    if (configures == region->configures) return stmt;
+    return Changed(*region, [&](TileRegion* changed) { changed->configures = configures; });
+  }
+  const For* loop = DynAs<For>(stmt);
+  if (loop != nullptr && IsForTeam(*loop, in_team)) {
+    Stmt body = loop->body;
+    for (const For* inner = loop; inner != nullptr && inner->loop_kind == LoopKind::kParallel;
+         inner = DynAs<For>(body))
+      body = inner->body;
+    const TileGrid::Bytes most = MostUsed(body, /*in_team=*/true);
+    return MapChildren(stmt, [&](const Stmt& child) { return WithConfigurations(child, most, true); });
+  }
+  return MapChildren(stmt,
+                     [&](const Stmt& child) { return WithConfigurations(child, of_function, in_team); });
+}
+
+}  // namespace
+
+Stmt PlaceTiles(const Stmt& body) {
+  const Stmt placed = WithTiles(body);
+  return WithConfigurations(placed, MostUsed(placed, /*in_team=*/false), /*in_team=*/false);
+}
+
+}  // namespace mycc

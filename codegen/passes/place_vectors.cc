@@ -1,0 +1,202 @@
+// Makes the accesses of vector loops whole: loads and stores of consecutive elements become accesses of up to
+// 16 bytes. Each lane is scalar code.
+//
+//   vector v in 4: y[i*4 + v] = x[i*4 + v] * 2   ->   vectors
+//                                                       load x.v = x[i*4], 4 at a time
+//                                                       vector v in 4: y.v[v] = x.v[v] * 2
+//                                                       store y[i*4] = y.v, 4 at a time
+//
+// A loop over two lanes that stores a product's left operand in registers packs them into one register.
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/vector_stmts.h"
+#include "codegen/ir/visit.h"
+#include "codegen/passes/barrier_plan.h"
+#include "codegen/passes/element_offset.h"
+#include "codegen/passes/executing_threads.h"
+#include "codegen/passes/passes.h"
+#include "codegen/passes/read_once.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMaxAccessBytes = 16;
+
+// The numbers of stores to a buffer, and whether an expression loads it.
+struct LaneTensorUses {
+  int stores = 0;
+  bool is_loaded = false;
+};
+LaneTensorUses UsesUnder(const Stmt& root, const BufferNode* buffer) {
+  LaneTensorUses uses;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    const Store* store = DynAs<Store>(stmt);
+    uses.stores += store != nullptr && store->buffer.get() == buffer ? 1 : 0;
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr,
+            [&](const ExprNode& e) { uses.is_loaded |= e.op == Op::kLoad && e.buffer.get() == buffer; });
+    });
+    return true;
+  });
+  return uses;
+}
+
+// Left operands of 16 bits that are stored in pairs: no statement but a product reads the tensor, and each
+// store is the only one of a vector loop over two elements.
+BufferSet PackedOperands(const Stmt& launch) {
+  std::unordered_map<const BufferNode*, int> pairs;
+  BufferSet operands;
+  VisitStmts(launch, [&](const Stmt& stmt) {
+    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->a.buffer->scope != Scope::kShared)
+      operands.insert(mma->a.buffer.get());
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return true;
+    const Store* store = DynAs<Store>(loop->body);
+    if (store != nullptr && IsConstInt(loop->extent, 2)) ++pairs[store->buffer.get()];
+    return false;
+  });
+  std::erase_if(operands, [&](const BufferNode* operand) {
+    const LaneTensorUses uses = UsesUnder(launch, operand);
+    return (operand->dtype != DType::kF16 && operand->dtype != DType::kBF16) || uses.is_loaded ||
+           uses.stores != pairs[operand];
+  });
+  return operands;
+}
+
+// One vector loop.
+class LaneMoves {
+ public:
+  LaneMoves(const For& loop, const BufferSet& once, const BufferSet& packed, const ExecutingThreads& threads)
+      : loop_(loop), once_(once), packed_(packed), threads_(threads) {
+    IsConstInt(loop.extent, &lanes_);
+    // The statements that every lane executes.
+    const std::vector<Stmt> parts =
+        loop.body->kind == StmtKind::kSeq ? As<Seq>(loop.body).stmts : std::vector<Stmt>{loop.body};
+    for (const Stmt& part : parts) {
+      if (const Store* store = DynAs<Store>(part)) stores_.push_back(store);
+    }
+    VisitEach<Store>(loop.body, [&](const Store& store) { ++written_[store.buffer.get()]; });
+  }
+
+  Stmt Build() {
+    const bool all_memory = std::none_of(written_.begin(), written_.end(), [&](const auto& written) {
+      return threads_.registers.contains(written.first);
+    });
+    const bool by_one = all_memory && threads_.replication > 1;
+    for (const Store* store : stores_) Loads(store->value, {});
+    for (const Store* store : stores_) {
+      if (packed_.contains(store->buffer.get())) MoveStore(*store, 2);
+    }
+    for (const Store* store : stores_) {
+      if (by_one || threads_.replication == 1) VectorStore(*store);
+    }
+    return std::make_shared<Vectors>(std::move(load_moves_), loop_.With({.body = OverLanes(loop_.body)}),
+                                     std::move(store_moves_), by_one);
+  }
+
+ private:
+  // Elements of one access by all lanes; 1 when they are not consecutive, or not provably aligned.
+  int64_t CountOf(const Buffer& tensor, const std::vector<Expr>& indices) const {
+    if (threads_.registers.contains(tensor.get()) || lanes_ < 2) return 1;
+    return ConsecutiveElements(tensor->layout, indices, loop_.var.get(),
+                               std::gcd(kMaxAccessBytes / DTypeBytes(tensor->dtype), lanes_));
+  }
+
+  VectorMove Move(const Buffer& tensor, const std::vector<Expr>& indices, int64_t count) {
+    const int number = ++moved_[tensor.get()];
+    const std::string name = absl::StrCat(tensor->name, ".v", number == 1 ? "" : absl::StrCat(number));
+    VectorMove move{MakeBuffer(name, tensor->dtype, {lanes_}, Scope::kLocal), tensor, {}, count};
+    for (const Expr& index : indices)
+      move.indices.push_back(Substitute(index, {{loop_.var.get(), IntConst(0)}}));
+    return move;
+  }
+
+  // The loads of an expression that every lane executes if the conditions hold.
+  void Loads(const Expr& expr, std::vector<Expr> conditions) {
+    if (expr->op == Op::kSelect) {
+      Loads(expr->args[0], conditions);
+      if (UsesVar(expr->args[0], loop_.var.get())) return;
+      // The condition is the same in all lanes.
+      conditions.push_back(expr->args[0]);
+      return Loads(expr->args[1], std::move(conditions));
+    }
+    if (expr->op != Op::kLoad) {
+      for (const Expr& arg : expr->args) Loads(arg, conditions);
+      return;
+    }
+    if (written_.contains(expr->buffer.get()) || loaded_.contains(expr.get())) return;
+    const int64_t count = CountOf(expr->buffer, expr->args);
+    if (count == 1) return;
+    VectorMove move = Move(expr->buffer, expr->args, count);
+    move.conditions = std::move(conditions);
+    move.once = once_.contains(expr->buffer.get());
+    loaded_[expr.get()] = Load(move.lanes, {VarRef(loop_.var)});
+    load_moves_.push_back(std::move(move));
+  }
+
+  // A store that every lane executes, if it is the only use of its tensor in the loop.
+  void VectorStore(const Store& store) {
+    if (written_.at(store.buffer.get()) > 1 || UsesUnder(loop_.body, store.buffer.get()).is_loaded) return;
+    const int64_t count = CountOf(store.buffer, store.indices);
+    if (count > 1) MoveStore(store, count);
+  }
+
+  void MoveStore(const Store& store, int64_t count) {
+    store_moves_.push_back(Move(store.buffer, store.indices, count));
+    stored_[&store] = store_moves_.back().lanes;
+  }
+
+  // The lanes' code, over the moved elements.
+  Stmt OverLanes(const Stmt& body) const {
+    const auto in_lanes = [&](const Expr& expr) {
+      return Rewrite(expr, [&](const Expr& e) -> Expr {
+        const auto load = loaded_.find(e.get());
+        return load == loaded_.end() ? nullptr : load->second;
+      });
+    };
+    const Store* store = DynAs<Store>(body);
+    if (store == nullptr) {
+      const Stmt own = MapExprs(body, in_lanes);
+      return MapChildren(own, [&](const Stmt& child) { return OverLanes(child); });
+    }
+    const auto stored = stored_.find(store);
+    const Expr value = in_lanes(store->value);
+    if (stored == stored_.end()) return std::make_shared<Store>(store->buffer, store->indices, value);
+    return std::make_shared<Store>(stored->second, std::vector<Expr>{VarRef(loop_.var)}, value);
+  }
+
+  const For& loop_;
+  const BufferSet &once_, &packed_;
+  const ExecutingThreads& threads_;
+  int64_t lanes_ = 0;
+  std::vector<const Store*> stores_;
+  std::unordered_map<const BufferNode*, int> written_, moved_;
+  std::unordered_map<const ExprNode*, Expr> loaded_;
+  std::unordered_map<const Store*, Buffer> stored_;
+  std::vector<VectorMove> load_moves_, store_moves_;
+};
+
+}  // namespace
+
+Stmt PlaceVectors(const Stmt& body) {
+  return RewriteEach<Launch>(body, [&](const Launch& launch) {
+    const BufferSet once = ReadOnce(body, launch), packed = PackedOperands(launch.body);
+    return RewriteInThreads(launch, [&](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
+      if (stmt->kind == StmtKind::kCopy) return stmt;
+      const For* loop = DynAs<For>(stmt);
+      if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return nullptr;
+      const StoreTargets targets = TargetsOf(
+          loop->body, [&](const BufferNode& buffer) { return threads.registers.contains(&buffer); });
+      if (targets == StoreTargets::kOther || (targets == StoreTargets::kBoth && threads.replication > 1))
+        return nullptr;
+      return LaneMoves(*loop, once, packed, threads).Build();
+    });
+  });
+}
+
+}  // namespace mycc

@@ -1,0 +1,49 @@
+// The tiles of a ring, in sets with slots and barriers of their own. A slot of one set is full or empty
+// whatever the other sets' slots are.
+//
+// There is one set, except where each product by warpgroups has tiles that no other statement uses, such as
+// the products with K and with V in attention. Then each product has a set:
+//
+//   copy:    for k: wait empty a; a = ..; arrive full a; wait empty b; b = ..; arrive full b
+//   compute: for k: wait full a; .. += .. * a; arrive empty a; ..; wait full b; .. += .. * b; arrive empty b
+//
+// Pure. For bulk_pipeline.cc only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/ir/stmt.h"
+#include "codegen/passes/pipeline_parts.h"
+
+namespace mycc {
+
+class RingSets {
+ public:
+  // `slots` of each tile. REQUIRES: the copy engine can make all copies of `parts` (BulkBoxOf).
+  RingSets(const LoopParts& parts, int slots);
+
+  size_t count() const { return sets_.size(); }
+  const std::vector<Buffer>& tiles(size_t set) const { return sets_[set]; }
+  bool Has(size_t set, const Buffer& tile) const;
+
+  // A set's barriers are numbered together: one for each slot that is full, then one for each that is empty.
+  Expr Full(size_t set, const Expr& slot) const;
+  Expr Empty(size_t set, const Expr& slot) const;
+  // The arrivals that complete a phase of each barrier. `readers`: those that make a slot empty.
+  std::vector<int> Arrivals(int readers) const;
+
+  // The bytes that all blocks of a cluster copy into one block's tiles of the set in a step.
+  int64_t BytesOfStep(size_t set) const { return bytes_[set]; }
+  // Whether threads load elements of the tiles, or fragments of them (mma.sync).
+  bool ThreadsRead() const { return threads_read_; }
+
+ private:
+  const int slots_;
+  std::vector<std::vector<Buffer>> sets_;
+  std::vector<int64_t> bytes_;  // by set
+  bool threads_read_;
+};
+
+}  // namespace mycc

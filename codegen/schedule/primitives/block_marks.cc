@@ -1,0 +1,126 @@
+// Marks of a GPU's loops: the thread blocks that execute them, and the copies that run ahead.
+//
+// pipeline(l, kind, stages): the copies into shared memory at the start of loop l run ahead of the
+// computation that reads them, through a ring of `stages` tiles. `threads`: every thread copies (cp.async).
+// `bulk`: one warp issues bulk copies (TMA) and the others compute (warp specialization); it needs Hopper's
+// copy engine.
+//
+// persist(l, n): n thread blocks execute all iterations of the block loop l, each of them several in turn.
+//
+// stream_k(l, n, g, m): n thread blocks execute the iterations of the block loop l. Iterations that do not
+// divide evenly are shared among g groups of m blocks by steps of the pipelined loop inside (stream-K).
+// Partial sums of several blocks are combined through memory.
+//
+// pingpong(l, n): n groups of warps, each with its own tile, take the iterations of the persistent loop l in
+// turn: one multiplies while the others compute their epilogues.
+//
+// min_blocks_per_sm(l, n): at least n thread blocks of the block loop l fit on an SM, which limits the
+// registers of each thread. More blocks hide more latency; fewer blocks have more registers each.
+//
+// multicast_cluster(l): the iterations of the block loop l, the outermost of its nest, are the thread blocks
+// of one cluster. They run at the same time. Each copies a part of the tiles that all of them read, to all of
+// them (multicast). It needs Hopper's copy engine.
+//
+// passes/pipeline_loops.cc implements the marks, after the copies are known; min_blocks_per_sm becomes a
+// launch bound of the kernel.
+#include "base/status.h"
+#include "codegen/schedule/primitives/annotate.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kMaxStreamBlocks = 4096;
+
+absl::Status CheckPipeline(const Marking& step) {
+  const std::string& kind = step.args.Name(1);
+  if (kind != "threads" && kind != "bulk") {
+    return Refusal(kind, " is not a kind of pipeline; expected threads or bulk");
+  }
+  if (kind == "bulk" && CudaArchOf(step.target) / 10 != 9) {
+    return Refusal("kind bulk needs the copy engine of sm_90a; the target is ", step.target.arch);
+  }
+  Stmt inner = step.loop.body;
+  for (const Alloc* alloc; (alloc = DynAs<Alloc>(inner)) != nullptr; inner = alloc->body) {
+    if (alloc->buffer->scope == Scope::kShared) return absl::OkStatus();
+  }
+  return Refusal("nothing is copied into shared memory in the loop; stage its operands first");
+}
+
+absl::Status CheckPersist(const Marking& step) {
+  const int64_t blocks = step.args.Int(1), iterations = step.loop.var->extent;
+  if (blocks >= 1 && blocks <= iterations) return absl::OkStatus();
+  return Refusal(blocks, " blocks for ", iterations,
+                 " iterations; expected at least 1, and at most one for each iteration");
+}
+
+absl::Status CheckStreamK(const Marking& step) {
+  const int64_t blocks = step.args.Int(1), groups = step.args.Int(2), members = step.args.Int(3);
+  if (groups <= blocks / members) return absl::OkStatus();
+  return Refusal(blocks, " blocks with ", groups, " groups of ", members, "; expected at most ", blocks,
+                 " members in all");
+}
+
+absl::Status CheckPingpong(const Marking& step) {
+  if (step.loop.marks.persistent_blocks > 0) return absl::OkStatus();
+  return Refusal("pingpong is for persistent loops; persist it first");
+}
+
+absl::Status CheckMulticast(const Marking& step) {
+  if (LoopsOn(step.path).front() != &step.loop)
+    return Refusal("a cluster is of thread blocks; expected the outermost block loop");
+  return CheckClusterBlocks(step.loop.var->extent);
+}
+
+}  // namespace
+
+constexpr LoopMark kPipelineMark = {
+    .device = MarkedDevice::kGpu,
+    .loop_kind = LoopKind::kSerial,  // its iterations must follow each other
+    .numbers = {MarkNumber{2, 2, 16, "stages"}},
+    .check = CheckPipeline,
+    .set =
+        [](const StepArgs& args, LoopMarks* marks) {
+          const bool bulk = args.Name(1) == "bulk";
+          marks->pipeline = {bulk ? PipelineKind::kBulk : PipelineKind::kThreads,
+                             static_cast<int>(args.Int(2))};
+        },
+};
+
+constexpr LoopMark kPersistMark = {
+    .loop_kind = LoopKind::kGrid,
+    .check = CheckPersist,
+    .set = [](const StepArgs& args, LoopMarks* marks) { marks->persistent_blocks = args.Int(1); },
+};
+
+constexpr LoopMark kStreamKMark = {
+    .loop_kind = LoopKind::kGrid,
+    .numbers = {MarkNumber{1, 1, kMaxStreamBlocks, "blocks"}, MarkNumber{2, 1, kMaxStreamBlocks, "groups"},
+                MarkNumber{3, 1, kMaxStreamBlocks, "members of a group"}},
+    .check = CheckStreamK,
+    .set =
+        [](const StepArgs& args, LoopMarks* marks) {
+          marks->persistent_blocks = args.Int(1);
+          marks->stream_k = {args.Int(2), args.Int(3)};
+        },
+};
+
+constexpr LoopMark kPingpongMark = {
+    .numbers = {MarkNumber{1, 1, 3, "groups"}},
+    .check = CheckPingpong,
+    .set = [](const StepArgs& args, LoopMarks* marks) { marks->pingpong = static_cast<int>(args.Int(1)); },
+};
+
+constexpr LoopMark kMinBlocksPerSmMark = {
+    .loop_kind = LoopKind::kGrid,
+    .numbers = {MarkNumber{1, 1, 32, "blocks on an SM"}},
+    .set = [](const StepArgs& args, LoopMarks* marks) { marks->min_blocks_per_sm = args.Int(1); },
+};
+
+constexpr LoopMark kMulticastClusterMark = {
+    .device = MarkedDevice::kHopper,
+    .loop_kind = LoopKind::kGrid,
+    .check = CheckMulticast,
+    .set = [](const StepArgs&, LoopMarks* marks) { marks->multicast_cluster = true; },
+};
+
+}  // namespace mycc

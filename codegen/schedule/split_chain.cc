@@ -1,0 +1,380 @@
+// The stages of a chain's parts and of their merge.
+#include "codegen/schedule/split_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/schedule/chain_values.h"
+#include "codegen/schedule/correction.h"
+#include "codegen/schedule/operand_stage.h"
+#include "codegen/schedule/part_axes.h"
+#include "codegen/schedule/stages.h"
+
+namespace mycc {
+namespace {
+
+Stage OverPartAxes(const std::string& tensor, DType dtype, std::vector<Var> axes, Expr value) {
+  std::vector<int64_t> shape;
+  for (const Var& axis : axes) shape.push_back(axis->extent);
+  return {MakeBuffer(tensor, dtype, shape), std::move(axes), ReduceOp::kNone, {}, std::move(value)};
+}
+
+// The result of a reduction; 0 where all its terms were infinite.
+Expr FiniteOr0(const Expr& value, ReduceOp reduce) {
+  return MakeSelect(MakeBinary(Op::kEq, value, ReduceIdentity(reduce, value->dtype)),
+                    FloatConst(0, value->dtype), value);
+}
+
+class ChainSplitter {
+ public:
+  ChainSplitter(const Workload& workload, const StreamChain& chain, const ChainParts& parts,
+                ChainValues values)
+      : workload_(workload),
+        links_(workload),
+        chain_(chain),
+        partition_(workload, chain, parts),
+        found_(std::move(values)) {}
+
+  absl::StatusOr<Workload> Apply() {
+    // All parts come first, that of the sum last: one pass computes them. The merges follow, and the stages
+    // that read what is merged; those of reductions stand before that of the sum.
+    Workload result = workload_;
+    result.stages.clear();
+    const auto add = [&](std::vector<Stage> stages) {
+      for (Stage& made : stages) result.stages.push_back(std::move(made));
+    };
+    std::set<int> results(chain_.reductions.begin(), chain_.reductions.end());
+    results.insert(chain_.sum);
+    const std::set<int> after = WithReaders(results), after_sum = WithReaders({chain_.sum});
+    const int count = static_cast<int>(workload_.stages.size());
+    std::set<int> others;  // they read reductions alone, as a log-sum-exp does, or are outputs themselves
+    for (int s = 0; s < count; ++s) {
+      if (s != chain_.sum && IsMember(s)) add(PartsFor(s));
+      if (after_sum.contains(s)) continue;
+      if (IsMember(s) ? IsOutput(s) : after.contains(s)) {
+        others.insert(s);
+      } else if (!IsMember(s)) {
+        add({stage(s)});
+      }
+    }
+    add(PartsFor(chain_.sum));
+    if (!others.empty()) add(MergesOf(others, /*copied=*/false));
+    add(MergesOf(after_sum, /*copied=*/!others.empty()));
+    MYCC_RETURN_IF_ERROR(CheckNames(result));
+    return result;
+  }
+
+ private:
+  const Stage& stage(int s) const { return workload_.stages[s]; }
+  const std::string& name(int s) const { return stage(s).output->name; }
+
+  bool IsMember(int s) const { return found_.members.contains(s); }
+
+  bool IsOutput(int s) const {
+    return std::count(workload_.outputs.begin(), workload_.outputs.end(), stage(s).output) > 0;
+  }
+
+  // The stages, and all that are computed from them.
+  std::set<int> WithReaders(std::set<int> stages) const {
+    for (int s = 0; s < static_cast<int>(workload_.stages.size()); ++s) {
+      const std::vector<int>& producers = links_.ProducersOf(s);
+      if (std::any_of(producers.begin(), producers.end(), [&](int p) { return stages.contains(p); }))
+        stages.insert(s);
+    }
+    return stages;
+  }
+
+  // A chain that is of parts itself may have their names.
+  absl::Status CheckNames(const Workload& result) const {
+    std::set<std::string> names;
+    for (const Stage& made : result.stages) {
+      if (!names.insert(made.output->name).second) {
+        return Refusal(made.output->name, ", a tensor of parts of ", name(chain_.sum), ", exists already");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // -- The parts. --
+
+  std::vector<Stage> PartsFor(int s) {
+    if (s == chain_.scores) return Scores();
+    if (!found_.values.contains(s)) return {};  // inlined into what reads it
+    if (stage(s).reduce == ReduceOp::kNone) return {PartOf(s, name(s))};
+    std::vector<Stage> made = {PartOf(s, absl::StrCat(name(s), ".p"))};
+    if (found_.exponents.contains(s)) made.push_back(Guarded(s));
+    return made;
+  }
+
+  Stage PartOf(int s, const std::string& tensor) {
+    const PartAxes at = partition_.AxesOf(s);
+    const Expr of_parts = Rewrite(WithoutGuards(found_.values.at(s)), [&](const Expr& load) -> Expr {
+      const auto part = load->op == Op::kLoad ? parts_.find(load->buffer.get()) : parts_.end();
+      if (part == parts_.end()) return nullptr;
+      std::vector<Expr> index = partition_.RowInPart(at);
+      if (static_cast<int>(index.size()) < part->second->rank()) index.push_back(at.key);
+      return Load(part->second, std::move(index));
+    });
+    Stage made = OverPartAxes(tensor, stage(s).output->dtype, at.axes,
+                              WithOwnTerms(s, partition_.OverPart(of_parts, at), at));
+    made.reduce = stage(s).reduce;
+    made.reduce_axes = at.reduce_axes;
+    parts_[stage(s).output.get()] = made.output;
+    return made;
+  }
+
+  // Reductions, and the weights of the sum, leave out what another part has.
+  Expr WithOwnTerms(int s, const Expr& value, const PartAxes& at) const {
+    const bool is_weight = stage(s).output == chain_.weights->buffer;
+    const bool adds = s != chain_.sum && (is_weight || stage(s).reduce != ReduceOp::kNone);
+    if (at.is_own == nullptr || !adds) return value;
+    const ReduceOp reduce = is_weight ? ReduceOp::kSum : stage(s).reduce;
+    return MakeSelect(at.is_own, value, ReduceIdentity(reduce, value->dtype));
+  }
+
+  // The scores; and before them, where heads share a tile, the queries in its order.
+  std::vector<Stage> Scores() {
+    const int s = chain_.scores;
+    std::vector<Stage> made;
+    const PartAxes at = partition_.AxesOf(s);
+    Expr value = stage(s).value;
+    if (partition_.RepacksQueries()) {
+      const Expr load = PackedQueries(at, &made);
+      value = Rewrite(value, [&](const Expr& e) -> Expr {
+        return e->op == Op::kLoad && StructurallyEqual(e, chain_.queries) ? load : nullptr;
+      });
+    }
+    Stage scores = OverPartAxes(name(s), stage(s).output->dtype, at.axes, partition_.OverPart(value, at));
+    scores.reduce = ReduceOp::kSum;
+    scores.reduce_axes = at.reduce_axes;
+    parts_[stage(s).output.get()] = scores.output;
+    made.push_back(std::move(scores));
+    return made;
+  }
+
+  // Adds the stage of queries in the order of a tile's rows. Returns the scores' load of it.
+  Expr PackedQueries(const PartAxes& at, std::vector<Stage>* made) const {
+    const Expr query = Substitute(chain_.queries, at.of_whole);
+    const Expr is_there = MakeBinary(Op::kLt, at.row, IntConst(partition_.Rows()));
+    const Expr padded = partition_.HasPadding(chain_.scores)
+                            ? MakeSelect(is_there, query, FloatConst(0, query->dtype))
+                            : query;
+    std::vector<Var> axes = at.axes;
+    axes.insert(axes.end(), at.reduce_axes.begin(), at.reduce_axes.end());
+    ValueStage packed = StageOfValue(absl::StrCat(name(chain_.scores), ".q"), Simplify(padded), axes);
+    made->push_back(std::move(packed.stage));
+    return packed.load;
+  }
+
+  // A part whose terms are all -inf has sums of 0, not of exp(-inf + inf).
+  Stage Guarded(int s) {
+    const Buffer part = parts_.at(stage(s).output.get());
+    Stage made = StageOver(absl::StrCat(name(s), ".g"), part->dtype, part->shape);
+    made.value = FiniteOr0(Load(part, IndexOf(made.axes)), stage(s).reduce);
+    parts_[stage(s).output.get()] = made.output;
+    results_[s] = part;
+    return made;
+  }
+
+  bool IsIdentity(double number, int reduction) const {
+    const Stage& of = stage(reduction);
+    return number == ReduceIdentity(of.reduce, of.output->dtype)->value.f;
+  }
+
+  // The member that computes the load's tensor, if its parts are guarded; else -1.
+  int GuardedWriterOf(const ExprNode& load) const {
+    for (const auto& [s, part] : results_) {
+      if (stage(s).output == load.buffer) return s;
+    }
+    return -1;
+  }
+
+  // Results of parts that are guarded here need no guards of the workload's own.
+  Expr WithoutGuards(const Expr& value) const {
+    return Rewrite(value, [&](const Expr& e) -> Expr {
+      const std::optional<GuardedResult> guard = GuardedResultOf(e);
+      const int writer = guard ? GuardedWriterOf(*guard->result) : -1;
+      return writer >= 0 && IsIdentity(guard->infinity, writer) ? guard->result : nullptr;
+    });
+  }
+
+  // -- The merge. --
+
+  // Stages after the chain, and before them the merges that they are computed from. Each group of readers has
+  // merges of its own: they are a few numbers for a row, and so the group is one launch. The first group has
+  // the tensors' own names, the second one copies.
+  std::vector<Stage> MergesOf(const std::set<int>& readers, bool copied) {
+    const std::set<int> needed = WithProducers(readers);
+    factors_of_parts_.clear();
+    std::vector<Stage> made;
+    const auto add = [&](std::vector<Stage> stages, bool copy) {
+      for (Stage& one : stages) made.push_back(copy ? Copied(std::move(one)) : WithCopies(std::move(one)));
+    };
+    // Stages after the sum may read reductions that stood after it.
+    const bool has_sum = readers.contains(chain_.sum);
+    for (const bool is_last : {false, true}) {
+      for (const int s : needed) {
+        const bool is_reader = readers.contains(s);
+        if ((has_sum && is_reader) != is_last) continue;
+        if (IsMember(s)) add(MergeFor(s, needed), copied && !is_reader);
+        if (!IsMember(s) && is_reader) add({stage(s)}, false);
+      }
+    }
+    return made;
+  }
+
+  // The stages, and all that they are computed from.
+  std::set<int> WithProducers(std::set<int> stages) const {
+    for (int s = static_cast<int>(workload_.stages.size()) - 1; s >= 0; --s) {
+      if (!stages.contains(s)) continue;
+      const std::vector<int>& producers = links_.ProducersOf(s);
+      stages.insert(producers.begin(), producers.end());
+    }
+    return stages;
+  }
+
+  Stage WithCopies(Stage made) const {
+    made.value = Rewrite(made.value, [&](const Expr& e) -> Expr {
+      const auto copy = e->op == Op::kLoad ? copies_.find(e->buffer.get()) : copies_.end();
+      return copy != copies_.end() ? Load(copy->second, e->args) : nullptr;
+    });
+    return made;
+  }
+
+  Stage Copied(Stage made) {
+    made = WithCopies(std::move(made));
+    const Buffer whole = std::exchange(made.output, MakeBuffer(absl::StrCat(made.output->name, ".m"),
+                                                               made.output->dtype, made.output->shape));
+    copies_[whole.get()] = made.output;
+    return made;
+  }
+
+  // One stage merged, and what corrects the sums among `needed` for its changes.
+  std::vector<Stage> MergeFor(int s, const std::set<int>& needed) {
+    if (partition_.IsOfTiles(s)) return {};
+    if (!found_.values.contains(s))
+      return IsReadAfter(s) ? std::vector<Stage>{stage(s)} : std::vector<Stage>();
+    std::vector<Stage> made = {Merged(s)};
+    if (!found_.exponents.contains(s)) return made;
+    for (const double exponent : found_.exponents.at(s)) {
+      if (IsCorrected(s, exponent, needed)) made.push_back(Correction(s, exponent));
+    }
+    return made;
+  }
+
+  bool IsCorrected(int reduction, double exponent, const std::set<int>& sums) const {
+    return std::any_of(sums.begin(), sums.end(), [&](int sum) {
+      const auto found = found_.corrections.find(sum);
+      return found != found_.corrections.end() &&
+             std::count(found->second.begin(), found->second.end(), std::pair(reduction, exponent)) > 0;
+    });
+  }
+
+  // Whether the epilogue is computed from a stage of the rows.
+  bool IsReadAfter(int row) const {
+    const std::vector<int>& readers = links_.ReadersOf(row);
+    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+      return !IsMember(reader) ||
+             (found_.inlined.contains(reader) && !partition_.IsOfTiles(reader) && IsReadAfter(reader));
+    });
+  }
+
+  const Buffer& ResultOf(int s) const {
+    const auto guarded = results_.find(s);
+    return guarded != results_.end() ? guarded->second : parts_.at(stage(s).output.get());
+  }
+
+  // The whole's tensor, from the parts'.
+  Stage Merged(int s) const {
+    Stage made = stage(s);
+    const Var number = MakeVar("r0", partition_.count());
+    made.reduce_axes = {number};
+    made.value = partition_.OfWhole(ResultOf(s), s, made.axes, VarRef(number));
+    if (const auto found = found_.corrections.find(s); found != found_.corrections.end()) {
+      for (const auto& [reduction, exponent] : found->second) {
+        std::vector<Expr> index = partition_.RowInWhole(s, made.axes);
+        index.push_back(VarRef(number));
+        made.value = made.value * Load(factors_of_parts_.at({reduction, exponent}), index);
+      }
+    }
+    if (const auto found = found_.factors.find(s); found != found_.factors.end()) {
+      for (const Expr& factor : found->second) made.value = Multiplied(made.value, factor);
+    }
+    return made;
+  }
+
+  // exp(exponent * (whole - part)): what makes sums with a part's result sums with the whole's.
+  Stage Correction(int s, double exponent) {
+    std::vector<Var> axes;
+    std::vector<Expr> row;
+    for (const Var& axis : stage(s).axes) {
+      axes.push_back(MakeVar(absl::StrCat("a", axes.size()), axis->extent));
+      row.push_back(VarRef(axes.back()));
+    }
+    axes.push_back(MakeVar(absl::StrCat("a", axes.size()), partition_.count()));
+    const Expr whole = FiniteOr0(Load(stage(s).output, row), stage(s).reduce),
+               part = partition_.OfWhole(ResultOf(s), s, axes, VarRef(axes.back()));
+    const Expr change = exponent < 0 ? part - whole : whole - part;
+    const double scale = std::fabs(exponent);
+    const Expr scaled = scale == 1 ? change : change * FloatConst(scale, change->dtype);
+    const std::string suffix =
+        factors_of_parts_.empty() ? ".f" : absl::StrCat(".f", factors_of_parts_.size());
+    Stage made = OverPartAxes(name(s) + suffix, whole->dtype, axes, MakeUnary(Op::kExp, scaled));
+    factors_of_parts_[{s, exponent}] = made.output;
+    return made;
+  }
+
+  const Workload& workload_;
+  const StageLinks links_;
+  const StreamChain& chain_;
+  const ChainPartition partition_;
+  const ChainValues found_;
+  // The tensors made so far: parts, by the whole's tensor, as other parts read them; results of parts by
+  // stage, where other parts read a guarded copy; and corrections.
+  std::map<const BufferNode*, Buffer> parts_;
+  std::map<int, Buffer> results_;
+  std::map<std::pair<int, double>, Buffer> factors_of_parts_;
+  std::map<const BufferNode*, Buffer> copies_;  // of merged tensors
+};
+
+absl::Status CheckParts(const Workload& workload, const StreamChain& chain, const ChainParts& parts) {
+  const Stage& sum = workload.stages[chain.sum];
+  const std::string& name = sum.output->name;
+  const int64_t keys = sum.reduce_axes[0]->extent, heads = HeadsWithSameKeys(workload, chain);
+  if (parts.length < 1 || parts.length > keys) {
+    return Refusal("parts of ", parts.length, "; expected 1 to the ", keys, " of the axis of ", name);
+  }
+  if (parts.heads < 1 || heads % parts.heads != 0) {
+    return Refusal(parts.heads, " heads of ", name, " do not have the same keys; expected a divisor of ",
+                   heads);
+  }
+  constexpr int64_t kMostPadding = 1024;
+  const int64_t rows = sum.axes[chain.row_axes.back()]->extent * parts.heads;
+  if (rows == 0) return Refusal(name, " has no rows");
+  if (parts.rows < rows || parts.rows > rows + kMostPadding) {
+    return Refusal("tiles of ", parts.rows, " rows; expected at least the ", rows, " of ", name,
+                   ", and at most ", kMostPadding, " more");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t HeadsWithSameKeys(const Workload& workload, const StreamChain& chain) {
+  return FindSharedHeads(workload, chain).count;
+}
+
+absl::StatusOr<Workload> WithChainParts(const Workload& workload, const StreamChain& chain,
+                                        const ChainParts& parts) {
+  MYCC_RETURN_IF_ERROR(CheckParts(workload, chain, parts));
+  MYCC_ASSIGN_OR_RETURN(ChainValues values, FindChainValues(workload, chain));
+  return ChainSplitter(workload, chain, parts, std::move(values)).Apply();
+}
+
+}  // namespace mycc
