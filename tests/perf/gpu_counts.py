@@ -3,7 +3,7 @@ GPU is needed.
 
     python3 -B tests/perf/gpu_counts.py --mycc build/release/bin/mycc [--only REGEX] [--target h200]
 
-The workloads are the suite, those of other types, and the cases below; rows that the copy engine cannot fetch stand beside rows that it can. `mycc explain`
+The workloads are the suite, those of other types, and those that were found slow. `mycc explain`
 prints the counts of a single one.
 """
 
@@ -14,27 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from gpu_workloads import gemm, softmax, suite, types, widened
-from workload_text import named, workload
-
-
-def column_sum(name, m, n, dtype="f16"):
-    return workload(name, [f"x: {dtype}[{m},{n}]"], f"s: f32[{n}]", [f"s[j] = sum[i:{m}]({widened(dtype, 'x[i,j]')})"])
-
-
-def limits():
-    """Cases that were found slower than a library, or than the device, name -> text."""
-    return named([
-        gemm("gemm_bf16_129x4096x14336", 129, 4096, 14336),
-        gemm("gemm_bf16_257x4096x14336", 257, 4096, 14336),
-        gemm("gemm_bf16_5120", 5120, 5120, 5120),
-        gemm("gemm_bf16_4096x4096x4104", 4096, 4096, 4104),
-        gemm("gemm_bf16_4096x4096x4097", 4096, 4096, 4097),
-        gemm("gemm_bf16_237x5816x48", 237, 5816, 48),
-        gemm("gemm_bf16_237x5817x49", 237, 5817, 49),
-        softmax("softmax_fp16_1x221", 1, 221),
-        column_sum("column_sum_fp16_8192x8192", 8192, 8192),
-    ])
+from gpu_workloads import limits, suite, types
 
 
 COUNTS = re.compile(r"^# counts \d+: ([0-9.e+]+) us: .*; limited by (.*)$", re.M)

@@ -80,6 +80,7 @@ FAMILIES = {
     "layernorm": Family(plain(lambda x, g, b: functional.layer_norm(x, g.shape, g, b, 1e-5))),
     "rmsnorm": Family(plain(lambda x, g: functional.rms_norm(x, g.shape, g, 1e-5))),
     "sum": Family(plain(lambda x: torch.sum(x, -1, dtype=torch.float32))),
+    "column_sum": Family(plain(lambda x: torch.sum(x, 0, dtype=torch.float32))),
     "logsumexp": Family(plain(lambda x: torch.logsumexp(x, -1))),
     "argmax": Family(plain(lambda x: torch.argmax(x, -1))),
     "transpose": Family(plain(lambda x: x.t().contiguous())),

@@ -94,6 +94,7 @@ CASES = [
      lambda x, g, b: row(x, lambda line: (line - line.mean()) / numpy.sqrt(line.var() + 1e-5) * g + b)),
     (gpu_workloads.rmsnorm("rmsnorm", 4, 33, "f32"), lambda x, g: row(x, lambda line: line / numpy.sqrt((line**2).mean() + 1e-5) * g)),
     (gpu_workloads.row_sum("sum_rows", 4, 33), lambda x: x.sum(-1)),
+    (gpu_workloads.column_sum("column_sum", 33, 4), lambda x: x.sum(0)),
     (gpu_workloads.logsumexp("logsumexp", 4, 33), lambda x: row(x, lambda line: numpy.log(numpy.exp(line).sum()))),
     (gpu_workloads.argmax("argmax_rows", 4, 33), lambda x: x.argmax(-1)),
     (gpu_workloads.transpose("transpose", 4, 7), lambda x: x.T),
@@ -174,6 +175,11 @@ class GpuWorkloadsTest(unittest.TestCase):
         self.assertEqual(len(types), 14)
         self.assertFalse(types.keys() & suite.keys())
         self.assertFalse(set(types.values()) & set(suite.values()))
+
+    def test_limits_have_neighbours_that_are_aligned(self):
+        names = gpu_workloads.limits().keys()
+        self.assertFalse(names & (gpu_workloads.suite() | gpu_workloads.types()).keys())
+        self.assertLessEqual({"gemm_bf16_4096x4096x4097", "gemm_bf16_4096x4096x4104"}, names)
 
     def test_f32_products_have_odd_extents_and_repeat(self):
         fixed, drawn = gpu_workloads.f32_products(), gpu_workloads.drawn_f32_products(20, seed=1)
