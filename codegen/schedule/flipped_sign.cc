@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "codegen/expr/product.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {

@@ -15,6 +15,7 @@
 #include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/part_axes.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {

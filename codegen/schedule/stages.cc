@@ -19,20 +19,6 @@ absl::StatusOr<Stage> StageOf(const Block& block) {
   return stage;
 }
 
-Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_t>& shape) {
-  Stage stage;
-  stage.output = MakeBuffer(tensor, dtype, shape);
-  for (size_t d = 0; d < shape.size(); ++d) stage.axes.push_back(MakeVar(absl::StrCat("a", d), shape[d]));
-  return stage;
-}
-
-std::vector<Expr> IndexOf(const std::vector<Var>& axes) {
-  std::vector<Expr> index;
-  index.reserve(axes.size());
-  for (const Var& axis : axes) index.push_back(VarRef(axis));
-  return index;
-}
-
 namespace {
 
 // The stage of an argmax or argmin too, which BuildNaive made a reduction of (position, value).

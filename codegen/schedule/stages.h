@@ -14,10 +14,6 @@ namespace mycc {
 // The stage that BuildNaive made the naive block from. FailedPrecondition for a reduction of tuples.
 absl::StatusOr<Stage> StageOf(const Block& block);
 
-// A stage without a value, over axes a0, a1, .. of a new tensor; and axes as an index.
-Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_t>& shape);
-std::vector<Expr> IndexOf(const std::vector<Var>& axes);
-
 // The workload whose naive function this is. FailedPrecondition when a block is not naive any more.
 absl::StatusOr<Workload> WorkloadOf(const Function& function);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@
 #include "codegen/expr/accuracy.h"
 #include "codegen/expr/eval.h"
 #include "codegen/workload/compare.h"
+#include "codegen/workload/folded_stride.h"
+#include "codegen/workload/joined_groups.h"
 #include "codegen/workload/sampled_values.h"
 
 namespace mycc {
@@ -148,7 +151,10 @@ struct PermittedReference::Impl {
   Impl(const Workload& w, const std::vector<NDArray>& i) : workload(w), inputs(i) {
     MYCC_CHECK(inputs.size() == workload.inputs.size()) << inputs.size() << " inputs of " << workload.name;
     for (size_t k = 0; k < inputs.size(); ++k) arrays[workload.inputs[k].tensor.get()] = &inputs[k];
-    for (const Stage& stage : workload.stages) stages[stage.output.get()] = &stage;
+    for (const Stage& stage : workload.stages) {
+      stages[stage.output.get()] = &stage;
+      if (FindFoldedStride(stage) || FindGroupedSum(stage)) with_zeros.insert(&stage);
+    }
   }
 
   ValueSet Element(const BufferNode& tensor, int64_t flat) {
@@ -205,7 +211,11 @@ struct PermittedReference::Impl {
       }
     }
     if (is_sum && MayBeWinograd(stage)) return ValueSet::Floats(-LargestNumber(dtype), LargestNumber(dtype));
-    if (is_sum) return sum.Result();
+    if (is_sum) {
+      ValueSet result = sum.Result();
+      result.nan = result.nan || with_zeros.contains(&stage);
+      return result;
+    }
     if (stage.reduce == ReduceOp::kProd && is_float) return ProductOf(dtype, kept);
     return keeps ? BestOf(stage.reduce, dtype, kept) : running;
   }
@@ -364,6 +374,8 @@ struct PermittedReference::Impl {
   const std::vector<NDArray> inputs;
   std::unordered_map<const BufferNode*, const NDArray*> arrays;
   std::unordered_map<const BufferNode*, const Stage*> stages;
+  // Sums that may have further terms, of products with zero: NaN where the other factor is no number.
+  std::unordered_set<const Stage*> with_zeros;
   std::unordered_map<const BufferNode*, std::unordered_map<int64_t, ValueSet>> elements;
 };
 

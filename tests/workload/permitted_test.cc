@@ -74,6 +74,23 @@ TEST(PermittedTest, TheReferenceIsPermitted) {
   for (const char* text : kSound) EXPECT_EQ(Forbidden(text, text), "") << text;
 }
 
+// docs/language.md, "Accuracy": such sums may have further terms that are zero for finite factors.
+TEST(PermittedTest, ConvolutionsWithAStrideAndInGroupsMayMultiplyByZero) {
+  EXPECT_EQ(Forbidden(R"(workload w(x: f32[81,4], w: f32[8,3,4]) -> (y: f32[40,8]) {
+  y[i,k] = sum[r:3, c:4](x[i * 2 + r, c] * w[k,r,c]) })",
+                      R"(workload w(x: f32[81,4], w: f32[8,3,4]) -> (y: f32[40,8]) {
+  z[i,c]: f32[82,4] = select(i < 81, x[i,c], 0.0)
+  p[k,r,c]: f32[8,4,4] = select(r < 3, w[k,r,c], 0.0)
+  y[i,k] = sum[r:4, c:4](z[i * 2 + r, c] * p[k,r,c]) })"),
+            "");
+  EXPECT_EQ(Forbidden(R"(workload w(x: f32[200,8], w: f32[12,2]) -> (y: f32[200,12]) {
+  y[i,k] = sum[c:2](x[i, k//3 * 2 + c] * w[k,c]) })",
+                      R"(workload w(x: f32[200,8], w: f32[12,2]) -> (y: f32[200,12]) {
+  p[k,c]: f32[12,8] = select(c//2 == k//3, w[k,c % 2], 0.0)
+  y[i,k] = sum[c:8](x[i,c] * p[k,c]) })"),
+            "");
+}
+
 TEST(PermittedTest, AnEstimateWithoutAnEyeToZeroAndInfinityIsNot) {
   for (const char* type : {"f32", "f16", "bf16"}) {
     const std::string meant = Elementwise(type, "rsqrt(x[i])");

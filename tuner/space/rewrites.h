@@ -36,11 +36,11 @@ Rewritten WithSumsAsRead(const Rewritten& rewritten);
 std::vector<Rewritten> WithPartsOfChains(const Rewritten& rewritten, const Target& target);
 
 // Sums in groups of few channels on a GPU whose copy engine fetches tiles: in groups as wide as its rows
-// (codegen/schedule/joined_groups.h), one workload for each width. None where there are no such sums.
+// (codegen/workload/joined_groups.h), one workload for each width. None where there are no such sums.
 std::vector<Rewritten> WithJoinedGroups(const Rewritten& rewritten, const Target& target);
 
 // Convolutions with a stride over so few channels that a row of the copy engine has several pixels: with the
-// pixels between as channels (codegen/schedule/folded_stride.h). None where there are no such sums.
+// pixels between as channels (codegen/workload/folded_stride.h). None where there are no such sums.
 std::vector<Rewritten> WithFoldedStrides(const Rewritten& rewritten, const Target& target);
 
 // Products of numbers that tf32() rounds, on a GPU whose wgmma cuts off what it should round: with stages

@@ -1,5 +1,5 @@
 // fold_stride(B): the pixels that a convolution steps over become channels
-// (codegen/schedule/folded_stride.h). B keeps its name and writes the same tensor; the new blocks' names
+// (codegen/workload/folded_stride.h). B keeps its name and writes the same tensor; the new blocks' names
 // begin with B's. Weights that are known ahead are folded ahead of time.
 //
 //   for i, k: for r in 3: for c in 2:            for j, q in 4: B.folded: B.folded[j, q] = x[j*2 + q//2, q %
@@ -10,10 +10,10 @@
 //                                                for i, k: for r in 2: for q in 4:
 //                                                  B: t2[i, k] += B.folded[i + r, q] * B.taps[k, r, q]
 #include "base/status.h"
-#include "codegen/schedule/folded_stride.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/workload/folded_stride.h"
 
 namespace mycc {
 

@@ -1,5 +1,5 @@
 // join_groups(B, 4): makes one group of each four of a sum of products in groups, by weights that are zero
-// between them (codegen/schedule/joined_groups.h). B keeps its name and writes the same tensor; the new
+// between them (codegen/workload/joined_groups.h). B keeps its name and writes the same tensor; the new
 // block's name begins with B's. Weights that are known ahead are made ahead of time.
 //
 //   for k in 32: for c in 4:                       for k in 32: for c in 16: B.wide: B.wide[k, c] = w[k, c %
@@ -8,10 +8,10 @@
 //                                                  for k in 32: for c in 16:
 //                                                    B: t2[k] += x[k//16*16 + c] * B.wide[k, c]
 #include "base/status.h"
-#include "codegen/schedule/joined_groups.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/workload/joined_groups.h"
 
 namespace mycc {
 

@@ -17,7 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/schedule/folded_stride.h"
+#include "codegen/workload/folded_stride.h"
 #include "tuner/space/rules/cuda/split_depth.h"
 #include "tuner/space/rules/cuda/wgmma_plan.h"
 #include "tuner/space/rules/tiles.h"

@@ -1,9 +1,9 @@
-#include "codegen/schedule/joined_groups.h"
+#include "codegen/workload/joined_groups.h"
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/product.h"
-#include "codegen/schedule/stages.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {

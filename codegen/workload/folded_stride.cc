@@ -1,4 +1,4 @@
-#include "codegen/schedule/folded_stride.h"
+#include "codegen/workload/folded_stride.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/expr/integers.h"
 #include "codegen/expr/product.h"
-#include "codegen/schedule/stages.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {
