@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,7 +41,7 @@ constexpr int kChannel = 3;  // to the worker
 // Places that are computed from the language's semantics: to check a reference kernel, and where there is
 // none. The time bounds what a place of a long chain of stages may cost.
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
-constexpr double kCheckSeconds = 1, kSampleSeconds = 10;
+constexpr double kCheckSeconds = 0.5, kSampleSeconds = 10;
 // A GPU that heats up under a heavy kernel is slower after it, which more attempts do not change.
 constexpr int kTimingAttempts = 2;
 // A repeated launch also writes over the outputs and reads them; one under strain takes turns with a
@@ -127,15 +128,26 @@ class GpuRunner {
     v1::GpuCase nothing = description;
     for (size_t i = 0; i < workload.outputs.size(); ++i) nothing.add_sampled();
     MYCC_ASSIGN_OR_RETURN(GpuTest* const drawn, cases_->Find(request.workload(), nothing));
-    MYCC_RETURN_IF_ERROR(Permit(drawn, &description));
-    if (request.library().empty()) {
-      MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->made->DownloadInputs());
-      Sample(workload, inputs, &description);
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->made->DownloadInputs());
+    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> special, SpecialInputsOf(drawn));
+    // The host computes what the language says of both inputs at once, and beside the reference kernel.
+    const bool samples_alone = request.library().empty();
+    std::future<std::vector<SampledValues>> sampled = std::async(std::launch::async, [&] {
+      return samples_alone ? Sampled(workload, inputs, kSampledPlaces, kSampleSeconds, request.seed())
+                           : Sampled(workload, inputs, kCheckedPlaces, kCheckSeconds, request.seed());
+    });
+    *description.mutable_permitted() = PermitOutputs(workload, special, request.seed());
+    if (samples_alone) {
+      for (const SampledValues& values : sampled.get()) {
+        v1::GpuCase::Sampled& of_output = *description.add_sampled();
+        of_output.mutable_places()->Add(values.places.begin(), values.places.end());
+        of_output.set_values(values.values);
+      }
       return absl::OkStatus();
     }
     description.set_reference(request.library());
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
-    return CheckReference(workload, request.seed(), test->made.get());
+    return CheckReference(workload, sampled.get(), test->made.get());
   }
 
   absl::Status MeasureConstants(v1::RunnerResponse* response) {
@@ -143,35 +155,30 @@ class GpuRunner {
     return absl::OkStatus();
   }
 
-  static absl::Status Permit(GpuTest* drawn, v1::GpuCase* description) {
+  // The inputs with special values, which then give way to the drawn ones again.
+  static absl::StatusOr<std::vector<NDArray>> SpecialInputsOf(GpuTest* drawn) {
     MYCC_RETURN_IF_ERROR(drawn->special->Draw());
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> special, drawn->made->DownloadInputs());
+    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> special, drawn->made->DownloadInputs());
     MYCC_RETURN_IF_ERROR(drawn->made->DrawInputs());
-    *description->mutable_permitted() = PermitOutputs(drawn->made->workload(), special, description->seed());
-    return absl::OkStatus();
+    return special;
   }
 
-  static void Sample(const Workload& workload, const std::vector<NDArray>& inputs, v1::GpuCase* description) {
+  // Each output's values by the language's semantics, at some places.
+  static std::vector<SampledValues> Sampled(const Workload& workload, const std::vector<NDArray>& inputs,
+                                            int64_t places, double seconds, uint64_t seed) {
     SampledReference reference(workload, inputs);
-    for (size_t i = 0; i < workload.outputs.size(); ++i) {
-      const SampledValues values = SampleOutput(workload, &reference, static_cast<int>(i), kSampledPlaces,
-                                                kSampleSeconds, description->seed());
-      v1::GpuCase::Sampled& sampled = *description->add_sampled();
-      sampled.mutable_places()->Add(values.places.begin(), values.places.end());
-      sampled.set_values(values.values);
-    }
+    std::vector<SampledValues> sampled;
+    for (size_t i = 0; i < workload.outputs.size(); ++i)
+      sampled.push_back(SampleOutput(workload, &reference, static_cast<int>(i), places, seconds, seed));
+    return sampled;
   }
 
   // The reference kernel's outputs against the language's semantics.
-  absl::Status CheckReference(const Workload& workload, uint64_t seed, GpuCase* made) {
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, made->DownloadInputs());
-    SampledReference reference(workload, inputs);
+  static absl::Status CheckReference(const Workload& workload, const std::vector<SampledValues>& sampled,
+                                     GpuCase* made) {
     for (size_t i = 0; i < workload.outputs.size(); ++i) {
-      const int output = static_cast<int>(i);
-      const SampledValues sampled =
-          SampleOutput(workload, &reference, output, kCheckedPlaces, kCheckSeconds, seed);
-      MYCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> got, made->DownloadOutput(output));
-      const Comparison comparison = Compare(sampled.expected(), got.data(), ToleranceOf(workload));
+      MYCC_ASSIGN_OR_RETURN(const std::vector<uint8_t> got, made->DownloadOutput(static_cast<int>(i)));
+      const Comparison comparison = Compare(sampled[i].expected(), got.data(), ToleranceOf(workload));
       if (!comparison.passed) {
         return absl::DataLossError(absl::StrCat("the reference kernel contradicts the language: output ",
                                                 workload.outputs[i]->name, ": ", comparison.first_mismatch));
