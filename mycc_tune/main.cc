@@ -226,7 +226,9 @@ void AddTune(CLI::App* app, Command* command) {
                   "time limit of the job with its final rounds: 90s, 8m, 1h30m; "
                   "10m, and --min-gain 0.5%, for a model without --trials");
   sub->add_option("--min-gain", options->min_gain,
-                  "end when the next minute is expected to gain a smaller share of the latency: 0.5%, 0.005")
+                  "end when the next minute, or without a time limit as many trials again, is expected to "
+                  "gain a smaller "
+                  "share of the latency: 0.5%, 0.005")
       ->type_name("SHARE");
   sub->add_option("--deadline", options->deadline,
                   "end the job then, with its best so far: 18:00, 2026-12-01T18:00, or in 2h")

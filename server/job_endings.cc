@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "server/job_listing.h"
+#include "server/scheduler_terms.h"
 
 namespace mycc {
 namespace {
@@ -17,13 +18,15 @@ namespace {
 constexpr int kModelsKept = 3;
 constexpr double kEndRetrySeconds = 1;
 
-std::string WordsOf(StopReason reason, const v1::JobSpec& spec) {
+std::string WordsOf(StopReason reason, const v1::StoredJob& job) {
   switch (reason) {
     case StopReason::kTrials: return "all trials are measured";
     case StopReason::kTime: return "the time budget is spent";
     case StopReason::kExhausted: return "the spaces hold nothing new";
     case StopReason::kGain:
-      return absl::StrFormat("the next minute would gain less than %g %%", 100 * spec.min_gain());
+      return absl::StrFormat("%s would gain less than %g %%",
+                             HasTimeLimit(job) ? "the next minute" : "as many trials again",
+                             100 * job.spec().min_gain());
   }
   return "";
 }
@@ -71,7 +74,7 @@ void JobEndings::End(RunningJob* job, JobState state, const std::string& message
 }
 
 void JobEndings::EndAsSearched(RunningJob* job, StopReason reason) {
-  End(job, JobState::kDone, WordsOf(reason, job->ledger->stored().spec()));
+  End(job, JobState::kDone, WordsOf(reason, job->ledger->stored()));
 }
 
 void JobEndings::Advance(RunningJob* job) {

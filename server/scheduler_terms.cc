@@ -23,8 +23,12 @@ SchedulerConfig SchedulerOf(const v1::StoredJob& job, const std::vector<PlannedT
   if (tasks.size() == 1 && tasks[0].target.kind == TargetKind::kCuda)
     config.least_generation = kLeastGenerationOfSlowBuilds;
   if (spec.is_model()) config.min_share = kMinShareOfModel;
-  config.min_gain = spec.min_gain();
+  (HasTimeLimit(job) ? config.min_gain : config.min_gain_of_twice) = spec.min_gain();
   return config;
+}
+
+bool HasTimeLimit(const v1::StoredJob& job) {
+  return job.spec().budget_seconds() > 0 || job.deadline_unix_micros() > 0;
 }
 
 uint32_t LeastWindowOf(const JobLedger& ledger) {

@@ -14,6 +14,8 @@ namespace mycc {
 // `tasks`: all of the job's.
 SchedulerConfig SchedulerOf(const v1::StoredJob& job, const std::vector<PlannedTask>& tasks);
 
+bool HasTimeLimit(const v1::StoredJob& job);
+
 // The window of the job's proposals while few devices can measure for it (tuner/scheduler/generation_plan.h).
 uint32_t LeastWindowOf(const JobLedger& ledger);
 

@@ -1,4 +1,4 @@
-"""What gpu_counts.py reads of `mycc explain`."""
+"""The counts that gpu_counts.py reads of `mycc explain`."""
 
 import unittest
 

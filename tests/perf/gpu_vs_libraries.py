@@ -39,7 +39,9 @@ def parse_arguments(words=None):
     parser.add_argument("--work", type=pathlib.Path, default=harness.ROOT / "build/gpu_vs_libraries",
                         help="folder of the log, the artifacts and results.json")
     parser.add_argument("--target", default="cuda", help="what is tuned for, as mycc-tune takes it")
-    parser.add_argument("--trials", type=int, default=64, help="trials for each workload; 0: the default schedules")
+    parser.add_argument("--trials", type=int, default=64, help="trials for each workload, at most; 0: the default schedules")
+    parser.add_argument("--min-gain", default="0.5%", metavar="SHARE",
+                        help="of mycc-tune: a workload's tuning ends when as many trials again are expected to gain less; 0.5%%; 0: after all trials")
     parser.add_argument("--reuse-log", action="store_true", help="keep the log of an earlier run and tune nothing")
     parser.add_argument("--resume", action="store_true", help="keep the log of an earlier run and tune what it did not finish")
     parser.add_argument(gpu_progress.GO_ON, dest="go_on", action="store_true",
@@ -215,7 +217,7 @@ def body():
         report_all(arguments, progress)
         return
     paths = write_workloads(arguments)
-    tuner = tuned_workloads.Tuner(arguments, "--cache", "cold")
+    tuner = tuned_workloads.Tuner(arguments, "--cache", "cold", *(["--min-gain", arguments.min_gain] if arguments.min_gain != "0" else []))
     libraries, failures = tuned_workloads.tune_and_compile(tuner, {name: path for name, path in paths.items() if not progress.has(name)})
     progress.failures |= failures
     if not arguments.tune_only:

@@ -255,6 +255,19 @@ TEST(ModelJobTest, EndsWhenTheNextMinuteGainsTooLittle) {
   }
 }
 
+TEST(ModelJobTest, EndsWhenAsManyTrialsAgainGainTooLittle) {
+  for (const bool restarts : {false, true}) {
+    FakeServer server;
+    v1::JobSpec spec = ModelSpec(1000);
+    spec.set_min_gain(0.005);
+    const v1::JobProgress progress = Stalled(&server, server.Submit(spec), restarts);
+    EXPECT_EQ(progress.state(), v1::JOB_STATE_DONE);
+    EXPECT_EQ(progress.message(), "as many trials again would gain less than 0.5 %")
+        << "restarts: " << restarts;
+    EXPECT_LT(progress.trials(), 120);
+  }
+}
+
 TEST(ModelJobTest, SenselessLimitsAreRefused) {
   FakeServer server;
   const auto refusal = [&](double min_gain, uint32_t total_trials) {

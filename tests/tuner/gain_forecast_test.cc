@@ -144,5 +144,22 @@ TEST(GainOfTwiceTest, TasksCountByWhatTheyTake) {
   EXPECT_NEAR(*GainOfTwice({falls, stalls, {50, {{16, 1.0}}}}), 0.02, 1e-9) << "that is like the others";
 }
 
+TEST(GainOfTwiceTest, ASearchIsForecastFromItsSecondGenerationOn) {
+  const auto task = [](std::vector<std::optional<double>> best, std::vector<int64_t> trials) {
+    TaskProgress progress;
+    progress.trials = trials.back();
+    progress.generations = static_cast<int>(best.size());
+    progress.best_seconds = std::move(best);
+    progress.trials_seen = std::move(trials);
+    return progress;
+  };
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0}, {8})}));
+  EXPECT_EQ(*ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}), 0);
+  EXPECT_NEAR(*ForecastTwice({}, {task({1.2, 1.0}, {8, 16})}), 0.1, 1e-9);
+  EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})})) << "no second valid generation";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})})) << "half is unknown";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()})) << "one has not begun";
+}
+
 }  // namespace
 }  // namespace mycc

@@ -61,12 +61,15 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
   progress.trials += search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
+  int64_t trials = progress.info.earlier_trials;
   for (int g = 0; g < visible; ++g) {
+    trials += std::ssize(search.ledger().generation(g));
     for (const SearchLedger::Entry& entry : search.ledger().generation(g)) {
       if (!entry.outcome || !entry.outcome->ok()) continue;
       best = best ? std::min(*best, *entry.outcome->seconds) : *entry.outcome->seconds;
     }
     progress.best_seconds.push_back(best);
+    progress.trials_seen.push_back(trials);
   }
   return progress;
 }
@@ -125,6 +128,10 @@ absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
 }
 
 bool Campaign::GainsTooLittle(const std::vector<TaskProgress>& progress, double elapsed_seconds) const {
+  if (config_.min_gain_of_twice > 0) {
+    const std::optional<double> share = ForecastTwice(config_, progress);
+    if (share && *share < config_.min_gain_of_twice) return true;
+  }
   if (config_.min_gain <= 0) return false;
   const std::optional<GainForecast> forecast =
       ForecastMinute(config_, progress, proposed_at_, elapsed_seconds);

@@ -1,6 +1,7 @@
 #include "tuner/scheduler/gain_forecast.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace mycc {
@@ -130,6 +131,22 @@ std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks) {
     gain += kFalling * task.weight * (before - now);
   }
   return known > 0 ? std::make_optional(std::min(gain / known, 1.0)) : std::nullopt;
+}
+
+std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
+  std::vector<TrialFall> falls;
+  double latency = 0;
+  for (const TaskProgress& task : tasks) {
+    if (task.best_seconds.empty() && !task.exhausted) return std::nullopt;
+    TrialFall fall{task.info.weight, {}};
+    for (size_t g = 0; g < task.best_seconds.size(); ++g) {
+      if (task.best_seconds[g]) fall.best.emplace_back(task.trials_seen[g], *task.best_seconds[g]);
+    }
+    if (fall.best.empty()) continue;
+    latency += fall.weight * fall.best.back().second;
+    falls.push_back(std::move(fall));
+  }
+  return IsCovered(config, tasks, latency) ? GainOfTwice(falls) : std::nullopt;
 }
 
 }  // namespace mycc

@@ -46,4 +46,8 @@ struct TrialFall {
 // others. Nullopt where no task has two.
 std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks);
 
+// The same of a search's tasks. Nullopt while too little is known, as of the minute, though from a task's
+// second generation on.
+std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks);
+
 }  // namespace mycc

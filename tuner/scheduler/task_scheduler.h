@@ -25,7 +25,8 @@ struct TaskProgress {
   int64_t trials = 0;   // candidates proposed, those in flight included
   // The fastest candidate after each generation whose outcomes may be seen; nullopt while none was valid.
   std::vector<std::optional<double>> best_seconds;
-  bool exhausted = false;  // the search has nothing new
+  std::vector<int64_t> trials_seen;  // candidates up to each of these generations
+  bool exhausted = false;            // the search has nothing new
 };
 
 struct SchedulerConfig {
@@ -50,6 +51,9 @@ struct SchedulerConfig {
   // The search is over when the next minute is expected to gain a smaller share of the weighted latency
   // (gain_forecast.h); 0: whatever it is expected to gain.
   double min_gain = 0;
+  // The same when as many trials again as there were are expected to gain a smaller share: for a search
+  // without a limit of time.
+  double min_gain_of_twice = 0;
 };
 
 enum class StopReason : uint8_t { kTrials, kTime, kExhausted, kGain };
