@@ -82,7 +82,7 @@ test("the scatter stands over any decision and names what is pointed at", async 
   await page.select("select[name=axis]", "order");
 
   // Points and the chart move as results arrive, and the chart is made anew with its axis: the job ends first, and each search asks where it is.
-  await until("the end of the job", () => page.$eval(".badge", (badge) => badge.textContent === "done"));
+  await until("the end of the job", () => page.$eval(".title .badge", (badge) => badge.textContent === "done"));
   await until("the order again", async () => /over order of results$/.test(await tab.label("Times of")));
   const findPoint = async () => {
     const over = await page.$(".scatter .u-over");
