@@ -153,12 +153,13 @@ TEST(GainOfTwiceTest, ASearchIsForecastFromItsSecondGenerationOn) {
     progress.trials_seen = std::move(trials);
     return progress;
   };
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0}, {8})}));
-  EXPECT_EQ(*ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}), 0);
-  EXPECT_NEAR(*ForecastTwice({}, {task({1.2, 1.0}, {8, 16})}), 0.1, 1e-9);
-  EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})})) << "no second valid generation";
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})})) << "half is unknown";
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()})) << "one has not begun";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0}, {8})}, 3));
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 2.9)) << "cheap trials";
+  EXPECT_EQ(*ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 3), 0);
+  EXPECT_NEAR(*ForecastTwice({}, {task({1.2, 1.0}, {8, 16})}, 3), 0.1, 1e-9);
+  EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})}, 3)) << "no second valid generation";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})}, 3)) << "half is unknown";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()}, 3)) << "one has not begun";
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ absl::Status Campaign::Tell(int task, const std::vector<Outcome>& outcomes) {
 
 bool Campaign::GainsTooLittle(const std::vector<TaskProgress>& progress, double elapsed_seconds) const {
   if (config_.min_gain_of_twice > 0) {
-    const std::optional<double> share = ForecastTwice(config_, progress);
+    const std::optional<double> share = ForecastTwice(config_, progress, elapsed_seconds);
     if (share && *share < config_.min_gain_of_twice) return true;
   }
   if (config_.min_gain <= 0) return false;

@@ -133,7 +133,10 @@ std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks) {
   return known > 0 ? std::make_optional(std::min(gain / known, 1.0)) : std::nullopt;
 }
 
-std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
+std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
+                                    double now) {
+  constexpr double kLeastSeconds = 3;
+  if (now < kLeastSeconds) return std::nullopt;
   std::vector<TrialFall> falls;
   double latency = 0;
   for (const TaskProgress& task : tasks) {

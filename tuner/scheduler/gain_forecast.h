@@ -46,8 +46,10 @@ struct TrialFall {
 // others. Nullopt where no task has two.
 std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks);
 
-// The same of a search's tasks. Nullopt while too little is known, as of the minute, though from a task's
-// second generation on.
-std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks);
+// The same of a search's tasks, `now` in seconds of the search. Nullopt while too little is known: in the
+// first three seconds, which cheap trials may all have, and until the second generations of tasks that take
+// nine tenths of the latency.
+std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
+                                    double now);
 
 }  // namespace mycc
