@@ -29,7 +29,6 @@ bool AddStride(const Stage& stage, const Expr& index, int dim, FoldedStride* fol
   if (axis < 0 || reduce_axis < 0 || stage.reduce_axes[reduce_axis]->extent < stride) return false;
   fold->dims.push_back(dim);
   fold->strides.push_back(stride);
-  fold->widths.push_back(stride);
   fold->axes.push_back(axis);
   fold->reduce_axes.push_back(reduce_axis);
   return true;
@@ -48,16 +47,6 @@ bool AreAlone(const Stage& stage, const ExprNode& x, const FoldedStride& fold) {
   return true;
 }
 
-// The whole window of the last dimension, where channels are too few without the rest of it, and fit a
-// swizzle with it.
-void WidenLast(const Stage& stage, int64_t element, FoldedStride* fold) {
-  constexpr int64_t kShortRow = 64, kLongestRow = 128;  // bytes
-  if (fold->folded() * element >= kShortRow) return;
-  const int64_t narrow = fold->widths.back();
-  fold->widths.back() = stage.reduce_axes[fold->reduce_axes.back()]->extent;
-  if (fold->folded() * element > kLongestRow) fold->widths.back() = narrow;
-}
-
 std::optional<FoldedStride> FoldOf(const Stage& stage, int input) {
   const ExprNode &x = *LoadOfFactor(stage.value->args[input]),
                  &w = *LoadOfFactor(stage.value->args[1 - input]);
@@ -74,11 +63,10 @@ std::optional<FoldedStride> FoldOf(const Stage& stage, int input) {
   fold.channel_axis = channel;
   fold.channel_dim = static_cast<int>(x.args.size()) - 1;
   fold.channels = last->var->extent;
-  WidenLast(stage, DTypeBytes(x.dtype), &fold);
   return fold;
 }
 
-// The offsets u of the folded dimensions, and the channel, in q = (u0*F1 + u1)*C + c.
+// The offsets u of the folded dimensions, and the channel, in q = (u0*f1 + u1)*C + c.
 struct Places {
   std::vector<Expr> offsets;
   Expr channel;
@@ -86,9 +74,9 @@ struct Places {
 Places PlacesIn(const Expr& q, const FoldedStride& fold) {
   Places places{std::vector<Expr>(fold.strides.size()), Mod(q, fold.channels)};
   int64_t step = fold.channels;
-  for (size_t f = fold.widths.size(); f-- > 0;) {
-    places.offsets[f] = Mod(FloorDiv(q, step), fold.widths[f]);
-    step *= fold.widths[f];
+  for (size_t f = fold.strides.size(); f-- > 0;) {
+    places.offsets[f] = Mod(FloorDiv(q, step), fold.strides[f]);
+    step *= fold.strides[f];
   }
   return places;
 }
@@ -105,7 +93,7 @@ Stage FoldedImage(const Stage& stage, const FoldedStride& fold, const Buffer& im
   std::vector<int64_t> shape = image->shape;
   for (size_t f = 0; f < fold.dims.size(); ++f) {
     const int64_t taps = stage.reduce_axes[fold.reduce_axes[f]]->extent;
-    shape[fold.dims[f]] = stage.axes[fold.axes[f]]->extent + CeilDiv(taps, fold.widths[f]) - 1;
+    shape[fold.dims[f]] = stage.axes[fold.axes[f]]->extent + CeilDiv(taps, fold.strides[f]) - 1;
   }
   shape[fold.channel_dim] = fold.folded();
   Stage folded = StageOver(absl::StrCat(stage.output->name, kFoldedImage), image->dtype, shape);
@@ -123,7 +111,7 @@ Stage FoldedTaps(const Stage& stage, const FoldedStride& fold, const ExprNode& w
   std::vector<int> dims;
   for (size_t f = 0; f < fold.dims.size(); ++f) {
     dims.push_back(WholeDim(w, stage.reduce_axes[fold.reduce_axes[f]]));
-    shape[dims[f]] = CeilDiv(shape[dims[f]], fold.widths[f]);
+    shape[dims[f]] = CeilDiv(shape[dims[f]], fold.strides[f]);
   }
   const int channel = WholeDim(w, stage.reduce_axes[fold.channel_axis]);
   shape[channel] = fold.folded();
@@ -131,7 +119,7 @@ Stage FoldedTaps(const Stage& stage, const FoldedStride& fold, const ExprNode& w
   std::vector<Expr> at = IndexOf(taps.axes);
   const Places places = PlacesIn(at[channel], fold);
   for (size_t f = 0; f < fold.dims.size(); ++f)
-    at[dims[f]] = at[dims[f]] * fold.widths[f] + places.offsets[f];
+    at[dims[f]] = at[dims[f]] * fold.strides[f] + places.offsets[f];
   at[channel] = places.channel;
   taps.value = ElementOrZero(w.buffer, std::move(at), dims);
   return taps;
@@ -141,7 +129,7 @@ Stage FoldedTaps(const Stage& stage, const FoldedStride& fold, const ExprNode& w
 
 int64_t FoldedStride::folded() const {
   int64_t all = channels;
-  for (const int64_t width : widths) all *= width;
+  for (const int64_t stride : strides) all *= stride;
   return all;
 }
 
@@ -169,7 +157,7 @@ absl::StatusOr<std::vector<Stage>> FoldedStrideStages(const Stage& stage) {
     shorter[stage.reduce_axes[r].get()] = VarRef(sum.reduce_axes[r]);
   };
   for (size_t f = 0; f < fold->dims.size(); ++f)
-    replace(fold->reduce_axes[f], CeilDiv(stage.reduce_axes[fold->reduce_axes[f]]->extent, fold->widths[f]));
+    replace(fold->reduce_axes[f], CeilDiv(stage.reduce_axes[fold->reduce_axes[f]]->extent, fold->strides[f]));
   replace(fold->channel_axis, fold->folded());
   const auto moved = [&](const ExprNode& load) {
     std::vector<Expr> index;

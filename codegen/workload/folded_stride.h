@@ -18,24 +18,20 @@ inline constexpr char kFoldedTaps[] = ".taps";
 // y[i, k] = sum[r:R, c:C](x[i*f + r, c] * w[k, r, c]), along each dimension that has a stride f, becomes
 //
 //   y.folded[j, u*C + c] = x[j*f + u, c], or 0 beyond its end
-//   y.taps[k, r, u*C + c] = r*F + u < R ? w[k, r*F + u, c] : 0
-//   y[i, k] = sum[r:ceil(R/F), q:F*C](y.folded[i + r, q] * y.taps[k, r, q])
-//
-// with F = f. The copy engine is slow where channels take less than 64 bytes even so: the last dimension then
-// has F = R, the whole window, and each element of x lies in several pixels of y.folded.
+//   y.taps[k, r, u*C + c] = r*f + u < R ? w[k, r*f + u, c] : 0
+//   y[i, k] = sum[r:ceil(R/f), q:f*C](y.folded[i + r, q] * y.taps[k, r, q])
 //
 // The added products are of zero: sums of finite numbers stay what they are. An infinity or NaN may reach the
 // outputs whose window ends within f - 1 elements of it.
 struct FoldedStride {
   int input = 0;                       // the factor that is x
   std::vector<int> dims;               // of x that have strides
-  std::vector<int64_t> strides;        // f of each
-  std::vector<int64_t> widths;         // F of each
+  std::vector<int64_t> strides;        // of each
   std::vector<int> axes, reduce_axes;  // i and r of each
   int channel_axis = 0;                // c: a reduction axis
   int channel_dim = 0;                 // of x
   int64_t channels = 0;                // C
-  int64_t folded() const;              // F*C, for all dimensions together
+  int64_t folded() const;              // f*C, for all dimensions together
 };
 // nullopt when the stage is not of that form.
 std::optional<FoldedStride> FindFoldedStride(const Stage& stage);

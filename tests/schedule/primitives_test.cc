@@ -196,14 +196,6 @@ TEST(PrimitivesTest, FoldStrideOfKnownWeights) {
   Check("fold_stride_const", absl::Substitute(kStrided, "const "), "fold_stride(t2)\n");
 }
 
-// Twelve channels of two bytes are a short row: the whole window of the last dimension lies in one pixel.
-TEST(PrimitivesTest, FoldStrideWithTheWholeLastWindow) {
-  Check("fold_stride_window", R"(workload c(x: f16[11,12,3], w: f16[4,3,5,3]) -> (y: f32[5,4,4]) {
-  y[i,j,k] = sum[r:3, s:5, c:3](f32(x[i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
-})",
-        "fold_stride(t2)\n");
-}
-
 TEST(PrimitivesTest, SkipZerosOfOneDimension) { Check("skip_zeros", kConv, "skip_zeros(t4, t3, 1)\n"); }
 
 TEST(PrimitivesTest, SkipAllZerosAndReadTheImageAsItIs) {

@@ -1,12 +1,9 @@
 #include "tuner/space/rules/cuda/operand.h"
 
 #include <algorithm>
-#include <bit>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
-#include "codegen/workload/folded_stride.h"
 #include "tuner/space/rules/tiles.h"
 
 namespace mycc {
@@ -85,10 +82,6 @@ int64_t RunOf(const ExprNode& load, const Var& depth) {
     if (!at_end) return depth->extent;
   }
   return 0;
-}
-
-bool IsFolded(const std::string& tensor) {
-  return absl::EndsWith(tensor, kFoldedImage) || absl::EndsWith(tensor, kFoldedTaps);
 }
 
 // Whole vectors; where a window has few channels, half ones, so that less of the product is of zeros.
@@ -182,10 +175,6 @@ Expr RepackedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
   repack.lanes = VectorOf(from.dtype, depth->extent, anatomy.stage(group.anchor).reduce_axes.size() > 1);
   repack.old_extent = from.shape[at.dim] / at.groups;
   repack.extent = CeilDiv(repack.old_extent, repack.lanes) * repack.lanes;
-  // A folded pixel is one row of a swizzle: the copy engine takes as long for a row of 32 bytes as for one of
-  // 128.
-  if (IsFolded(from.name))
-    repack.extent = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(repack.extent)));
   std::vector<int64_t> shape;
   std::vector<Expr> index;
   for (int d : repack.order) {
