@@ -28,6 +28,7 @@ class ArgReduction {
   const Stage* stage_ = nullptr;
   double tolerance_ = 0;
   std::unique_ptr<Workload> operand_;  // the same computation whose output is the unreduced operand
+  std::vector<NDArray> copies_;        // of the inputs
   std::unique_ptr<SampledReference> reference_;
 };
 

@@ -371,7 +371,7 @@ struct PermittedReference::Impl {
   }
 
   const Workload workload;
-  const std::vector<NDArray> inputs;
+  const std::vector<NDArray>& inputs;
   std::unordered_map<const BufferNode*, const NDArray*> arrays;
   std::unordered_map<const BufferNode*, const Stage*> stages;
   // Sums that may have further terms, of products with zero: NaN where the other factor is no number.

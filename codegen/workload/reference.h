@@ -30,7 +30,9 @@ absl::StatusOr<std::vector<NDArray>> RunReference(const Workload& workload,
 // One element of one stage, computing producers on demand: spot checks of tensors too large for RunReference.
 class SampledReference {
  public:
+  // `inputs` must outlive it.
   SampledReference(const Workload& workload, const std::vector<NDArray>& inputs);
+  SampledReference(const Workload& workload, std::vector<NDArray>&& inputs) = delete;
   ~SampledReference();
   // Element `flat` (row-major) of output number `output`.
   Scalar Output(int output, int64_t flat);

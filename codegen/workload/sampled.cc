@@ -35,7 +35,7 @@ struct SampledReference::Impl {
   };
 
   const Workload workload;
-  const std::vector<NDArray> inputs;
+  const std::vector<NDArray>& inputs;
   std::unordered_map<const BufferNode*, const NDArray*> arrays;
   std::unordered_map<const BufferNode*, StageElements> stages;
 };
