@@ -44,7 +44,7 @@ struct TuneOptions {
   std::vector<std::string> targets = {"host"};  // each workload is tuned for each
   uint32_t trials = 0;                          // of the job; 0: as the budget allows
   std::string budget;                           // "8m"
-  std::string min_gain;                         // "0.5%" of the next minute; empty: whatever it gains
+  std::string min_gain;  // "0.5%", of the next minute or as many trials again; empty: whatever they gain
   std::optional<uint64_t> seed;
   std::string cache;  // "warm" or "cold"; empty: the usual one of the target
   std::string strategy = "evolutionary";

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "server/history.h"
 #include "server/listed_job.h"
+#include "server/scheduler_terms.h"
 #include "server/urgency.h"
 
 namespace mycc {
@@ -18,9 +19,10 @@ constexpr double kStillSeconds = 120;   // so long a task may stand still that a
 // by its tasks.
 bool AsksForAsMuch(const JobLedger& others, const JobLedger& ledger) {
   const v1::JobSpec &other = others.stored().spec(), &job = ledger.stored().spec();
-  const bool has_same_limits = other.trials() == job.trials() && other.total_trials() == job.total_trials() &&
-                               other.budget_seconds() == job.budget_seconds() &&
-                               other.min_gain() == job.min_gain();
+  const bool has_same_limits =
+      other.trials() == job.trials() && other.total_trials() == job.total_trials() &&
+      other.budget_seconds() == job.budget_seconds() && other.min_gain() == job.min_gain() &&
+      (job.min_gain() == 0 || HasTimeLimit(others.stored()) == HasTimeLimit(ledger.stored()));
   if (other.total_trials() == 0 && other.budget_seconds() == 0 && other.min_gain() == 0)
     return has_same_limits || (job.trials() > 0 && other.trials() >= job.trials());
   return has_same_limits && others.plan().tasks.size() <= ledger.plan().tasks.size();

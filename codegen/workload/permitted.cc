@@ -7,7 +7,6 @@
 #include <cstring>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +14,8 @@
 #include "base/check.h"
 #include "codegen/expr/accuracy.h"
 #include "codegen/expr/eval.h"
+#include "codegen/expr/integers.h"
+#include "codegen/expr/product.h"
 #include "codegen/workload/compare.h"
 #include "codegen/workload/folded_stride.h"
 #include "codegen/workload/joined_groups.h"
@@ -148,12 +149,21 @@ ValueSet BestOf(ReduceOp op, DType dtype, const std::vector<ValueSet>& values) {
 struct PermittedReference::Impl {
   using Point = std::unordered_map<const VarNode*, int64_t>;
 
+  // How a sum may have further terms, which are products with zero.
+  struct FurtherTerms {
+    std::optional<FoldedStride> fold;
+    std::optional<GroupedSum> groups;
+  };
+
   Impl(const Workload& w, const std::vector<NDArray>& i) : workload(w), inputs(i) {
     MYCC_CHECK(inputs.size() == workload.inputs.size()) << inputs.size() << " inputs of " << workload.name;
     for (size_t k = 0; k < inputs.size(); ++k) arrays[workload.inputs[k].tensor.get()] = &inputs[k];
     for (const Stage& stage : workload.stages) {
       stages[stage.output.get()] = &stage;
-      if (FindFoldedStride(stage) || FindGroupedSum(stage)) with_zeros.insert(&stage);
+      FurtherTerms terms{FindFoldedStride(stage), FindGroupedSum(stage)};
+      if (terms.groups && terms.groups->channels != terms.groups->kernels)
+        terms.groups.reset();  // not joined
+      if (terms.fold || terms.groups) further.emplace(&stage, std::move(terms));
     }
   }
 
@@ -213,11 +223,50 @@ struct PermittedReference::Impl {
     if (is_sum && MayBeWinograd(stage)) return ValueSet::Floats(-LargestNumber(dtype), LargestNumber(dtype));
     if (is_sum) {
       ValueSet result = sum.Result();
-      result.nan = result.nan || with_zeros.contains(&stage);
+      result.nan = result.nan || HasFurtherNan(stage, *point);
       return result;
     }
     if (stage.reduce == ReduceOp::kProd && is_float) return ProductOf(dtype, kept);
     return keeps ? BestOf(stage.reduce, dtype, kept) : running;
+  }
+
+  // Whether zero may be multiplied by what is no finite number, in a term beyond the stage's own: beside the
+  // window, as far as the next multiple of the stride, or in another group.
+  bool HasFurtherNan(const Stage& stage, Point point) {
+    const auto found = further.find(&stage);
+    if (found == further.end()) return false;
+    const auto& [fold, groups] = found->second;
+    const ExprNode& x = *LoadOfFactor(stage.value->args[fold ? fold->input : groups->input]);
+    std::vector<int64_t> extents;
+    for (const Var& axis : stage.reduce_axes) extents.push_back(axis->extent);
+    for (size_t f = 0; fold && f < fold->dims.size(); ++f) {
+      int64_t& window = extents[fold->reduce_axes[f]];
+      window = CeilDiv(window, fold->strides[f]) * fold->strides[f];
+    }
+    if (groups) extents[groups->reduce_axis] = x.buffer->shape[groups->input_dim];
+    int64_t points = 1;
+    for (const int64_t extent : extents) points *= extent;
+    for (int64_t at = 0; at < points; ++at) {
+      int64_t rest = at;
+      for (size_t k = extents.size(); k-- > 0; rest /= extents[k])
+        point[stage.reduce_axes[k].get()] = rest % extents[k];
+      const int64_t channel = groups ? point[stage.reduce_axes[groups->reduce_axis].get()] : 0;
+      if (IsNoFiniteNumber(x, point, groups ? groups->input_dim : -1, channel)) return true;
+    }
+    return false;
+  }
+
+  // Whether the element that is read at the point is none, with the index `at` in dimension `dim` unless that
+  // is -1. It is zero beyond the tensor's end.
+  bool IsNoFiniteNumber(const ExprNode& load, const Point& point, int dim, int64_t at) {
+    int64_t flat = 0;
+    for (int d = 0; d < load.buffer->rank(); ++d) {
+      const int64_t index = d == dim ? at : Evaluate(load.args[d], point).least;
+      if (index < 0 || index >= load.buffer->shape[d]) return false;
+      flat = flat * load.buffer->shape[d] + index;
+    }
+    const ValueSet value = Element(*load.buffer, flat);
+    return value.nan || !(std::abs(value.low) < kInf && std::abs(value.high) < kInf);
   }
 
   // The terms of a sum. A product may be added before it is rounded, a term with a padding zero may be left
@@ -374,8 +423,7 @@ struct PermittedReference::Impl {
   const std::vector<NDArray>& inputs;
   std::unordered_map<const BufferNode*, const NDArray*> arrays;
   std::unordered_map<const BufferNode*, const Stage*> stages;
-  // Sums that may have further terms, of products with zero: NaN where the other factor is no number.
-  std::unordered_set<const Stage*> with_zeros;
+  std::unordered_map<const Stage*, FurtherTerms> further;
   std::unordered_map<const BufferNode*, std::unordered_map<int64_t, ValueSet>> elements;
 };
 

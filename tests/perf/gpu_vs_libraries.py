@@ -217,7 +217,7 @@ def body():
         report_all(arguments, progress)
         return
     paths = write_workloads(arguments)
-    tuner = tuned_workloads.Tuner(arguments, "--cache", "cold", *(["--min-gain", arguments.min_gain] if arguments.min_gain != "0" else []))
+    tuner = tuned_workloads.Tuner(arguments, "--cache", "cold", *(["--min-gain", arguments.min_gain] if float(arguments.min_gain.rstrip("%")) > 0 else []))
     libraries, failures = tuned_workloads.tune_and_compile(tuner, {name: path for name, path in paths.items() if not progress.has(name)})
     progress.failures |= failures
     if not arguments.tune_only:

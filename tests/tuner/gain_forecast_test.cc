@@ -160,6 +160,11 @@ TEST(GainOfTwiceTest, ASearchIsForecastFromItsSecondGenerationOn) {
   EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})}, 3)) << "no second valid generation";
   EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})}, 3)) << "half is unknown";
   EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()}, 3)) << "one has not begun";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({std::nullopt, 1.0}, {8, 16})}, 3))
+      << "half has one valid generation";
+  const TaskProgress flat = task({1.0, 1.0}, {8, 16});
+  EXPECT_FALSE(ForecastTwice({}, {flat, task({std::nullopt, std::nullopt}, {8, 16})}, 3)) << "patience";
+  EXPECT_EQ(*ForecastTwice({}, {flat, task({std::nullopt, std::nullopt, std::nullopt}, {8, 16, 24})}, 3), 0);
 }
 
 }  // namespace

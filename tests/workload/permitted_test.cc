@@ -83,12 +83,23 @@ TEST(PermittedTest, ConvolutionsWithAStrideAndInGroupsMayMultiplyByZero) {
   p[k,r,c]: f32[8,4,4] = select(r < 3, w[k,r,c], 0.0)
   y[i,k] = sum[r:4, c:4](z[i * 2 + r, c] * p[k,r,c]) })"),
             "");
-  EXPECT_EQ(Forbidden(R"(workload w(x: f32[200,8], w: f32[12,2]) -> (y: f32[200,12]) {
-  y[i,k] = sum[c:2](x[i, k//3 * 2 + c] * w[k,c]) })",
-                      R"(workload w(x: f32[200,8], w: f32[12,2]) -> (y: f32[200,12]) {
-  p[k,c]: f32[12,8] = select(c//2 == k//3, w[k,c % 2], 0.0)
+  EXPECT_EQ(Forbidden(R"(workload w(x: f32[200,8], w: f32[8,2]) -> (y: f32[200,8]) {
+  y[i,k] = sum[c:2](x[i, k//2 * 2 + c] * w[k,c]) })",
+                      R"(workload w(x: f32[200,8], w: f32[8,2]) -> (y: f32[200,8]) {
+  p[k,c]: f32[8,8] = select(c//2 == k//2, w[k,c % 2], 0.0)
   y[i,k] = sum[c:8](x[i,c] * p[k,c]) })"),
             "");
+}
+
+TEST(PermittedTest, ConvolutionsAreNotNanWhereAllFactorsNearAreNumbers) {
+  for (const std::string sum :
+       {"sum[r:3, c:4](x[i * 2 + r, c] * w[k,r,c])", "sum[r:3, c:2](x[i + r, k//2 * 2 + c] * w[k,r,c])"}) {
+    const std::string head = "workload w(x: f32[81,4], w: f32[4,3,4]) -> (y: f32[39,4]) { ";
+    EXPECT_NE(Forbidden(head + "y[i,k] = " + sum + " }",
+                        head + "s[i,k]: f32[39,4] = " + sum + " y[i,k] = s[i,k] + nan }"),
+              "")
+        << sum;
+  }
 }
 
 TEST(PermittedTest, AnEstimateWithoutAnEyeToZeroAndInfinityIsNot) {

@@ -61,7 +61,7 @@ TaskProgress Campaign::ProgressOf(int task, int visible) const {
   progress.trials += search.ledger().num_candidates();
   progress.exhausted = search.Exhausted();
   std::optional<double> best;
-  int64_t trials = progress.info.earlier_trials;
+  int64_t trials = 0;
   for (int g = 0; g < visible; ++g) {
     trials += std::ssize(search.ledger().generation(g));
     for (const SearchLedger::Entry& entry : search.ledger().generation(g)) {

@@ -31,20 +31,6 @@ std::vector<int> InTheLastMinute(const std::vector<ProposedAt>& proposed, double
   return counts;
 }
 
-// Whether the second generations speak for all: tasks that may have one, and had none, take little of the
-// latency.
-bool IsCovered(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks, double latency) {
-  constexpr double kMostUnknown = 0.1;
-  double unknown = 0;
-  for (const TaskProgress& task : tasks) {
-    if (task.best_seconds.size() != 1 || !task.best_seconds[0]) continue;
-    const double seconds = task.info.weight * *task.best_seconds[0];
-    const bool is_over = task.exhausted || task.trials >= config.max_trials_per_task;
-    if (!is_over && seconds >= config.min_share * latency) unknown += seconds;
-  }
-  return unknown <= kMostUnknown * latency;
-}
-
 // The best times of a task, from its first valid one on.
 std::vector<double> Fall(const TaskProgress& task) {
   std::vector<double> fall;
@@ -52,6 +38,25 @@ std::vector<double> Fall(const TaskProgress& task) {
     if (best) fall.push_back(*best);
   }
   return fall;
+}
+
+// Whether the task may have another generation.
+bool IsOpen(const SchedulerConfig& config, const TaskProgress& task) {
+  return !task.exhausted && task.trials < config.max_trials_per_task;
+}
+
+// Whether the second valid generations speak for all: tasks that may have one, and had none, take little of
+// the latency.
+bool IsCovered(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks, double latency) {
+  constexpr double kMostUnknown = 0.1;
+  double unknown = 0;
+  for (const TaskProgress& task : tasks) {
+    const std::vector<double> fall = Fall(task);
+    if (fall.size() != 1) continue;
+    const double seconds = task.info.weight * fall[0];
+    if (IsOpen(config, task) && seconds >= config.min_share * latency) unknown += seconds;
+  }
+  return unknown <= kMostUnknown * latency;
 }
 
 // The share that second generations gained; nullopt before the first of them.
@@ -145,6 +150,8 @@ std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::ve
     for (size_t g = 0; g < task.best_seconds.size(); ++g) {
       if (task.best_seconds[g]) fall.best.emplace_back(task.trials_seen[g], *task.best_seconds[g]);
     }
+    // One without a valid candidate is still looked after (NextTask).
+    if (fall.best.empty() && IsOpen(config, task) && task.generations < config.patience) return std::nullopt;
     if (fall.best.empty()) continue;
     latency += fall.weight * fall.best.back().second;
     falls.push_back(std::move(fall));

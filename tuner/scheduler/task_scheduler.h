@@ -25,7 +25,7 @@ struct TaskProgress {
   int64_t trials = 0;   // candidates proposed, those in flight included
   // The fastest candidate after each generation whose outcomes may be seen; nullopt while none was valid.
   std::vector<std::optional<double>> best_seconds;
-  std::vector<int64_t> trials_seen;  // candidates up to each of these generations
+  std::vector<int64_t> trials_seen;  // this search's candidates up to each of these generations
   bool exhausted = false;            // the search has nothing new
 };
 
