@@ -1,5 +1,5 @@
-// Where the lanes of a warp find an operand of mma.sync in shared memory, as code that follows from the
-// layout of the instruction's operand. Pure functions.
+// The addresses in shared memory from which the lanes of a warp load an operand of mma.sync, as code. They
+// follow from the layout of the instruction's operand. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,7 @@ class Joining {
       return Refuse(absl::StrCat("a number stands for ", result_->name,
                                  " at the infinity that is no identity of ", first_.name()));
     }
-    // Where a number stands for an infinite extremum, terms at infinity add nothing.
+    // Terms at infinity add nothing if a guard replaces an infinite extremum by a number.
     if (guards.of_identity) {
       const Expr infinity = first_.Identity(0, value_->dtype);
       one = MakeSelect(MakeBinary(Op::kEq, f_, infinity), zero, one);

@@ -230,8 +230,8 @@ struct PermittedReference::Impl {
     return keeps ? BestOf(stage.reduce, dtype, kept) : running;
   }
 
-  // Whether zero may be multiplied by what is no finite number, in a term beyond the stage's own: beside the
-  // window, as far as the next multiple of the stride, or in another group.
+  // Whether a further term of the sum may be NaN: zero times an infinity or NaN. Folded strides round the
+  // window up to a multiple of the stride; joined groups read the channels of other groups.
   bool HasFurtherNan(const Stage& stage, Point point) {
     const auto found = further.find(&stage);
     if (found == further.end()) return false;
@@ -251,14 +251,14 @@ struct PermittedReference::Impl {
       for (size_t k = extents.size(); k-- > 0; rest /= extents[k])
         point[stage.reduce_axes[k].get()] = rest % extents[k];
       const int64_t channel = groups ? point[stage.reduce_axes[groups->reduce_axis].get()] : 0;
-      if (IsNoFiniteNumber(x, point, groups ? groups->input_dim : -1, channel)) return true;
+      if (IsNotFinite(x, point, groups ? groups->input_dim : -1, channel)) return true;
     }
     return false;
   }
 
-  // Whether the element that is read at the point is none, with the index `at` in dimension `dim` unless that
-  // is -1. It is zero beyond the tensor's end.
-  bool IsNoFiniteNumber(const ExprNode& load, const Point& point, int dim, int64_t at) {
+  // Whether the element that is read at the point is an infinity or NaN. Its index in dimension `dim` is
+  // `at`, unless `dim` is -1. Elements beyond the tensor's end are zero.
+  bool IsNotFinite(const ExprNode& load, const Point& point, int dim, int64_t at) {
     int64_t flat = 0;
     for (int d = 0; d < load.buffer->rank(); ++d) {
       const int64_t index = d == dim ? at : Evaluate(load.args[d], point).least;

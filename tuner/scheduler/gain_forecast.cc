@@ -40,11 +40,6 @@ std::vector<double> Fall(const TaskProgress& task) {
   return fall;
 }
 
-// Whether the task may have another generation.
-bool IsOpen(const SchedulerConfig& config, const TaskProgress& task) {
-  return !task.exhausted && task.trials < config.max_trials_per_task;
-}
-
 // Whether the second valid generations speak for all: tasks that may have one, and had none, take little of
 // the latency.
 bool IsCovered(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks, double latency) {

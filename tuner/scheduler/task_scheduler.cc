@@ -12,10 +12,6 @@ std::optional<double> BestOf(const TaskProgress& task) {
   return task.best_seconds.empty() ? std::nullopt : task.best_seconds.back();
 }
 
-bool Open(const SchedulerConfig& config, const TaskProgress& task) {
-  return !task.exhausted && task.trials < config.max_trials_per_task;
-}
-
 // Seconds gained per generation over the last `window` generations that had a valid result before them.
 double RecentGain(const SchedulerConfig& config, const TaskProgress& task) {
   const int last = static_cast<int>(task.best_seconds.size()) - 1;
@@ -67,7 +63,7 @@ std::optional<StopReason> Stop(const SchedulerConfig& config, const std::vector<
   bool open = false, all_exhausted = true;
   for (const TaskProgress& task : tasks) {
     trials += task.trials;
-    open = open || Open(config, task);
+    open = open || IsOpen(config, task);
     all_exhausted = all_exhausted && task.exhausted;
   }
   if (trials >= config.max_trials) return StopReason::kTrials;
@@ -89,7 +85,7 @@ std::optional<TaskChoice> FirstGeneration(const SchedulerConfig& config,
   for (size_t i = 0; i < tasks.size(); ++i) {
     cost += RoughCost(tasks[i]);
     trials += tasks[i].trials;
-    if (!Open(config, tasks[i]) || tasks[i].generations > 0) continue;
+    if (!IsOpen(config, tasks[i]) || tasks[i].generations > 0) continue;
     ++unbegun;
     const bool leads = config.first_trials > 0 && next && RoughCost(tasks[i]) > RoughCost(tasks[*next]);
     if (!next || leads) next = i;
@@ -112,7 +108,7 @@ std::optional<int> FruitlessTask(const SchedulerConfig& config, const std::vecto
   for (const TaskProgress& task : tasks) trials += task.trials;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const TaskProgress& task = tasks[i];
-    if (!Open(config, task) || task.best_seconds.empty() || BestOf(task)) continue;
+    if (!IsOpen(config, task) || task.best_seconds.empty() || BestOf(task)) continue;
     const bool behind = 2 * task.trials * static_cast<int64_t>(tasks.size()) < trials;
     if (task.generations < config.patience || behind) return static_cast<int>(i);
   }
@@ -131,7 +127,7 @@ TaskChoice GreatestGain(const SchedulerConfig& config, const std::vector<TaskPro
   TaskChoice choice;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (seen && !IsSeen(tasks[i])) continue;
-    if (!Open(config, tasks[i]) || !BestOf(tasks[i])) continue;
+    if (!IsOpen(config, tasks[i]) || !BestOf(tasks[i])) continue;
     if (tasks[i].info.weight * *BestOf(tasks[i]) < least_seconds) continue;
     const double gain = ExpectedGain(config, tasks[i], tasks);
     if (choice.task && gain <= choice.expected_gain_seconds) continue;
@@ -145,13 +141,17 @@ TaskChoice GreatestGain(const SchedulerConfig& config, const std::vector<TaskPro
 std::optional<int> FewestGenerations(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks) {
   std::optional<int> fewest;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (Open(config, tasks[i]) && (!fewest || tasks[i].generations < tasks[*fewest].generations))
+    if (IsOpen(config, tasks[i]) && (!fewest || tasks[i].generations < tasks[*fewest].generations))
       fewest = static_cast<int>(i);
   }
   return fewest;
 }
 
 }  // namespace
+
+bool IsOpen(const SchedulerConfig& config, const TaskProgress& task) {
+  return !task.exhausted && task.trials < config.max_trials_per_task;
+}
 
 TaskChoice NextTask(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                     double elapsed_seconds) {

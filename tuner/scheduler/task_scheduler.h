@@ -66,6 +66,9 @@ struct TaskChoice {
   double expected_gain_seconds = 0;
 };
 
+// Whether the task may have another generation.
+bool IsOpen(const SchedulerConfig& config, const TaskProgress& task);
+
 // Every task gets one generation first; a small job that is limited as a whole leaves each task its share, so
 // that as many as possible have their default schedule measured. Then the task with the greatest gain gets
 // the next one. A task without a valid result comes first until its patience ends, and later whenever it is

@@ -16,8 +16,8 @@
 //   parallel rows, runs: partial[run] = reduce(run of the row), in lanes
 //   result = reduce(partial)
 //
-// A reduction, and a sum that uses its result, may be one pass over the row (joint_rows.h).
-// That is another part, for rows that do not stay in a cache between two passes.
+// A reduction and a sum that uses its result may also be one pass over the row (joint_rows.h). The tuner has
+// it as a part of its own: it pays where a row does not stay in a cache between two passes.
 //
 // An argmax is a maximum and the first position where it occurs; across rows, each lane computes its own.
 #include <algorithm>
