@@ -44,15 +44,15 @@ std::string KernelEmitter::TensorMapOf(const BulkBox& box, int64_t panel) {
   for (const LaunchBuffer& buffer : launch_.buffers) {
     if (buffer.buffer == box.global) map.operand = buffer.operand;
   }
-  const BufferNode& global = *box.global;
-  map.dtype = global.dtype;
+  const int64_t element = DTypeBytes(box.global->dtype);
+  map.dtype = box.global->dtype;
   map.swizzle_bytes = static_cast<int>(box.shared->swizzle_bytes());
-  for (int d = global.rank(); d-- > 0;) {
-    map.dims.push_back(global.shape[d]);
-    if (d + 1 < global.rank()) map.strides.push_back(global.stride(d) * DTypeBytes(global.dtype));
-    const int64_t extent = d + 1 == global.rank() ? panel : box.extent[d];
-    map.box.push_back((extent - 1) * box.step[d] + 1);
-    map.element_strides.push_back(box.step[d]);
+  for (auto dim = box.dims.rbegin(); dim != box.dims.rend(); ++dim) {
+    const bool is_last = dim == box.dims.rbegin();
+    map.dims.push_back(dim->size);
+    if (!is_last) map.strides.push_back(dim->stride * element);
+    map.box.push_back(((is_last ? panel : dim->extent) - 1) * dim->step + 1);
+    map.element_strides.push_back(dim->step);
   }
   maps_.push_back(std::move(map));
   return absl::StrCat("map", maps_.size() - 1);
@@ -65,13 +65,13 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   if (blocks > 1) TakePart(copy.cluster, blocks, &*box);
   const BufferNode& shared = *box->shared;
   const int64_t element = DTypeBytes(shared.dtype), swizzle = shared.swizzle_bytes();
-  const int64_t columns = box->extent.back();
+  const int64_t columns = box->dims.back().extent;
   // A swizzled tile wider than its swizzle is stored as panels, one box for each.
   const int64_t panel = swizzle == 0 ? columns : std::min(columns, swizzle / element);
   int64_t rows = 1;
-  for (size_t d = 0; d + 1 < box->extent.size(); ++d) rows *= box->extent[d];
+  for (size_t d = 0; d + 1 < box->dims.size(); ++d) rows *= box->dims[d].extent;
   const std::string map = TensorMapOf(*box, panel);
-  const int rank = box->global->rank();
+  const int rank = static_cast<int>(box->dims.size());
   const std::string function =
       absl::StrCat(box->to_shared ? "bulk_load_" : "bulk_store_", rank, blocks > 1 ? "d_to_all" : "d");
   prelude_.Use("CUtensorMap");
@@ -86,7 +86,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   for (int64_t column = 0; column < columns; column += panel) {
     std::vector<std::string> coordinates;
     for (int d = rank; d-- > 0;) {
-      const Expr begin = d + 1 == rank ? box->begin[d] + column : box->begin[d];
+      const Expr begin = d + 1 == rank ? box->dims[d].begin + column : box->dims[d].begin;
       coordinates.push_back(Index(Simplify(begin)).text);
     }
     // A part of the tile is the same part of each panel.
@@ -109,10 +109,11 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
 
 // Reduces the box to the part of block `rank` among `blocks`.
 void KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
-  for (size_t d = 0; d + 1 < box->extent.size(); ++d) {
-    if (box->extent[d] == 1) continue;
-    box->extent[d] /= blocks;
-    box->begin[d] = box->begin[d] + rank * (box->extent[d] * box->step[d]);
+  for (size_t d = 0; d + 1 < box->dims.size(); ++d) {
+    BulkBox::Dim& dim = box->dims[d];
+    if (dim.extent == 1) continue;
+    dim.extent /= blocks;
+    dim.begin = dim.begin + rank * (dim.extent * dim.step);
     return;
   }
   Fail(absl::StrCat("no dimension of ", box->shared->name, " can be divided among the blocks of a cluster"));

@@ -8,12 +8,12 @@
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/expr/print.h"
+#include "codegen/passes/box_dims.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
 
-constexpr int64_t kMaxBox = 256, kMaxStep = 8, kMaxRank = 5;
 constexpr int64_t kAlignment = 16;
 
 template <typename... Parts>
@@ -53,25 +53,6 @@ absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
   return nest;
 }
 
-// The loop of the nest along which an index runs: the index is begin + step * loop.
-struct Stepped {
-  const For* loop = nullptr;
-  int64_t step = 1;
-  Expr begin;
-};
-
-absl::StatusOr<Stepped> StepOf(const Expr& index, const std::vector<const For*>& loops) {
-  Stepped stepped{nullptr, 1, index};
-  for (const For* loop : loops) {
-    if (!UsesVar(index, loop->var.get())) continue;
-    const auto linear = SplitLinear(index, loop->var.get());
-    if (stepped.loop != nullptr || !linear)
-      return Refuse("index ", PrintExpr(index), " does not step with one loop");
-    stepped = Stepped{loop, linear->coefficient, Simplify(linear->rest)};
-  }
-  return stepped;
-}
-
 // The tile's indices are the loops' variables in order, after the indices that select the tile (a ring's
 // slot).
 absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
@@ -103,39 +84,36 @@ absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices,
   return Refuse(box->shared->name, " has fewer dimensions than the copy has loops");
 }
 
-absl::Status MatchGlobal(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
-  if (static_cast<int64_t>(indices.size()) > kMaxRank)
-    return Refuse(box->global->name, " has more than ", kMaxRank, " dimensions");
-  std::vector<const For*> order;
-  for (const Expr& index : indices) {
-    MYCC_ASSIGN_OR_RETURN(const Stepped stepped, StepOf(index, nest.loops));
-    const int64_t extent = stepped.loop != nullptr ? *ConstExtent(*stepped.loop) : 1;
-    if (stepped.step < 1 || stepped.step > kMaxStep)
-      return Refuse("index ", PrintExpr(index), " steps by ", stepped.step, "; expected 1 to ", kMaxStep);
-    if ((extent - 1) * stepped.step + 1 > kMaxBox)
-      return Refuse("a box of ", extent, " steps of ", stepped.step, "; at most ", kMaxBox, " elements");
-    if (stepped.loop != nullptr) order.push_back(stepped.loop);
-    box->begin.push_back(stepped.begin);
-    box->extent.push_back(extent);
-    box->step.push_back(stepped.step);
+absl::Status CheckAlignment(const BulkBox& box) {
+  const int64_t element = DTypeBytes(box.global->dtype);
+  if (box.dims.back().stride != 1 || box.dims.back().step != 1)
+    return Refuse("its last dimension is not contiguous");
+  for (size_t d = 0; d + 1 < box.dims.size(); ++d) {
+    const int64_t bytes = box.dims[d].stride * element;
+    if (bytes % kAlignment != 0)
+      return Refuse("rows of ", box.global->name, " are ", bytes, " bytes apart; expected a multiple of ",
+                    kAlignment);
   }
-  if (box->step.back() != 1) return Refuse("its last dimension is not contiguous");
-  std::vector<const For*> loops;
-  for (const For* loop : nest.loops) {
-    if (*ConstExtent(*loop) > 1 || std::count(order.begin(), order.end(), loop) > 0) loops.push_back(loop);
-  }
-  if (order != loops)
-    return Refuse("the dimensions of ", box->global->name, " and of the tile are in different orders");
-  const int64_t element = DTypeBytes(box->global->dtype);
-  for (int d = 0; d + 1 < box->global->rank(); ++d) {
-    if (box->global->stride(d) * element % kAlignment != 0)
-      return Refuse("rows of ", box->global->name, " are ", box->global->stride(d) * element,
-                    " bytes apart; expected a multiple of ", kAlignment);
-  }
-  if (box->extent.back() * element % kAlignment != 0)
-    return Refuse("rows of the tile are ", box->extent.back() * element, " bytes; expected a multiple of ",
-                  kAlignment);
+  if (box.dims.back().extent * element % kAlignment != 0)
+    return Refuse("rows of the tile are ", box.dims.back().extent * element,
+                  " bytes; expected a multiple of ", kAlignment);
   return absl::OkStatus();
+}
+
+// The places that each dimension may have: what is beyond its ends is not copied.
+struct Edges {
+  Expr place;
+  BulkBox::Dim* dim;
+};
+std::vector<Edges> EdgesOf(std::vector<LoopDim>* dims) {
+  std::vector<Edges> edges;
+  for (LoopDim& along : *dims) {
+    const BulkBox::Dim& dim = along.dim;
+    const Expr place =
+        along.loop == nullptr ? dim.begin : Simplify(dim.begin + VarRef(along.loop->var) * dim.step);
+    edges.push_back({place, &along.dim});
+  }
+  return edges;
 }
 
 // Whether elements that fail the condition (those where `condition` is negative) are beyond an edge (where
@@ -153,17 +131,29 @@ bool IsBeyond(const Linear& condition, const Linear& edge) {
   return false;
 }
 
+// Whether the condition is an edge of the dimension, or holds within its edges. A window's dimension ends
+// where the condition says, if that is earlier.
+bool IsEdge(const Expr& margin, const Edges& edges, bool is_window) {
+  for (const Expr& edge : {edges.place, IntConst(edges.dim->size - 1) - edges.place}) {
+    if (IsZero(Simplify(margin - edge)) || IsBeyond(ToLinear(margin), ToLinear(edge))) return true;
+  }
+  int64_t last = 0;
+  if (!is_window || !IsConstInt(Simplify(margin + edges.place), &last)) return false;
+  if (last < 0 || last >= edges.dim->size) return false;
+  edges.dim->size = last + 1;
+  return true;
+}
+
 // The conditions must be the tensor's edges, or hold within them: beyond them the engine reads zeros and
 // writes nothing.
-absl::Status CheckConditions(const CopyNest& nest, const std::vector<Expr>& indices, const Buffer& global) {
+absl::Status MatchConditions(const CopyNest& nest, const Buffer& global, std::vector<LoopDim>* dims) {
+  const std::vector<Edges> edges = EdgesOf(dims);
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
     const Expr margin = MarginOf(condition);
     bool is_edge = false;
-    for (size_t d = 0; margin && d < indices.size(); ++d) {
-      for (const Expr& edge : {indices[d], IntConst(global->shape[d] - 1) - indices[d]})
-        is_edge |= IsZero(Simplify(margin - edge)) || IsBeyond(ToLinear(margin), ToLinear(edge));
-    }
+    for (size_t d = 0; margin && d < edges.size() && !is_edge; ++d)
+      is_edge = IsEdge(margin, edges[d], (*dims)[d].is_window);
     if (!is_edge) return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
   }
   return absl::OkStatus();
@@ -182,14 +172,17 @@ absl::StatusOr<BulkBox> BulkBoxOf(const Stmt& body) {
   const std::vector<Expr>& shared = box.to_shared ? nest.store->indices : nest.load->args;
   const std::vector<Expr>& global = box.to_shared ? nest.load->args : nest.store->indices;
   MYCC_RETURN_IF_ERROR(MatchShared(nest, shared, &box));
-  MYCC_RETURN_IF_ERROR(MatchGlobal(nest, global, &box));
-  MYCC_RETURN_IF_ERROR(CheckConditions(nest, global, box.global));
+  absl::StatusOr<std::vector<LoopDim>> dims = DimsAlongLoops(nest.loops, global, *box.global);
+  if (!dims.ok()) return Refuse(dims.status().message());
+  MYCC_RETURN_IF_ERROR(MatchConditions(nest, box.global, &*dims));
+  box.dims = InOrderOf(nest.loops, *dims);
+  MYCC_RETURN_IF_ERROR(CheckAlignment(box));
   return box;
 }
 
 int64_t BytesOfBox(const BulkBox& box) {
   int64_t bytes = DTypeBytes(box.shared->dtype);
-  for (const int64_t extent : box.extent) bytes *= extent;
+  for (const BulkBox::Dim& dim : box.dims) bytes *= dim.extent;
   return bytes;
 }
 

@@ -12,11 +12,19 @@
 namespace mycc {
 
 struct BulkBox {
+  // A dimension of global memory as the engine steps through it: its indices are 0 to size - 1, `stride`
+  // elements apart, and those of the box are begin, begin + step, ..
+  struct Dim {
+    Expr begin;
+    int64_t extent, step, size, stride;
+  };
+
   Buffer global, shared;
   bool to_shared = false;
-  // For each dimension of `global`: the box's first index, its number of elements, and their distance.
-  std::vector<Expr> begin;
-  std::vector<int64_t> extent, step;
+  // Outermost first, in the order of the tile; the last one's elements are neighbours. They are those of
+  // `global`, but for a dimension along which several loops step (the pixels and taps of a window): that one
+  // has a dimension for each of these loops, whose elements overlap.
+  std::vector<Dim> dims;
   std::vector<Expr> shared_prefix;  // leading indices of `shared` (a ring's slot)
 };
 

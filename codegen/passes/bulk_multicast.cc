@@ -34,9 +34,9 @@ bool HaveSameSteps(const Stmt& body, const Var& ring, const Var& cluster) {
 absl::Status CheckDivision(const BulkBox& box, const Var& cluster) {
   constexpr int64_t kSwizzleRows = 8;  // a swizzle repeats after them
   int64_t rows = 1, outermost = 0;
-  for (size_t d = 0; d + 1 < box.extent.size(); ++d) {
-    if (outermost <= 1) outermost = box.extent[d];
-    rows *= box.extent[d];
+  for (size_t d = 0; d + 1 < box.dims.size(); ++d) {
+    if (outermost <= 1) outermost = box.dims[d].extent;
+    rows *= box.dims[d].extent;
   }
   if (outermost % cluster->extent == 0 && rows / cluster->extent % kSwizzleRows == 0) return absl::OkStatus();
   return Refusal("the blocks of cluster ", cluster->name, " cannot divide the ", rows, " rows of ",

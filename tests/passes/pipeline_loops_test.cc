@@ -2,6 +2,9 @@
 // ahead is refused.
 #include <set>
 
+#include "absl/strings/str_join.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/print.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/bulk_box.h"
@@ -127,6 +130,62 @@ TEST(BulkBoxTest, BoxesAreTilesAsTheCopyEngineWritesThem) {
   EXPECT_TRUE(box(0, 0).ok()) << box(0, 0).status();
   for (const int64_t swizzle : {32, 64}) EXPECT_TRUE(box(0, swizzle).ok()) << swizzle;
   EXPECT_THAT(box(4, 0).status().message(), HasSubstr("tile lies as (8,16):(20,1); the engine writes a box"));
+}
+
+// A box's dimensions: "begin:extent of size by stride", outermost first.
+std::string DimsOf(const absl::StatusOr<BulkBox>& box) {
+  if (!box.ok()) return std::string(box.status().message());
+  std::vector<std::string> dims;
+  for (const BulkBox::Dim& dim : box->dims) {
+    EXPECT_EQ(dim.step, 1);
+    dims.push_back(absl::StrCat(PrintExpr(dim.begin), ":", dim.extent, " of ", dim.size, " by ", dim.stride));
+  }
+  return absl::StrJoin(dims, ", ");
+}
+
+TEST(BulkBoxTest, TapsOfAWindowOverlap) {
+  const Buffer from = MakeBuffer("from", DType::kF16, {20, 21, 16});
+  const Var i = MakeVar("i", 6), j = MakeVar("j", 8), tap = MakeVar("tap", 4), c = MakeVar("c", 16),
+            e = MakeVar("e", 64), at = MakeVar("at", 2);
+  const Expr row = VarRef(i) + VarRef(at) * 8, pixel = VarRef(j) + VarRef(at) * 8;
+  const auto boxed = [&](const std::vector<Var>& loops, const std::vector<Expr>& indices) {
+    std::vector<int64_t> shape;
+    std::vector<Expr> place;
+    for (const Var& loop : loops) {
+      shape.push_back(loop->extent);
+      place.push_back(VarRef(loop));
+    }
+    const Layout layout = SharedMemoryLayout(shape, /*element_bytes=*/2, 0, /*swizzle=*/32);
+    const Buffer tile =
+        std::make_shared<BufferNode>(BufferNode{"tile", DType::kF16, shape, Scope::kShared, layout});
+    Stmt nest = Put(tile, place, Load(from, indices));
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) nest = Loop(*loop, nest);
+    return DimsOf(BulkBoxOf(nest));
+  };
+  // A dimension for the pixels, and one for the taps.
+  EXPECT_EQ(boxed({i, j, tap, c}, {row, pixel + VarRef(tap), VarRef(c)}),
+            "at * 8:6 of 20 by 336, at * 8:8 of 18 by 16, 0:4 of 4 by 16, 0:16 of 16 by 1");
+  // Taps and channels of one loop lie one behind the other.
+  EXPECT_EQ(boxed({i, j, e}, {row, pixel + FloorDiv(VarRef(e), 16), Mod(VarRef(e), 16)}),
+            "at * 8:6 of 20 by 336, at * 8:8 of 18 by 16, 0:64 of 64 by 1");
+  // The order is the tile's.
+  EXPECT_EQ(boxed({j, i, c}, {row, pixel, VarRef(c)}),
+            "at * 8:8 of 21 by 16, at * 8:6 of 20 by 336, 0:16 of 16 by 1");
+  EXPECT_EQ(boxed({i, c, j}, {row, pixel, VarRef(c)}),
+            "the copy engine cannot do this copy: its last dimension is not contiguous");
+  EXPECT_EQ(boxed({i, j, tap, c}, {row, pixel + VarRef(tap) + VarRef(i), VarRef(c)}),
+            "the copy engine cannot do this copy: loop i steps through two dimensions of from");
+  EXPECT_EQ(boxed({i, j, e}, {row, FloorDiv(VarRef(j) * 3 + VarRef(e), 16), VarRef(e)}),
+            "the copy engine cannot do this copy: index i + at * 8 does not step evenly with its loops");
+  // What is beyond a window's end is the next row, not zero.
+  const Expr inside = MakeBinary(Op::kLt, pixel + VarRef(tap), IntConst(18));
+  const Buffer tile = std::make_shared<BufferNode>(
+      BufferNode{"tile", DType::kF16, {8, 4, 16}, Scope::kShared, SharedMemoryLayout({8, 4, 16}, 2, 0, 32)});
+  const Expr load = Load(from, {IntConst(0), pixel + VarRef(tap), VarRef(c)});
+  EXPECT_THAT(
+      DimsOf(BulkBoxOf(Loop(j, Loop(tap, Loop(c, Put(tile, {VarRef(j), VarRef(tap), VarRef(c)},
+                                                     MakeSelect(inside, load, ZeroOf(DType::kF16)))))))),
+      HasSubstr("is not an edge of from"));
 }
 
 }  // namespace
