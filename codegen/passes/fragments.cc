@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/expr/print.h"
 #include "codegen/target/instructions.h"
 
 namespace mycc {
@@ -69,6 +71,22 @@ std::string DescribeLayout(const FragmentLayout& layout) {
                       layout.unit.rows > kRowsOfWarp ? " warpgroups" : " warps");
 }
 
+namespace {
+
+// A warpgroup's operand begins where its swizzle repeats, after 8 rows of the tile. REQUIRES: the tile's rows
+// run along the depth.
+absl::Status CheckFirstRow(const Instruction& instruction, const TileView& view) {
+  constexpr int64_t kSwizzleRows = 8;
+  Expr row = IntConst(0);
+  for (size_t d = 0; d + 1 < view.indices.size(); ++d) row = row * view.buffer->shape[d] + view.indices[d];
+  row = Simplify(row);
+  if (DivisorOf(row) % kSwizzleRows == 0) return absl::OkStatus();
+  return Refusal(instruction.name, " reads ", view.buffer->name, " from row ", PrintExpr(row),
+                 " on; expected a multiple of ", kSwizzleRows);
+}
+
+}  // namespace
+
 absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(mma.instruction, target));
   FragmentLayout layout{mma.m, mma.n, mma.warps, row.sums.fragment};
@@ -81,6 +99,10 @@ absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& ta
                    row.of_warpgroups() ? absl::StrCat(" up to ", kMaxColumnsOfWarpgroup) : "", ", depth in ",
                    row.k, "s");
   }
+  if (!row.of_warpgroups()) return layout;
+  if (mma.a.col_stride == 1 && mma.a.buffer->scope == Scope::kShared)
+    MYCC_RETURN_IF_ERROR(CheckFirstRow(row, mma.a));
+  if (mma.b.row_stride == 1) MYCC_RETURN_IF_ERROR(CheckFirstRow(row, mma.b));
   return layout;
 }
 

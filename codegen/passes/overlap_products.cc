@@ -1,7 +1,8 @@
-// Makes products by warpgroups asynchronous (wgmma.mma_async), and places the waits for them. A product is a
-// group of its own. Before a statement that needs it to be complete, the role waits until only the products
-// after it are incomplete. A statement needs that if it accesses the product's sums, writes its operands, or
-// tells other threads that they may: an arrival, a signal or a barrier.
+// Makes products by warpgroups asynchronous (wgmma.mma_async), and places the waits for them. A product, or a
+// loop that only multiplies (over the taps of a window), is a group of its own. Before a statement that needs
+// it to be complete, the role waits until only the products after it are incomplete. A statement needs that
+// if it accesses the product's sums, writes its operands, or tells other threads that they may: an arrival, a
+// signal or a barrier.
 //
 // A loop that ends by releasing the operands of its products does so a turn later. Then the tensor cores
 // begin a turn's product while that of the turn before still runs, as in CUTLASS and FlashAttention-3:
@@ -46,6 +47,14 @@ bool CanRunAsync(const Stmt& stmt) {
   return mma != nullptr && !mma->is_async && mma->row() != nullptr && mma->row()->is_async;
 }
 
+// The product of a loop that does nothing else, or the statement itself; null for other statements.
+const Mma* OnlyProductOf(const Stmt& stmt) {
+  if (CanRunAsync(stmt)) return &As<Mma>(stmt);
+  const For* loop = DynAs<For>(stmt);
+  const auto turns = loop != nullptr ? ConstExtent(*loop) : std::nullopt;
+  return turns && *turns > 0 ? OnlyProductOf(loop->body) : nullptr;
+}
+
 // Whether other threads may go on where the role comes to the statement, and then write operands of the
 // product.
 bool LetsOthersGoOn(const Stmt& stmt, const Mma& product) {
@@ -72,10 +81,10 @@ bool Needs(const Stmt& root, const Mma& product) {
 }
 
 // The same of an asynchronous product: those with the same sums run in order.
-bool NextNeeds(const Stmt& next, const Mma& product) {
-  const Mma& mma = As<Mma>(next);
-  const BufferNode* sums = product.acc.buffer.get();
-  return mma.a.buffer.get() == sums || mma.b.buffer.get() == sums || WritesOperand(next, product);
+bool NextNeeds(const Mma& next, const Mma& product) {
+  const BufferNode *sums = product.acc.buffer.get(), *written = next.acc.buffer.get();
+  return next.a.buffer.get() == sums || next.b.buffer.get() == sums || written == product.a.buffer.get() ||
+         written == product.b.buffer.get();
 }
 
 // The statements at the end of a loop's body that release its operands, and the rest of the body.
@@ -148,7 +157,7 @@ class ProductOverlap {
   }
 
   void Append(const Stmt& stmt, std::vector<Stmt>* parts) {
-    if (CanRunAsync(stmt)) return Product(stmt, parts);
+    if (const Mma* mma = OnlyProductOf(stmt)) return Product(stmt, *mma, parts);
     if (!HasProduct(stmt)) {
       WaitFor([&](const Mma* product) { return Needs(stmt, *product); }, parts);
       ForgetFences(stmt);
@@ -217,13 +226,14 @@ class ProductOverlap {
     return needs;
   }
 
-  void Product(const Stmt& stmt, std::vector<Stmt>* parts) {
-    WaitFor([&](const Mma* product) { return NextNeeds(stmt, *product); }, parts);
-    const Mma& mma = As<Mma>(stmt);
+  // `stmt` is the product, or loops around it.
+  void Product(const Stmt& stmt, const Mma& mma, std::vector<Stmt>* parts) {
+    WaitFor([&](const Mma* product) { return NextNeeds(mma, *product); }, parts);
     if (NeedsFence(mma)) parts->push_back(std::make_shared<Fence>());
-    auto product = std::make_shared<Mma>(mma);
-    product->is_async = true;
-    parts->insert(parts->end(), {product, std::make_shared<CommitProducts>()});
+    const Stmt products = RewriteEach<Mma>(stmt, [](const Mma& one) -> Stmt {
+      return Changed(one, [](Mma* changed) { changed->is_async = true; });
+    });
+    parts->insert(parts->end(), {products, std::make_shared<CommitProducts>()});
     running_.push_back(&mma);
     if (released_.empty()) return;
     // All products of the turn before are complete once only this one is pending.
@@ -237,7 +247,7 @@ class ProductOverlap {
   bool HasProductInEachTurn(const Stmt& body) const {
     const bool is_straight =
         body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc || body->kind == StmtKind::kLet;
-    if (!is_straight) return CanRunAsync(body);
+    if (!is_straight) return OnlyProductOf(body) != nullptr;
     const std::vector<Stmt> parts = Children(body);
     return std::any_of(parts.begin(), parts.end(),
                        [&](const Stmt& part) { return HasProductInEachTurn(part); });

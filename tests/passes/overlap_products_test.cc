@@ -94,6 +94,16 @@ TEST(OverlapProductsTest, ProductsIntoTheSameSumsDoNotWaitForEachOther) {
 }
 
 // A turn of attention: the second product takes what threads made of the sums of the first.
+TEST(OverlapProductsTest, ALoopOfProductsIsOneGroup) {
+  const Var tap = MakeVar("tap", 3);
+  EXPECT_EQ(Overlapped(MakeSeq({Loop(tap, ProductInto(kSums, kA, kB, VarRef(tap))), MoveOne(kRow, kSums)})),
+            absl::StrCat("for tap in 3\n  ", kInto,
+                         "sums[0,0]<64,1> += a[tap,0,0]<64,1> * b[tap,0,0]<64,1>\n"
+                         "commit products\n"
+                         "wait products until 0 pending\n"
+                         "row[0] = sums[0,0]\n"));
+}
+
 TEST(OverlapProductsTest, TheSecondProductRunsOnIntoTheNextTurn) {
   const Var j = MakeVar("j", 8);
   const Expr slot = Mod(VarRef(j), 2);
@@ -204,7 +214,6 @@ TEST(OverlapProductsTest, WhereNothingIsReleasedLaterAWaitEndsTheTurn) {
       absl::StrCat("  ", kInto, "sums[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>\n  commit products\n",
                    "  wait products until 0 pending\n");
   const Var k = MakeVar("k", 8), once = MakeVar("once", 1);
-  EXPECT_EQ(OverlappedRole(Loop(k, ProductInto(kSums, kA, kB))), "for k in 8\n" + product);
   const Stmt releases = MakeSeq({ProductInto(kSums, kA, kB), ArriveOnce(IntConst(0))});
   EXPECT_EQ(OverlappedRole(Loop(once, releases)), "for once in 1\n" + product + "  arrive barrier[0]\n");
   // A branch keeps its products to itself.

@@ -145,6 +145,33 @@ TEST(GpuPrimitivesTest, RunsOverWholeTiles) {
         "cache_write(t2.rf, t2.rf.v)\npad_domain(t2.rf)\n");
 }
 
+// A tile with the pixels of all taps: those of its own and, of the last one, the taps'.
+TEST(GpuPrimitivesTest, TapsShareATile) {
+  const char* const steps = "split(t2.a0, [8])\nreorder([t2.a0.0, t2.r0, t2.a0.1])\nbind(t2.a0.0, block)\n";
+  Check("gpu_window", kStencil, absl::StrCat(steps, "stage_window(t2, t0, t2.a0.0, shared, t2.r0)\n"));
+  // Dilated, padded, and two dimensions of it.
+  const absl::Status status =
+      CheckTrace(R"(workload w(x: f32[9,12], w: f32[3,2]) -> (y: f32[9,10]) {
+  p[i,j]: f32[13,12] = select(2 <= i && i < 11, x[i-2,j], 0.0)
+  y[i,j] = sum[r:3, s:2](p[i+r*2,j+s] * w[r,s])
+})",
+                 "inline(t2)\nsplit(t3.a0, [4])\nreorder([t3.a0.0, t3.r0, t3.r1, t3.a0.1, t3.a1])\n"
+                 "bind(t3.a0.0, block)\nstage_window(t3, t0, t3.a0.0, shared, t3.r0)\n",
+                 1e-5, TestGpu());
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto text = [&](const std::string& step) { return ScheduledText(kStencil, steps + step, TestGpu()); };
+  EXPECT_THAT(text("stage_window(t2, t0, t2.r0, shared, t2.r0)"),
+              HasSubstr("loop t2.r0 is not inside t2.r0, or t0 does not step with it"));
+  EXPECT_THAT(text("stage_window(t2, t1, t2.a0.0, shared, t2.r0)"),
+              HasSubstr("loop t2.r0 does not run over the taps of a window of t1"));
+  // Every second element: the taps of one are not the elements of others.
+  EXPECT_THAT(ScheduledText(R"(workload w(x: f32[70], w: f32[3]) -> (y: f32[34]) {
+  y[i] = sum[r:3](x[i*2+r] * w[r])
+})",
+                            absl::StrCat(steps, "stage_window(t2, t0, t2.a0.0, shared, t2.r0)"), TestGpu()),
+              HasSubstr("loop t2.r0 does not run over the taps of a window of t0"));
+}
+
 // A copy that is shared out unevenly among threads fills its tile all the same.
 TEST(GpuPrimitivesTest, WholeTilesOfUnevenCopies) {
   const absl::Status status =

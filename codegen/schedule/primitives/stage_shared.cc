@@ -12,6 +12,14 @@
 // several times (a Gram matrix), the first read from the left that is not staged yet is staged. Iterations
 // outside the tensor or the reduction get zero: the tile is complete, and adds nothing to a sum.
 //
+// stage_window(B, t0, l, shared, r): the same, where loop r runs over the taps of a window. The tile has the
+// elements of all of them, each once: a pixel's taps lie in the pixels after it.
+//
+//   for l:                                  for l:
+//     for r in 3: for i in 8: for k:          alloc t0.s[10,..]
+//       B: acc[i,j] += t0[i+r,k] * ..   ->    for i in 10: for k: t0.s: t0.s[i,k] = t0[f(l,i,k)]
+//                                             for r in 3: for i in 8: for k: B: acc[i,j] += t0.s[i+r,k] * ..
+//
 // stage_write(B, l, shared): under loop l, block B writes such a tile, and a block after it copies the tile
 // to the tensor.
 //
@@ -117,26 +125,75 @@ int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, s
   return begins_group ? padded : 0;
 }
 
-// The tile's value at an iteration: the tensor's element, or zero.
-Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer) {
+// The number of loops that an index steps with.
+int64_t LoopsOf(const Expr& index, const std::vector<const For*>& loops) {
+  return std::count_if(loops.begin(), loops.end(),
+                       [&](const For* loop) { return UsesVar(index, loop->var.get()); });
+}
+
+// The tile's value at an iteration: the tensor's element, or zero. Where several of the tile's loops step
+// along a dimension, the tile is zero for iterations outside of the block, not for elements outside of the
+// tensor: the copy engine has an edge there.
+Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer,
+                 const std::vector<const For*>& loops) {
   const bool padded = operand->op == Op::kSelect;
   const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
   Conjunction conditions;
   if (padded) conditions.Add(Simplify(Substitute(operand->args[0], bindings)));
-  for (size_t d = 0; d < load->args.size(); ++d)
-    conditions.Add(Within(Simplify(load->args[d]), load->buffer->shape[d]));
+  VarSet overlapping;  // iterations whose elements are also others'
+  const Expr& element = padded ? operand->args[1] : operand;
+  for (size_t d = 0; d < load->args.size(); ++d) {
+    if (LoopsOf(load->args[d], loops) > 1) {
+      Visit(element->args[d], [&](const ExprNode& e) {
+        if (e.op == Op::kVar) overlapping.insert(e.var.get());
+      });
+    } else {
+      conditions.Add(Within(Simplify(load->args[d]), load->buffer->shape[d]));
+    }
+  }
   for (const IterVar& iter : block.iters) {
-    const bool of_terms = iter.reduce || GuardsTerms(block, iter);
+    const bool of_terms = iter.reduce || GuardsTerms(block, iter) || overlapping.count(iter.var.get()) > 0;
     if (!of_terms || !UsesVar(operand, iter.var.get())) continue;
     int64_t extent = iter.var->extent;
     for (size_t d = 0; d < load->args.size(); ++d) {
-      const Expr& index = (padded ? operand->args[1] : operand)->args[d];
-      extent = std::max(extent, ZerosUpTo(index, iter, writer, d));
+      extent = std::max(extent, ZerosUpTo(element->args[d], iter, writer, d));
     }
     conditions.Add(Within(Simplify(bindings.at(iter.var.get())), extent));
   }
   const Expr inside = conditions.Take();
   return IsConstInt(inside, int64_t{1}) ? load : MakeSelect(inside, load, ZeroOf(load->dtype));
+}
+
+// The loop over a window's taps. With it, another loop's tile has `reach` more elements than iterations: the
+// taps of the last one.
+struct Window {
+  const For* taps = nullptr;
+  const For* pixels = nullptr;
+  int64_t dilation = 1, reach = 0;
+
+  Expr At(const Expr& pixel, const Expr& tap) const { return pixel + tap * dilation; }
+};
+
+// Finds the loop whose iterations the taps shift: at all places in `operand` the taps come as pixel +
+// dilation * tap.
+absl::StatusOr<Window> WindowOf(const Expr& operand, const std::vector<const For*>& around, const For& taps) {
+  const auto steps = [](const Expr& index, const For& loop) {
+    const auto linear = SplitLinear(index, loop.var.get());
+    return linear ? linear->coefficient : 0;
+  };
+  const Expr load = operand->op == Op::kSelect ? operand->args[1] : operand;
+  for (const Expr& index : load->args) {
+    for (const For* pixels : around) {
+      const int64_t tap = steps(index, taps), pixel = pixels == &taps ? 0 : steps(index, *pixels);
+      if (tap <= 0 || pixel <= 0 || tap % pixel != 0) continue;
+      const Window window{&taps, pixels, tap / pixel, tap / pixel * (taps.var->extent - 1)};
+      const Expr shifted = VarRef(pixels->var) - VarRef(taps.var) * window.dilation;
+      const Expr at_first = Simplify(Substitute(operand, VarMap{{pixels->var.get(), shifted}}));
+      if (!UsesVar(at_first, taps.var.get())) return window;
+    }
+  }
+  return Refusal("loop ", taps.var->name, " does not run over the taps of a window of ", load->buffer->name,
+                 " whose pixels are inside");
 }
 
 // The tile's dimensions and its own loops: those of `around`, named after `name`.
@@ -147,13 +204,21 @@ struct Tile {
   VarMap renamed;
 };
 
-Tile MakeTile(const std::vector<const For*>& around, const std::string& block, const std::string& name) {
+Tile MakeTile(const std::vector<const For*>& around, const std::string& block, const std::string& name,
+              const Window& window = {}) {
   Tile tile;
   for (const For* loop : around) {
-    const Var var = MakeVar(RenamedLoop(loop->var->name, block, name), loop->var->extent);
+    if (loop == window.taps) {
+      tile.renamed[loop->var.get()] = IntConst(0);
+      continue;
+    }
+    const bool has_taps = loop == window.pixels;
+    const Var var =
+        MakeVar(RenamedLoop(loop->var->name, block, name), loop->var->extent + (has_taps ? window.reach : 0));
     tile.loops.push_back({var});
     tile.shape.push_back(var->extent);
-    tile.inside.push_back(VarRef(loop->var));
+    tile.inside.push_back(has_taps ? window.At(VarRef(loop->var), VarRef(window.taps->var))
+                                   : VarRef(loop->var));
     tile.renamed[loop->var.get()] = VarRef(var);
   }
   return tile;
@@ -179,7 +244,11 @@ absl::StatusOr<Path> LoopAround(const Function& function, const std::string& nam
 
 }  // namespace
 
-absl::StatusOr<Function> StageShared(const Function& function, const Target& target, const StepArgs& args) {
+namespace {
+
+// `taps`: the name of the loop over a window's taps; empty without one.
+absl::StatusOr<Function> StageOperand(const Function& function, const Target& target, const StepArgs& args,
+                                      const std::string& taps) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(2), args.Name(0)));
@@ -200,15 +269,26 @@ absl::StatusOr<Function> StageShared(const Function& function, const Target& tar
     if (UsesVar(bound, inner->var.get())) around.push_back(inner);
   }
   MYCC_RETURN_IF_ERROR(CheckPlain(around));
+  Window window;
+  if (!taps.empty()) {
+    MYCC_ASSIGN_OR_RETURN(const Path taps_path, LoopAround(function, taps, block.name));
+    if (std::count(around.begin(), around.end(), &taps_path.loop()) == 0)
+      return Refusal("loop ", taps, " is not inside ", args.Name(2), ", or ", buffer->name,
+                     " does not step with it");
+    MYCC_ASSIGN_OR_RETURN(window, WindowOf(bound, around, taps_path.loop()));
+  }
 
+  // The window's taps are no loop of the tile.
+  std::vector<const For*> own = around;
+  std::erase(own, window.taps);
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".s"));
-  const Tile tile = MakeTile(around, block.name, name);
+  const Tile tile = MakeTile(around, block.name, name, window);
   const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
   VarMap iterations;
   const std::shared_ptr<Block> copy = TileBlock(name, tile, &iterations);
-  const Expr value =
-      Substitute(Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer)), tile.renamed),
-                 iterations);
+  const Expr value = Substitute(
+      Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer), own), tile.renamed),
+      iterations);
   copy->out = staged;
   for (const IterVar& iter : copy->iters) copy->indices.push_back(VarRef(iter.var));
   copy->value = value;
@@ -223,6 +303,16 @@ absl::StatusOr<Function> StageShared(const Function& function, const Target& tar
   body = InsertBeforeReader(body, {staged}, MakeNest(tile.loops, copy));
   body = std::make_shared<Alloc>(staged, std::move(body));
   return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
+}
+
+}  // namespace
+
+absl::StatusOr<Function> StageShared(const Function& function, const Target& target, const StepArgs& args) {
+  return StageOperand(function, target, args, "");
+}
+
+absl::StatusOr<Function> StageWindow(const Function& function, const Target& target, const StepArgs& args) {
+  return StageOperand(function, target, args, args.Name(4));
 }
 
 absl::StatusOr<Function> StageWrite(const Function& function, const Target& target, const StepArgs& args) {

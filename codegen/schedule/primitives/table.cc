@@ -27,6 +27,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"layout", "nii", "layout(buffer, row pad, swizzle)", SetLayout},
     {"set_scope", "nn", "set_scope(buffer, local|shared)", SetScope},
     {"stage_shared", "nnnn", "stage_shared(block, buffer, loop, shared)", StageShared},
+    {"stage_window", "nnnnn", "stage_window(block, buffer, loop, shared, loop of taps)", StageWindow},
     {"stage_write", "nnn", "stage_write(block, loop, shared)", StageWrite},
     {"pipeline", "nni", "pipeline(loop, threads|bulk, stages)", Annotate<kPipelineMark>},
     {"persist", "ni", "persist(block loop, thread blocks)", Annotate<kPersistMark>},
