@@ -40,6 +40,19 @@ bool Writes(const Stmt& root, const Buffer& buffer) {
   });
 }
 
+// Whether the nest fills the tile with the same elements at all times: it uses no variables but its loops'.
+bool IsClosed(const Stmt& nest) {
+  const VarSet own = LoopVarsUnder(nest);
+  bool is_closed = true;
+  VisitStmts(nest, [&](const Stmt& stmt) {
+    ForEachExpr(stmt, [&](const Expr& expr) {
+      Visit(expr, [&](const ExprNode& e) { is_closed &= e.op != Op::kVar || own.count(e.var.get()) > 0; });
+    });
+    return true;
+  });
+  return is_closed;
+}
+
 // The number of products that read the tile, if nothing else but `fill` accesses it.
 std::optional<int> ReadersOf(const Stmt& work, const Stmt& fill, const Buffer& tile) {
   int accesses = 0, readers = 0;
@@ -57,7 +70,7 @@ std::optional<int> ReadersOf(const Stmt& work, const Stmt& fill, const Buffer& t
 
 }  // namespace
 
-BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles) {
+BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same) {
   std::vector<Stmt> parts;
   if (!PartsBefore(work, ring, &parts)) return;
   for (const Stmt& part : parts) {
@@ -68,8 +81,15 @@ BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buff
     const absl::StatusOr<BulkBox> box = BulkBoxOf(part);
     if (!box.ok() || !box->to_shared || Writes(work, box->global)) continue;
     const std::optional<int> readers = ReadersOf(work, part, box->shared);
-    if (readers) tiles_.push_back({box->shared, As<For>(part).var, *readers});
+    const bool is_same = IsClosed(part);
+    if (readers && (is_same || !only_same))
+      tiles_.push_back({box->shared, As<For>(part).var, *readers, is_same});
   }
+}
+
+bool BlockTiles::IsSameForAll(const Buffer& buffer) const {
+  return std::any_of(tiles_.begin(), tiles_.end(),
+                     [&](const Tile& tile) { return tile.is_same && tile.buffer == buffer; });
 }
 
 bool BlockTiles::HaveOneReader() const {
@@ -99,9 +119,12 @@ size_t BlockTiles::NumberOfFill(const Stmt& fill) const {
 
 Stmt BlockTiles::Fetch(const Stmt& fill) const {
   const size_t tile = NumberOfFill(fill);
-  return MakeSeq({round_ ? std::make_shared<Wait>(Empty(tile), round_ - 1) : nullptr,
-                  std::make_shared<Copy>(fill, CopyEngine::kBulk, Full(tile)),
-                  std::make_shared<Arrive>(Full(tile), nullptr, 1, BytesOfBox(*BulkBoxOf(fill)))});
+  const bool is_same = tiles_[tile].is_same;
+  Stmt fetch = MakeSeq({round_ && !is_same ? std::make_shared<Wait>(Empty(tile), round_ - 1) : nullptr,
+                        std::make_shared<Copy>(fill, CopyEngine::kBulk, Full(tile)),
+                        std::make_shared<Arrive>(Full(tile), nullptr, 1, BytesOfBox(*BulkBoxOf(fill)))});
+  if (!round_ || !is_same) return fetch;
+  return std::make_shared<If>(MakeBinary(Op::kLt, round_, IntConst(1)), std::move(fetch));
 }
 
 Stmt BlockTiles::FetchAll(const Stmt& work) const {
@@ -115,16 +138,19 @@ Stmt BlockTiles::FetchAll(const Stmt& work) const {
 }
 
 Stmt BlockTiles::Await(const Stmt& fill) const {
-  return std::make_shared<Wait>(Full(NumberOfFill(fill)), round_ ? round_ : IntConst(0));
+  const size_t tile = NumberOfFill(fill);
+  return std::make_shared<Wait>(Full(tile), round_ && !tiles_[tile].is_same ? round_ : IntConst(0));
 }
 
 Stmt BlockTiles::Release() const {
   if (!round_ || tiles_.empty()) return nullptr;
   std::vector<Stmt> arrivals;
-  for (size_t tile = 0; tile < tiles_.size(); ++tile)
+  for (size_t tile = 0; tile < tiles_.size(); ++tile) {
+    if (tiles_[tile].is_same) continue;
     arrivals.push_back(std::make_shared<Arrive>(Empty(tile), nullptr, arrivals_, 0,
                                                 std::vector<Buffer>{tiles_[tile].buffer}));
-  return MakeSeq(std::move(arrivals));
+  }
+  return arrivals.empty() ? nullptr : MakeSeq(std::move(arrivals));
 }
 
 bool BlockTiles::IsReadBy(const Mma& mma) const {

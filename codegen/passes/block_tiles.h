@@ -6,6 +6,8 @@
 //   copy:    for i: for k: ring a of k; if k == 0: wait empty q; q = ..; arrive full q; ring b of k
 //   compute: for i: wait full q; for k: .. += q * a; if k is last: arrive empty q; ..
 //
+// A tile that is the same for all tiles of results, such as the weights of a convolution, is fetched once.
+//
 // Pure. For bulk_pipeline.cc only.
 #pragma once
 
@@ -20,9 +22,10 @@ namespace mycc {
 class BlockTiles {
  public:
   // Keeps the tiles that the copy engine can fill and that only products in loop `ring` read. `work` computes
-  // one tile of results.
-  BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles);
+  // one tile of results. `only_same`: only those tiles that are the same for all tiles of results.
+  BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same);
 
+  bool IsSameForAll(const Buffer& tile) const;
   bool empty() const { return tiles_.empty(); }
   // Whether one product reads each tile, so that it is free after that product's last step.
   bool HaveOneReader() const;
@@ -47,6 +50,7 @@ class BlockTiles {
     Buffer buffer;
     Var fill;  // of the outermost loop of the nest
     int readers = 0;
+    bool is_same = false;  // for all tiles of results
   };
   size_t NumberOfFill(const Stmt& fill) const;
   Expr Full(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile)); }

@@ -70,7 +70,7 @@ class BulkPipeline {
   // `shared` are the tiles in shared memory outside of the ring, and `fetched` those of them that the copying
   // role fills. `cluster` is the variable of the loop over a cluster's blocks; null without one.
   BulkPipeline(const LoopParts& parts, int slots, BlockWork block, std::vector<Buffer> shared,
-               std::optional<BlockTiles> fetched, Var cluster, int warpgroups)
+               BlockTiles fetched, Var cluster, int warpgroups)
       : rings_(parts.tiles, slots),
         sets_(parts, slots),
         block_(std::move(block)),
@@ -121,8 +121,7 @@ class BulkPipeline {
     std::vector<int> arrivals = sets_.Arrivals(blocks_of_cluster * warpgroups_);
     first_turn_barrier_ = static_cast<int64_t>(arrivals.size());
     if (block_.groups > 1) arrivals.insert(arrivals.end(), block_.groups, warpgroups_);
-    if (!fetched_) return arrivals;
-    const std::vector<int> of_tiles = fetched_->SetBarriers(
+    const std::vector<int> of_tiles = fetched_.SetBarriers(
         static_cast<int64_t>(arrivals.size()), block_.round ? VarRef(block_.round) : nullptr, warpgroups_);
     arrivals.insert(arrivals.end(), of_tiles.begin(), of_tiles.end());
     return arrivals;
@@ -141,7 +140,7 @@ class BulkPipeline {
   // and free earlier, and released after the last step's product. Otherwise they are fetched before the ring,
   // and released after it.
   bool FetchesInStep(const For& loop) const {
-    if (!fetched_ || fetched_->empty() || sets_.count() < 2 || !fetched_->HaveOneReader()) return false;
+    if (fetched_.empty() || sets_.count() < 2 || !fetched_.HaveOneReader()) return false;
     const auto steps = RangeOf(loop.extent);
     return steps && steps->min >= 1;
   }
@@ -151,8 +150,7 @@ class BulkPipeline {
   // The statements around the copies; inside the pipelined loop only the copies.
   Stmt OnlyCopies(const Stmt& stmt) const {
     if (IsTheLoop(stmt)) return CopyingSteps(As<For>(stmt));
-    if (fetched_ && fetched_->IsFill(stmt))
-      return FetchesInStep(RingOfWork()) ? nullptr : fetched_->Fetch(stmt);
+    if (fetched_.IsFill(stmt)) return FetchesInStep(RingOfWork()) ? nullptr : fetched_.Fetch(stmt);
     if (!ContainsTheLoop(stmt)) return nullptr;
     if (stmt->kind == StmtKind::kAlloc) return OnlyCopies(As<Alloc>(stmt).body);
     std::vector<Stmt> children;
@@ -167,7 +165,7 @@ class BulkPipeline {
     const std::vector<Stmt> copies = PartsOf(loop)->copies;
     std::vector<Stmt> step;
     for (size_t set = 0; set < sets_.count(); ++set) {
-      if (set == 1 && FetchesInStep(loop)) step.push_back(InFirstStep(loop, fetched_->FetchAll(work())));
+      if (set == 1 && FetchesInStep(loop)) step.push_back(InFirstStep(loop, fetched_.FetchAll(work())));
       step.push_back(std::make_shared<Wait>(Empty(set), turn_ - 1));
       for (const Stmt& copy : copies) {
         if (!sets_.Has(set, StoreOf(copy)->buffer)) continue;
@@ -202,6 +200,7 @@ class BulkPipeline {
       body = CopyWithSuffix(OwnRounds(body, group), suffix);
       for (const Buffer& tile : shared_) {
         if (group == 0) break;
+        if (fetched_.IsSameForAll(tile)) continue;
         of_groups_.push_back(WithSuffix(tile, suffix));
         body = ReplaceBuffer(body, tile, of_groups_.back());
       }
@@ -226,11 +225,11 @@ class BulkPipeline {
 
   Stmt WithoutCopies(const Stmt& body, int group) const {
     return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-      if (fetched_ && fetched_->IsFill(stmt)) return fetched_->Await(stmt);
+      if (fetched_.IsFill(stmt)) return fetched_.Await(stmt);
       if (!IsTheLoop(stmt)) return nullptr;
       const For& loop = As<For>(stmt);
       return MakeSeq({MakeSeq(InTurn(group, {StepsOf(loop, Synchronized(loop))})),
-                      fetched_ && !FetchesInStep(loop) ? fetched_->Release() : nullptr});
+                      FetchesInStep(loop) ? nullptr : fetched_.Release()});
     });
   }
 
@@ -251,10 +250,10 @@ class BulkPipeline {
     return RewriteEach<Mma>(work, [&](const Mma& mma) -> Stmt {
       for (size_t set = 0; set < sets_.count(); ++set) {
         if (!sets_.Has(set, mma.a.buffer) && !sets_.Has(set, mma.b.buffer)) continue;
-        const bool is_last = FetchesInStep(loop) && fetched_->IsReadBy(mma);
+        const bool is_last = FetchesInStep(loop) && fetched_.IsReadBy(mma);
         return MakeSeq({std::make_shared<Wait>(Full(set), turn_), std::make_shared<Mma>(mma),
                         std::make_shared<Arrive>(Empty(set), Cluster(), warpgroups_, 0, sets_.tiles(set)),
-                        is_last ? InLastStep(loop, fetched_->Release()) : nullptr});
+                        is_last ? InLastStep(loop, fetched_.Release()) : nullptr});
       }
       return nullptr;
     });
@@ -279,7 +278,7 @@ class BulkPipeline {
   const Expr slot_, turn_;
   const std::vector<Buffer> shared_;
   std::vector<Buffer> of_groups_;  // the same for each further group
-  std::optional<BlockTiles> fetched_;
+  BlockTiles fetched_;
   int64_t first_turn_barrier_ = 0;
 };
 
@@ -295,9 +294,8 @@ absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std:
   const RingWork of_tile = FlattenRing(loop, WithoutSharedAllocs(body, parts.tiles, &shared));
   const bool has_groups =
       std::any_of(blocks.begin(), blocks.end(), [](const For* block) { return block->marks.pingpong > 1; });
-  std::optional<BlockTiles> fetched;
-  // Groups of warps have tiles of their own, each at its own time.
-  if (!has_groups) fetched.emplace(of_tile.work, of_tile.ring, shared);
+  // Groups of warps have tiles of their own, each at its own time, but for those that are always the same.
+  BlockTiles fetched(of_tile.work, of_tile.ring, shared, /*only_same=*/has_groups);
   MYCC_ASSIGN_OR_RETURN(BlockWork block, WorkOfBlock(loop, blocks, of_tile));
   return BulkPipeline(parts, loop.marks.pipeline.stages, std::move(block), std::move(shared),
                       std::move(fetched), cluster, WarpgroupsUnder(body))

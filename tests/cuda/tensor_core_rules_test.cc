@@ -128,10 +128,9 @@ TEST_P(MultistageRules, FragmentsAreRight) { CheckOnHostToo(GetParam().workload,
 INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Random points of the first sketch whose decision that ends in `suffix` has a value that `wanted` accepts.
-void CheckPointsWhere(const Workload& workload, const char* suffix, bool (*wanted)(int64_t value),
-                      const Target& target = Sm90a()) {
-  const Sketch sketch = GenerateSketches(workload, target).front();
+// Random points of a sketch whose decision that ends in `suffix` has a value that `wanted` accepts.
+void CheckPointsOfWhere(const Workload& workload, const Sketch& sketch, const char* suffix,
+                        bool (*wanted)(int64_t value), const Target& target) {
   const auto& decisions = sketch.space.decisions;
   const auto decision = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& candidate) {
     return absl::EndsWith(candidate.name, suffix);
@@ -147,6 +146,12 @@ void CheckPointsWhere(const Workload& workload, const char* suffix, bool (*wante
     --left;
   }
   EXPECT_EQ(left, 0);
+}
+
+// The same of the first sketch.
+void CheckPointsWhere(const Workload& workload, const char* suffix, bool (*wanted)(int64_t value),
+                      const Target& target = Sm90a()) {
+  CheckPointsOfWhere(workload, GenerateSketches(workload, target).front(), suffix, wanted, target);
 }
 
 // Pairs of blocks that share an operand: whichever side differs, however the operands lie.
@@ -314,6 +319,37 @@ TEST(WarpSpecializedRule, FoldsTheStridesOfFewChannels) {
     EXPECT_EQ(sketches[0].name, "warp_specialized");
     CheckPointsOf(workload, sketches[0], Sm90a(), /*count=*/2);
   }
+}
+
+// A tile of pixels for all taps of a window, and weights that are fetched once.
+TEST(WarpSpecializedRule, WindowsAndStationaryWeights) {
+  Target few_sms = Sm90a();
+  few_sms.sms = 2;
+  constexpr const char* kWorkloads[] = {
+      R"(workload c(x: f16[8,8,7,64], w: f16[24,3,3,64]) -> (y: f16[8,8,7,24]) {
+  p[n,i,j,c]: f16[8,10,9,64] = select(1 <= i && 1 <= j && i < 9 && j < 8, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[8,8,7,24] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })",
+      R"(workload c(x: bf16[4,20,9,96], w: bf16[40,2,3,96]) -> (y: bf16[4,16,7,40]) {
+  a[n,i,j,k]: f32[4,16,7,40] = sum[r:2, s:3, c:96](f32(x[n,i+r*4,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = bf16(a[n,i,j,k]) })"};
+  const auto is_on = [](int64_t value) { return value != 0; };
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    CheckPointsWhere(workload, ".window", is_on, few_sms);
+    CheckPointsWhere(workload, ".stationary", is_on, few_sms);
+  }
+  // A stem: the taps of a row and their channels are the depth of a product.
+  const Workload stem =
+      CanonicalWorkload(R"(workload c(x: f16[2,32,32,3], w: f16[24,7,7,3]) -> (y: f16[2,16,16,24]) {
+  p[n,i,j,c]: f16[2,38,38,3] = select(3 <= i && 3 <= j && i < 35 && j < 35, x[n,i-3,j-3,c], 0.0)
+  a[n,i,j,k]: f32[2,16,16,24] = sum[r:7, s:7, c:3](f32(p[n,i*2+r,j*2+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })");
+  const std::vector<Sketch> folded = SketchesWith(stem, "fold_stride", few_sms);
+  ASSERT_EQ(folded.size(), 1);
+  CheckPointsOfWhere(stem, folded[0], ".window", is_on, few_sms);
+  CheckPointsOfWhere(stem, folded[0], ".stationary", is_on, few_sms);
+  EXPECT_EQ(SketchesWith(stem, "fuse([t3.r1, t3.r2.1])", few_sms).size(), 1);
 }
 
 // Groups of few channels in groups as wide as the copy engine's rows; unless sums are to be direct.

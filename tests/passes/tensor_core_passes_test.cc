@@ -2,6 +2,7 @@
 // each keeps its meaning, and what tiles and fragments are made of or refused.
 #include <set>
 
+#include "absl/strings/substitute.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/verify.h"
 #include "codegen/ir/visit.h"
@@ -30,6 +31,51 @@ TEST(TensorCoreLowering, GroupsOfWarpsTakeTurns) { Check("wgmma_pingpong", PingP
 TEST(TensorCoreLowering, BlocksOfAClusterShareTiles) { Check("wgmma_multicast", InClusters()); }
 TEST(TensorCoreLowering, BlocksShareATileOutBySteps) { Check("wgmma_stream_k", StreamK()); }
 TEST(TensorCoreLowering, AllThreadsCopy) { Check("mma_multistage", Multistage()); }
+
+// The taps of a convolution share a tile of pixels, and its weights are fetched once. With few channels the
+// taps of a row are the depth of a product. The reaches of taps overlap in memory.
+constexpr char kConv[] = R"(workload c(x: f16[2,18,19,16], w: f16[24,3,4,16]) -> (y: f16[2,16,16,24]) {
+  s[n,i,j,k]: f32[2,16,16,24] = sum[r:3, s:4, c:16](f32(x[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(s[n,i,j,k])
+})";
+// A tile of `rows` x `columns` pixels.
+absl::StatusOr<LoweredFunction> LoweredWindow(int rows, int columns) {
+  const absl::StatusOr<Trace> trace = ParseTrace(absl::Substitute(R"(v1
+split(t2.a0, [1])
+split(t2.a1, [$0])
+split(t2.a2, [$1])
+split(t2.a3, [24])
+split(t2.r2, [16])
+reorder([t2.a0.0, t2.a1.0, t2.a2.0, t2.a3.0, t2.r2.0, t2.r0, t2.a1.1, t2.a0.1, t2.a2.1, t2.a3.1, t2.r1, t2.r2.1])
+fuse([t2.r1, t2.r2.1])
+fuse([t2.a0.0, t2.a1.0, t2.a2.0, t2.a3.0])
+bind(t2.a0.0+a1.0+a2.0+a3.0, block)
+persist(t2.a0.0+a1.0+a2.0+a3.0, 3)
+cache_write(t2, t2.a0.0+a1.0+a2.0+a3.0)
+reverse_inline(t3)
+stage_window(t2, t0, t2.r2.0, shared, t2.r0)
+stage_shared(t2, t1, t2.a0.0+a1.0+a2.0+a3.0, shared)
+layout(t0.s, 0, 128)
+layout(t1.s, 0, 128)
+bind(t2.r0, unroll)
+tensorize_tile(t2.a1.1, wgmma.f16, 1, 1)
+pipeline(t2.r2.0, bulk, 2)
+)",
+                                                                  rows, columns));
+  if (!trace.ok()) return trace.status();
+  const absl::StatusOr<Schedule> schedule = Replay(CanonicalWorkload(kConv), TestGpu(), *trace);
+  if (!schedule.ok()) return schedule.status();
+  return Lower(schedule->function(), TestGpu());
+}
+TEST(TensorCoreLowering, TapsShareATile) {
+  const absl::StatusOr<LoweredFunction> lowered = LoweredWindow(8, 8);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_TRUE(MatchesGolden("passes/wgmma_window", PrintLowered(*lowered)));
+  const absl::Status same = CheckFunction(CanonicalWorkload(kConv), WholeFunction(*lowered), kTolerance);
+  EXPECT_TRUE(same.ok()) << same.message();
+  // A tap shifts by 4 rows, where the swizzle repeats after 8.
+  EXPECT_THAT(LoweredWindow(16, 4).status().message(), HasSubstr("wgmma.f16 reads t0.s from row "));
+}
 
 TEST(TensorCorePasses, EachKeepsTheMeaning) {
   for (const std::string& steps : {WarpSpecialized(), Multistage(), PingPong()}) {

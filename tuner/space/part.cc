@@ -82,7 +82,8 @@ std::string TraceBuilder::NextCopy(const std::string& buffer) const {
   return Numbered(absl::StrCat(buffer, ".r"), StepsOn("cache_read", 0, buffer));
 }
 std::string TraceBuilder::NextTile(const std::string& buffer, int later) const {
-  return Numbered(absl::StrCat(buffer, ".s"), StepsOn("stage_shared", 1, buffer) + later);
+  return Numbered(absl::StrCat(buffer, ".s"),
+                  StepsOn("stage_shared", 1, buffer) + StepsOn("stage_window", 1, buffer) + later);
 }
 std::string TraceBuilder::CacheRead(const std::string& buffer, const std::string& block,
                                     const std::string& loop, const std::string& scope) {
@@ -141,6 +142,10 @@ std::string TraceBuilder::StageShared(const std::string& block, const std::strin
   std::string name = NextTile(buffer);
   Add("stage_shared", {{block}, {buffer}, {loop}, {scope}});
   return name;
+}
+void TraceBuilder::StageWindow(const std::string& block, const std::string& buffer, const std::string& loop,
+                               const std::string& scope, const std::string& taps) {
+  Add("stage_window", {{block}, {buffer}, {loop}, {scope}, {taps}});
 }
 void TraceBuilder::StageWrite(const std::string& block, const std::string& loop, const std::string& scope) {
   Add("stage_write", {{block}, {loop}, {scope}});

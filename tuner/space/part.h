@@ -71,6 +71,8 @@ class TraceBuilder {
                      int64_t column_warps);
   std::string StageShared(const std::string& block, const std::string& buffer, const std::string& loop,
                           const std::string& scope);
+  void StageWindow(const std::string& block, const std::string& buffer, const std::string& loop,
+                   const std::string& scope, const std::string& taps);
   void StageWrite(const std::string& block, const std::string& loop, const std::string& scope);
   void Pipeline(const std::string& loop, const std::string& kind, int64_t stages);
   void Persist(const std::string& loop, int64_t blocks);

@@ -126,7 +126,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
   b->Bind(blocks, "block");
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
-  const StagedBuffers tiles = StageOperands(t, buffers, name, ring, b);
+  const StagedBuffers tiles = StageOperands(t, buffers, name, {ring, ring, ""}, b);
   const auto lay_out = [&](const TensorOperand& operand, const std::string& staged,
                            const std::vector<int64_t>& extents, int64_t size) {
     const TileLayout layout =

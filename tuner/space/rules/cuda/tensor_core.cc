@@ -132,6 +132,7 @@ void SetLoads(const Stage& stage, const Loads& loads, TensorContraction* t) {
   const Var& depth = stage.reduce_axes[t->depth.back()];
   SetLoad(stage, loads.a, t->rows, depth, &t->a);
   SetLoad(stage, loads.b, t->cols, depth, &t->b);
+  t->window = FindTapWindow(stage, loads.a, loads.b, t->rows, t->depth.back());
 }
 
 void FindNearBatches(const Stage& stage, const Loads& loads, TensorContraction* t) {
@@ -213,6 +214,7 @@ std::optional<TensorContraction> FindRepacked(const Anatomy& anatomy, const Grou
   const Expr a = arrive(c.scalar, t->rows, &t->a), b = arrive(c.vector, t->cols, &t->b);
   if (!t->a.repack && !t->b.repack) return std::nullopt;
   if (t->one_tensor && !HasOneCopy(*t)) return std::nullopt;
+  t->window = FindTapWindow(stage, a, b, t->rows, tiled);
   FindNearBatches(stage, {a, b}, &*t);
   OrderTiles(c, &*t);
   return t;
@@ -258,11 +260,15 @@ StagedBuffers EmitOperands(const TensorContraction& t, const std::string& produc
 }
 
 StagedBuffers StageOperands(const TensorContraction& t, const StagedBuffers& buffers, const std::string& work,
-                            const std::string& ring, TraceBuilder* b) {
+                            const StagingLoops& loops, TraceBuilder* b) {
   StagedBuffers tiles = {b->NextTile(buffers.a, t.a.second ? 1 : 0),
                          b->NextTile(buffers.b, t.b.second ? 1 : 0)};
-  b->StageShared(work, buffers.a, ring, "shared");
-  b->StageShared(work, buffers.b, ring, "shared");
+  if (loops.taps.empty()) {
+    b->StageShared(work, buffers.a, loops.a, "shared");
+  } else {
+    b->StageWindow(work, buffers.a, loops.a, "shared", loops.taps);
+  }
+  b->StageShared(work, buffers.b, loops.b, "shared");
   return tiles;
 }
 

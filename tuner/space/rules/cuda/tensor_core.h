@@ -7,15 +7,12 @@
 
 #include "codegen/target/instructions.h"
 #include "tuner/space/rules/cuda/operand.h"
+#include "tuner/space/rules/cuda/tap_window.h"
 
 namespace mycc {
 
-// Axes that run along one side of the matrix product, and how a tile of them is cut: powers of two, one for
-// each axis.
-using AxisTile = std::vector<int64_t>;
-
-// The tile of `size` elements that covers axes of these extents with the least waste; larger inner axes break
-// ties.
+// The tile of `size` elements, of powers of two, that covers axes of these extents with the least waste;
+// larger inner axes break ties.
 AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size);
 // Tiles to cover the extents.
 int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
@@ -37,8 +34,9 @@ struct TensorContraction {
   TensorOperand a, b;                         // of rows, of columns
   std::vector<int> epilogue;                  // stages, in order
   DType output = DType::kF32;
-  bool bulk_store = false;  // the copy engine can store tiles of the result
-  bool one_tensor = false;  // that both operands are of: a gram matrix
+  bool bulk_store = false;          // the copy engine can store tiles of the result
+  bool one_tensor = false;          // that both operands are of: a gram matrix
+  std::optional<TapWindow> window;  // of a's pixels; decision "window" says whether a tile has all its taps
 
   std::vector<int64_t> Extents(const Anatomy& anatomy, const std::vector<int>& axes) const;
 };
@@ -73,9 +71,14 @@ struct StagedBuffers {
   std::string a, b;
 };
 StagedBuffers EmitOperands(const TensorContraction& t, const std::string& product, TraceBuilder* b);
-// Stages these in shared memory under loop `ring`; returns the tiles. `work`: the product, or its parts.
+// The loops under which their tiles are staged in shared memory, and the loop over the taps whose pixels a's
+// tile has all; empty without one.
+struct StagingLoops {
+  std::string a, b, taps;
+};
+// Stages them; returns the tiles. `work`: the product, or its parts.
 StagedBuffers StageOperands(const TensorContraction& t, const StagedBuffers& buffers, const std::string& work,
-                            const std::string& ring, TraceBuilder* b);
+                            const StagingLoops& loops, TraceBuilder* b);
 
 // An instruction for the types, of the class that is asked for.
 std::optional<Instruction> TensorInstruction(const TensorContraction& t, DType accumulator,

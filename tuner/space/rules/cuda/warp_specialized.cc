@@ -11,6 +11,11 @@
 //
 // Two neighbouring blocks may form a cluster, and each fetch half of the operand that both need.
 //
+// The taps of a convolution's window may share one tile of pixels (tap_window.h): a step then multiplies by
+// all of them.
+//
+// Persistent blocks whose tiles all multiply by the same b, whole, fetch it once (stationary weights).
+//
 // With few tiles the depth is split (split_depth.h); an operand that the copy engine cannot fetch is repacked
 // first (operand.h).
 #include <algorithm>
@@ -89,16 +94,21 @@ void EmitRing(const Plan& plan, const Values& v, const StagedBuffers& buffers, c
               const std::string& ring, const std::string& tile, const std::string& blocks, TraceBuilder* b) {
   const TensorContraction& t = plan.t(v);
   const bool swap = v.at("swap") != 0;
-  const int64_t bm = v.at("bm"), bn = v.at("bn"), element = DTypeBytes(plan.row.operand);
-  const StagedBuffers tiles = StageOperands(t, buffers, name, ring, b);
-  b->Layout(tiles.a, 0, SwizzleOf(plan.InnerTile(v, t.a, plan.Rows(false), swap ? bn : bm) * element));
-  b->Layout(tiles.b, 0, SwizzleOf(plan.InnerTile(v, t.b, plan.Cols(false), swap ? bm : bn) * element));
+  const int64_t element = DTypeBytes(plan.row.operand);
+  const AxisTile row_tile = plan.RowTile(v), col_tile = plan.ColTile(v);
+  const TapWindow* window = plan.window(v);
+  const std::string taps =
+      window != nullptr ? LoopOf(name, plan.stage().reduce_axes[window->taps]) : std::string();
+  const std::string& ring_of_b = plan.IsStationary(v) ? blocks : ring;
+  const StagedBuffers tiles = StageOperands(t, buffers, name, {ring, ring_of_b, taps}, b);
+  b->Layout(tiles.a, 0, SwizzleOf(plan.InnerTile(v, t.a, swap ? col_tile : row_tile) * element));
+  b->Layout(tiles.b, 0, SwizzleOf(plan.InnerTile(v, t.b, swap ? row_tile : col_tile) * element));
+  if (window != nullptr) b->Bind(taps, "unroll");
   b->TensorizeTile(tile, plan.row.name, v.at("warpgroups"), 1);
   b->Pipeline(ring, "bulk", v.at("stages"));
   if (v.at("epilogue") != 0) {
     b->StageWrite(absl::StrCat(name, ".w"), blocks, "shared");
-    b->Layout(absl::StrCat(name, ".w.s"), 0,
-              SwizzleOf(BestAxisTile(plan.Cols(swap), bn).back() * plan.StoredBytes(v.at("split"))));
+    b->Layout(absl::StrCat(name, ".w.s"), 0, SwizzleOf(col_tile.back() * plan.StoredBytes(v.at("split"))));
   }
 }
 
@@ -111,23 +121,36 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
                                              PartDepth(plan.Depth(v), v.at("split"), plan.bk(v)), b)
                                  : plan.anatomy.name(t.stage);
   EmitGroups(plan.anatomy, t.stage, name, b);
-  const TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows,
-                                    BestAxisTile(plan.Rows(swap), v.at("bm")), b),
-                   cols = SplitAxes(plan.stage(), name, swap ? t.rows : t.cols,
-                                    BestAxisTile(plan.Cols(swap), v.at("bn")), b);
+  TiledLoops rows = SplitAxes(plan.stage(), name, swap ? t.cols : t.rows, plan.RowTile(v), b);
+  const TiledLoops cols = SplitAxes(plan.stage(), name, swap ? t.rows : t.cols, plan.ColTile(v), b);
   const std::string depth = LoopOf(name, plan.stage().reduce_axes[t.depth.back()]);
   b->Split(depth, {plan.bk(v)});
   const TileGrid grid = SplitGrid(plan, v, name, rows, cols, b);
 
   std::vector<std::string> order = grid.loops;
   if (!grid.rank.empty()) order.insert(order.begin(), grid.rank);
-  for (size_t r = 0; r + 1 < t.depth.size(); ++r)
-    order.push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
+  const TapWindow* window = plan.window(v);
+  std::vector<std::string> taps, of_product;
+  for (size_t r = 0; r + 1 < t.depth.size(); ++r) {
+    const bool is_tap = window != nullptr && t.depth[r] == window->taps,
+               is_joined = window != nullptr && t.depth[r] == window->joined;
+    (is_tap      ? taps
+     : is_joined ? of_product
+                 : order)
+        .push_back(LoopOf(name, plan.stage().reduce_axes[t.depth[r]]));
+  }
   order.push_back(SubLoop(depth, 0));
+  Append(&order, taps);
+  of_product.push_back(SubLoop(depth, 1));
+  // Taps shift the tile's outermost axis, so that they shift by whole rows of its other axes.
+  if (window != nullptr)
+    std::rotate(rows.inner.begin(), rows.inner.begin() + static_cast<ptrdiff_t>(window->axis),
+                rows.inner.begin() + static_cast<ptrdiff_t>(window->axis) + 1);
   const std::vector<std::string> tile =
-      TileOrder(swap ? t.b : t.a, swap ? t.a : t.b, rows.inner, cols.inner, {SubLoop(depth, 1)});
+      TileOrder(swap ? t.b : t.a, swap ? t.a : t.b, rows.inner, cols.inner, of_product);
   Append(&order, tile);
   b->Reorder(order);
+  b->Fuse(of_product);
   const std::string blocks = BindBlocks(plan, v, grid, b);
   b->CacheWrite(name, blocks);
   if (!split) EmitEpilogue(plan.anatomy, t, b);
@@ -200,6 +223,14 @@ int64_t MostStages(const Plan& plan, const std::vector<int64_t>& choices, Values
   return most;
 }
 
+// Whether a choice that needs more shared memory is made where nothing is measured: there must be room for
+// steps ahead.
+bool HasRoom(const Plan& plan, Values v, const char* choice) {
+  v[choice] = 1;
+  v["stages"] = 3;
+  return plan.Legal(v);
+}
+
 // The tile of a single axis, in a few tiles at most, that leaves the fewest places empty; 0 for others. Types
 // of 8 bits have no products of any number of columns.
 int64_t FittedTile(const Plan& plan, const std::vector<int64_t>& extents) {
@@ -228,6 +259,19 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
       tiles.insert(std::upper_bound(tiles.begin(), tiles.end(), fitted), fitted);
   }
   return tiles;
+}
+
+// Whether some tile of columns has them all, and fits shared memory beside steps of a.
+bool CanBeStationary(const Plan& plan, Values v) {
+  v["persist"] = v["stationary"] = 1;
+  v["split"] = v["warpgroups"] = 1;
+  v["swap"] = v["epilogue"] = v["window"] = 0;
+  v["bm"] = 64;
+  for (const int64_t bn : ColumnTiles(plan)) {
+    v["bn"] = bn;
+    if (plan.Legal(v)) return true;
+  }
+  return false;
 }
 
 // The copy is of an image whose pixels were folded, so that a short row of channels is all that there is.
@@ -286,10 +330,14 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   with_epilogue["epilogue"] = 1;
   const bool epilogue = bulk_store && plan.Legal(with_epilogue);
   v["epilogue"] = epilogue;
+  v["window"] = HasRoom(plan, v, "window");
   const auto has_waves = [&](const TileDefault& of) {
     return plan.Tiles(of.bm, of.bn, of.swap) > target.sms;
   };
   const bool persist = tile.split == 1 && has_waves(tile);
+  Values with_persist = v;
+  with_persist["persist"] = persist;
+  v["stationary"] = HasRoom(plan, with_persist, "stationary");
   const std::vector<int64_t> groups = {1, 4, 8, 16};
   int64_t default_group = 1;
   for (const int64_t group : groups) {
@@ -314,7 +362,10 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   part.Decide("groups", has_waves(of_whole) ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1}, 1);
   part.Decide("repack", repacks, repack, false);
   part.Decide("cluster", {1, 2}, 1);
+  if (CanBeStationary(plan, v)) part.Decide("stationary", {0, 1}, v.at("stationary"), false);
   if (HasNearBatches(*forms)) part.Decide("near", {0, 1}, 1, false);
+  if (forms->direct.window || (forms->repacked && forms->repacked->window))
+    part.Decide("window", {0, 1}, v.at("window"), false);
   part.legal = [plan](const Values& values) { return plan.Legal(values); };
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;

@@ -19,6 +19,15 @@ struct WgmmaPlan : TensorPlan {
   // groups of a convolution), have narrower ones.
   int64_t bk(const Values& v) const { return v.at("panels") * panel(v); }
   int64_t panel(const Values& v) const { return PanelBytes(t(v)) / DTypeBytes(row.operand); }
+  // The window whose taps a step multiplies; null where each tap is a step.
+  const TapWindow* window(const Values& v) const;
+  // Elements of the depth of a product: bk, or taps and channels in one.
+  int64_t ProductDepth(const Values& v) const;
+  // Whether the tile of b is whole, the same for all tiles of results, and stays in shared memory.
+  bool IsStationary(const Values& v) const;
+  // Tiles of rows and of columns.
+  AxisTile RowTile(const Values& v) const;
+  AxisTile ColTile(const Values& v) const;
   int64_t PanelBytes(const TensorContraction& t) const;
   // Tiles of the depth, and parts of it, end where a run does.
   bool EndsWithRuns(const Values& v) const;
@@ -45,20 +54,22 @@ struct WgmmaPlan : TensorPlan {
   bool Legal(const Values& v) const;
   // Groups of tiles of the last row axis leave few places empty.
   bool GroupFits(const Values& v) const;
-  // The innermost tile of an operand's contiguous axis, in elements.
-  int64_t InnerTile(const Values& v, const TensorOperand& operand, const std::vector<int64_t>& extents,
-                    int64_t size) const;
+  // The innermost tile of an operand's contiguous axis, in elements; `tile` is that of its side.
+  int64_t InnerTile(const Values& v, const TensorOperand& operand, const AxisTile& tile) const;
 
  private:
   bool ClusterFits(const Values& v) const;
   bool TilesGroups(const Values& v) const;
-  bool HasOrder(const TensorOperand& operand, const std::vector<int>& axes, int64_t size) const;
+  bool WindowFits(const Values& v) const;
+  bool StationaryFits(const Values& v) const;
+  int64_t TilesOf(const Values& v) const;
+  bool HasOrder(const TensorOperand& operand, const std::vector<int>& axes, const AxisTile& tile) const;
 };
 
 // Elements along a tile's rows in memory, in bytes: the widest swizzle that divides them.
 int64_t SwizzleOf(int64_t row_bytes);
 // Tiles of the last axis.
-int64_t TilesOfLast(const std::vector<int64_t>& extents, int64_t size);
+int64_t TilesOfLast(const std::vector<int64_t>& extents, const AxisTile& tile);
 // The blocks of a cluster differ along the side of the smaller tile, and share the larger one.
 bool DifferInRows(const Values& v);
 

@@ -1,0 +1,95 @@
+#include "tuner/space/rules/cuda/tap_window.h"
+
+#include <algorithm>
+
+#include "codegen/expr/affine.h"
+#include "tuner/space/rules/cuda/gpu.h"
+#include "tuner/space/rules/tiles.h"
+
+namespace mycc {
+namespace {
+
+constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a step
+constexpr int64_t kSwizzleRows = 8;   // after which a swizzle repeats: taps shift by a multiple of them
+
+int64_t StepOf(const Expr& index, const Var& axis) {
+  const auto linear = SplitLinear(index, axis.get());
+  return linear ? linear->coefficient : 0;
+}
+
+// Whether the axis steps through one index alone.
+bool IsOfOneIndex(const Expr& load, const Var& axis) {
+  return std::count_if(load->args.begin(), load->args.end(),
+                       [&](const Expr& index) { return UsesVar(index, axis.get()); }) == 1;
+}
+
+// Whether the axis's taps are neighbours in memory, each with all its channels.
+bool LiesBeforeChannels(const Expr& load, const Var& axis, const Var& channels) {
+  const size_t rank = load->args.size();
+  if (rank < 2 || !IsOfOneIndex(load, axis) || StepOf(load->args[rank - 2], axis) != 1) return false;
+  const Expr& last = load->args[rank - 1];
+  return last->op == Op::kVar && last->var == channels;
+}
+
+}  // namespace
+
+std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, const Expr& weights,
+                                       const std::vector<int>& rows, int depth) {
+  std::optional<TapWindow> window;
+  const int count = static_cast<int>(stage.reduce_axes.size());
+  for (int r = 0; r < count && !window; ++r) {
+    const Var& taps = stage.reduce_axes[r];
+    if (r == depth || taps->extent == 1 || !IsOfOneIndex(pixels, taps)) continue;
+    for (const Expr& index : pixels->args) {
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const Var& axis = stage.axes[rows[i]];
+        const int64_t tap = StepOf(index, taps), pixel = StepOf(index, axis);
+        if (tap <= 0 || pixel <= 0 || tap % pixel != 0 || !IsOfOneIndex(pixels, axis)) continue;
+        window = TapWindow{r, i, tap / pixel * (taps->extent - 1)};
+      }
+    }
+  }
+  if (!window) return std::nullopt;
+  const Var& channels = stage.reduce_axes[depth];
+  const int64_t stored = pixels->buffer->shape.back();
+  const bool are_few = stored == PowerAtLeast(channels->extent) && stored == weights->buffer->shape.back();
+  for (int r = 0; r < count && are_few; ++r) {
+    const Var& taps = stage.reduce_axes[r];
+    const int64_t joined = PowerAtLeast(taps->extent) * stored;
+    if (r == window->taps || r == depth || taps->extent == 1 || joined != taps->extent * stored ||
+        joined * DTypeBytes(pixels->dtype) > kPanelBytes || !LiesBeforeChannels(pixels, taps, channels) ||
+        !LiesBeforeChannels(weights, taps, channels))
+      continue;
+    window->joined = r;
+    window->depth = joined;
+  }
+  return window;
+}
+
+AxisTile WindowTile(const std::vector<int64_t>& extents, int64_t size, const TapWindow& window) {
+  AxisTile best, tile(extents.size(), 1);
+  double best_cost = 0;
+  const auto choose = [&](size_t axis, int64_t left, const auto& self) -> void {
+    if (axis == 0) {
+      tile[0] = left;
+      const int64_t own = tile[window.axis], others = size / own;
+      if (others % kSwizzleRows != 0) return;
+      double tiles = 1;
+      for (size_t a = 0; a < extents.size(); ++a) tiles *= static_cast<double>(CeilDiv(extents[a], tile[a]));
+      const double cost = tiles * static_cast<double>(size + (own + window.reach) * others);
+      if (!best.empty() && cost >= best_cost) return;
+      best = tile;
+      best_cost = cost;
+      return;
+    }
+    for (int64_t t = PowerAtMost(std::min(left, PowerAtLeast(extents[axis]))); t >= 1; t /= 2) {
+      if (left % t != 0) continue;
+      tile[axis] = t;
+      self(axis - 1, left / t, self);
+    }
+  };
+  choose(extents.size() - 1, size, choose);
+  return best;
+}
+
+}  // namespace mycc
