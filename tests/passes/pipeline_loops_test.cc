@@ -177,7 +177,7 @@ TEST(BulkBoxTest, TapsOfAWindowOverlap) {
             "the copy engine cannot do this copy: loop i steps through two dimensions of from");
   EXPECT_EQ(boxed({i, j, e}, {row, FloorDiv(VarRef(j) * 3 + VarRef(e), 16), VarRef(e)}),
             "the copy engine cannot do this copy: index i + at * 8 does not step evenly with its loops");
-  // What is beyond a window's end is the next row, not zero.
+  // Beyond a window's end is the next row, and no zeros.
   const Expr inside = MakeBinary(Op::kLt, pixel + VarRef(tap), IntConst(18));
   const Buffer tile = std::make_shared<BufferNode>(
       BufferNode{"tile", DType::kF16, {8, 4, 16}, Scope::kShared, SharedMemoryLayout({8, 4, 16}, 2, 0, 32)});
