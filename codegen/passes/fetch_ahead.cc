@@ -30,7 +30,7 @@ class FetchMover {
     for (size_t i = 0; i < stmts.size(); ++i) {
       if (!IsFetch(stmts[i])) continue;
       size_t to = i;
-      while (to > 0 && IsPassed(stmts[to - 1]->kind)) --to;
+      while (to > 0 && IsPassed(stmts[to - 1])) --to;
       if (to == i || to == 0 || stmts[to - 1]->kind != StmtKind::kMma) continue;
       std::rotate(stmts.begin() + static_cast<ptrdiff_t>(to), stmts.begin() + static_cast<ptrdiff_t>(i),
                   stmts.begin() + static_cast<ptrdiff_t>(i) + 1);
@@ -40,8 +40,13 @@ class FetchMover {
   }
 
  private:
-  // Statements that a fetch may move in front of.
-  static bool IsPassed(StmtKind kind) { return kind == StmtKind::kArrive || kind == StmtKind::kTurn; }
+  // Statements that a fetch may move in front of. A persistent block arrives in a tile's last turn alone.
+  static bool IsPassed(const Stmt& stmt) {
+    return !AnyStmt(stmt, [](const Stmt& part) {
+      return part->kind != StmtKind::kArrive && part->kind != StmtKind::kTurn &&
+             part->kind != StmtKind::kSeq && part->kind != StmtKind::kIf;
+    });
+  }
 
   // Stores to registers alone, of nothing but elements of tensors that the function only reads.
   bool IsFetch(const Stmt& nest) const {

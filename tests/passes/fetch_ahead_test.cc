@@ -37,6 +37,15 @@ TEST(FetchAheadTest, BeforeTheRelease) {
             PrintStmt(Loop(kFetchTurn, MakeSeq({FetchProduct(), FetchNest(BiasOfTurn()), ReleaseKeys()}))));
 }
 
+// A persistent block releases its queries in the last turn.
+TEST(FetchAheadTest, BeforeAReleaseInSomeTurns) {
+  const Stmt last =
+      std::make_shared<If>(MakeBinary(Op::kLe, IntConst(4), VarRef(kFetchTurn) + 1), ReleaseKeys());
+  EXPECT_EQ(
+      FetchMoved({FetchProduct(), ReleaseKeys(), last, FetchNest(BiasOfTurn())}),
+      PrintStmt(Loop(kFetchTurn, MakeSeq({FetchProduct(), FetchNest(BiasOfTurn()), ReleaseKeys(), last}))));
+}
+
 TEST(FetchAheadTest, OthersStay) {
   // It needs the product; it stands before one; and another nest writes the tensor that it reads.
   const Stmt uses = FetchNest(Load(kFetchScores, {VarRef(kFetchedRow), IntConst(0)}));
