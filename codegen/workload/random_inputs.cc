@@ -1,8 +1,13 @@
 // Draws random inputs of a workload. Each element depends only on the seed and its place, so that a GPU can
 // draw it too.
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
+#include "codegen/expr/affine.h"
 #include "codegen/workload/reference.h"
 
 namespace mycc {
@@ -41,6 +46,14 @@ Range SmallIntegers(DType dtype) {
   return IsUnsigned(dtype) ? Range{0, 15} : Range{-8, 7};
 }
 
+// The part of a range that numbers of the type can have.
+Range OfType(DType dtype, Range range) {
+  if (dtype == DType::kU64) return {std::max<int64_t>(range.low, 0), std::max<int64_t>(range.high, 0)};
+  const int64_t least = ReduceIdentity(ReduceOp::kMax, dtype)->value.i,
+                most = ReduceIdentity(ReduceOp::kMin, dtype)->value.i;
+  return {std::clamp(range.low, least, most), std::clamp(range.high, least, most)};
+}
+
 // For each input that indices are read from: the smallest extent of the dimensions that it indexes.
 std::unordered_map<const BufferNode*, int64_t> IndexedExtents(const Workload& workload) {
   std::unordered_map<const BufferNode*, int64_t> extents;
@@ -60,20 +73,59 @@ std::unordered_map<const BufferNode*, int64_t> IndexedExtents(const Workload& wo
   return extents;
 }
 
+// The input whose number a comparison sets against axes, as a mask by lengths does (j < n[b]), and the range
+// that the number has between the comparison's never and always being true.
+std::optional<std::pair<const BufferNode*, Range>> BoundOf(const Expr& comparison) {
+  const Expr margin = MarginOf(comparison);
+  if (margin == nullptr) return std::nullopt;
+  Linear rest = ToLinear(margin);
+  const auto is_number = [](const auto& term) {
+    const Expr& atom = term.first;
+    return (atom->op == Op::kCast ? atom->args[0] : atom)->op == Op::kLoad;
+  };
+  const auto number = std::find_if(rest.terms.begin(), rest.terms.end(), is_number);
+  if (number == rest.terms.end() || std::abs(number->second) != 1) return std::nullopt;
+  const Expr load = number->first->op == Op::kCast ? number->first->args[0] : number->first;
+  const bool is_end = number->second == 1;
+  rest.terms.erase(number);
+  const std::optional<Interval> others = RangeOf(FromLinear(rest));
+  if (rest.terms.empty() || !others) return std::nullopt;
+  const Range range = is_end ? Range{-others->max - 1, -others->min} : Range{others->min, others->max + 1};
+  return std::pair(load->buffer.get(), range);
+}
+
+// For each input of numbers that masks compare with axes: the widest range of BoundOf.
+std::unordered_map<const BufferNode*, Range> BoundsOfMasks(const Workload& workload) {
+  std::unordered_map<const BufferNode*, Range> bounds;
+  for (const Stage& stage : workload.stages) {
+    const std::function<void(const Expr&)> visit = [&](const Expr& e) {
+      if (const auto bound = BoundOf(e)) {
+        const auto [it, inserted] = bounds.insert(*bound);
+        if (!inserted)
+          it->second = {std::min(it->second.low, bound->second.low),
+                        std::max(it->second.high, bound->second.high)};
+      }
+      for (const Expr& arg : e->args) visit(arg);
+    };
+    visit(stage.value);
+  }
+  return bounds;
+}
+
 }  // namespace
 
 std::vector<InputDraw> DrawsOf(const Workload& workload) {
   const auto extents = IndexedExtents(workload);
+  const auto bounds = BoundsOfMasks(workload);
   std::vector<InputDraw> draws;
   uint64_t first = 0;
   for (const Argument& input : workload.inputs) {
     const BufferNode& tensor = *input.tensor;
     Range range = SmallIntegers(tensor.dtype);
     if (const auto extent = extents.find(&tensor); extent != extents.end()) {
-      const int64_t last = std::max<int64_t>(extent->second - 1, 0);
-      range = {0, tensor.dtype == DType::kU64
-                      ? last
-                      : std::min(last, ReduceIdentity(ReduceOp::kMin, tensor.dtype)->value.i)};
+      range = OfType(tensor.dtype, {0, std::max<int64_t>(extent->second - 1, 0)});
+    } else if (const auto bound = bounds.find(&tensor); bound != bounds.end()) {
+      range = OfType(tensor.dtype, bound->second);
     }
     draws.push_back({tensor.dtype, tensor.num_elements(), first, range.low, range.high});
     first += static_cast<uint64_t>(tensor.num_elements());

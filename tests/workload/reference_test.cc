@@ -208,5 +208,27 @@ TEST(RandomInputs, AreInTheirRangesAndRepeatable) {
   EXPECT_GT(range(5).second, 200);
 }
 
+// Lengths that masks compare with axes hide none of them, all, or some.
+TEST(RandomInputs, LengthsReachFromNoKeysToAll) {
+  const Workload workload = Parse(
+      "workload f(x: f32[40], n: i32[900], a: i64[900], u: u8[900], b: i32[900]) -> (y: f32[900]) { "
+      "y[k] = sum[j:300](select(j < i64(n[k]) && a[k] <= j && j + 20 < i64(u[k]) && b[k] < b[0], x[0], 0.0)) "
+      "}");
+  const std::vector<NDArray> inputs = RandomInputs(workload, 3);
+  const auto range = [&](int k) {
+    const std::vector<double> values = Values(inputs[k]);
+    return std::make_pair(*std::min_element(values.begin(), values.end()),
+                          *std::max_element(values.begin(), values.end()));
+  };
+  EXPECT_EQ(DrawsOf(workload)[1].low, 0);
+  EXPECT_EQ(DrawsOf(workload)[1].high, 300);
+  EXPECT_LT(range(1).first, 10);
+  EXPECT_GT(range(1).second, 290);
+  EXPECT_EQ(DrawsOf(workload)[2].high, 300);
+  EXPECT_EQ(DrawsOf(workload)[3].low, 20);
+  EXPECT_EQ(DrawsOf(workload)[3].high, 255);
+  EXPECT_EQ(DrawsOf(workload)[4].high, 7);  // two numbers of the data
+}
+
 }  // namespace
 }  // namespace mycc
