@@ -137,6 +137,33 @@ TEST(SkipMaskedTest, Causal) {
   Check("skip_masked_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\n"));
 }
 
+// kOnePass where t3 is a fourth input.
+std::string OnePassOfFourInputs(const std::string& more) {
+  return absl::StrCat(absl::StrReplaceAll(kOnePass, {{"t9", "t10"},
+                                                     {"t8", "t9"},
+                                                     {"t7", "t8"},
+                                                     {"t6", "t7"},
+                                                     {"t5", "t6"},
+                                                     {"t4", "t5"},
+                                                     {"t3", "t4"}}),
+                      more);
+}
+
+// Keys beyond each head's length come in the last blocks, too.
+TEST(SkipMaskedTest, CausalWithLengths) {
+  const std::string text = absl::StrReplaceAll(
+      kAttention, {{"j <= i + 9", "j <= i + 9 && j < i64(n[h])"}, {") -> (o", ", n: i32[2]) -> (o"}});
+  Check("skip_masked_lengths", text, OnePassOfFourInputs("skip_masked(t10.r0.0)\n"));
+}
+
+// A row's own length is another one in the same block.
+TEST(SkipMaskedTest, RefusesLengthsOfRows) {
+  const std::string text = absl::StrReplaceAll(
+      kAttention, {{"j <= i + 9", "j < i64(n[h,i])"}, {") -> (o", ", n: i32[2,13]) -> (o"}});
+  EXPECT_THAT(ScheduledText(text, OnePassOfFourInputs("skip_masked(t10.r0.0)\n")),
+              HasSubstr("no mask empties iterations of loop t10.r0.0"));
+}
+
 // Rows with the most keys come first.
 TEST(ReverseTest, Causal) {
   Check("reverse_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\nreverse(t9.a1.0)\n"));

@@ -166,6 +166,32 @@ TEST(GpuStreamedTest, CausalOfWarpgroups) {
 TEST(GpuStreamedTest, WindowOfWarpgroups) {
   CheckLowered(Attention(200, 32, kWindow), Hopper(), kWarpgroups, 3);
 }
+
+// The number of keys of each head is data: all roles count the same turns, none where it is 0.
+std::string Lengths(const std::string& mask) {
+  return absl::StrReplaceAll(Attention(200, 32, mask), {{") -> (o", ", n: i32[2]) -> (o"},
+                                                        {"- m[h,i]", "- select(m[h,i] == -inf, 0.0, m[h,i])"},
+                                                        {"/ l[h,i]", "/ max(l[h,i], 1.0e-30)"}});
+}
+TEST(GpuStreamedTest, LengthsOfWarpgroups) {
+  CheckLowered(Lengths("j < i64(n[h])"), Hopper(), kWarpgroups, 3, "skip", "1");
+  CheckLowered(Lengths("j < i64(n[h])"), Hopper(), kWarpgroups, 3, "persist", "1");
+  CheckLowered(Lengths("j < i64(n[h]) && j <= i"), Hopper(), kWarpgroups, 2, "skip", "1");
+  CheckLowered(Lengths("i64(n[h]) <= j"), Hopper(), kWarpgroups, 2, "skip", "1");
+}
+TEST(GpuStreamedTest, LengthsOfWarps) {
+  CheckLowered(Lengths("j < i64(n[h])"), Ampere(), kWarps, 3, "skip", "1");
+}
+// Rows of a block with lengths of their own have all blocks of keys.
+TEST(GpuStreamedTest, LengthsOfRows) {
+  const std::string text = absl::StrReplaceAll(Lengths("j < i64(n[h,i])"), {{"n: i32[2]", "n: i32[2,200]"}});
+  CheckLowered(text, Hopper(), kWarpgroups, 2, "skip", "0");
+}
+// Fewer keys than none, and more than all.
+TEST(GpuStreamedTest, LengthsBeyondTheKeys) {
+  CheckLowered(Lengths("j < i64(n[h]) * 60 + 100"), Hopper(), kWarpgroups, 4, "skip", "1");
+}
+
 // Three queries of each of four heads with the same keys: few rows, in parts of the keys.
 constexpr char kDecoding[] = R"(workload decoding(q: f16[2,4,3,64], $0) -> (o: f16[2,4,3,64]) {
   s[b,h,i,j]: f32[2,4,3,256] = sum[d:64](f32(q[b,h,i,d]) * f32(k[$1,d]))
@@ -203,6 +229,15 @@ TEST(GpuStreamedTest, DecodingHasAStreamedSketch) {
 }
 TEST(GpuStreamedTest, DecodingByWarps) {
   CheckLowered(Decoding(""), Ampere(), "streamed_multistage+merge", 3);
+}
+// Parts of the keys beyond a length have no turns.
+TEST(GpuStreamedTest, DecodingWithLengths) {
+  const std::string text = absl::StrReplaceAll(Decoding("j < i64(n[b])"),
+                                               {{") -> (o", ", n: i32[2]) -> (o"},
+                                                {"- m[b,h,i]", "- select(m[b,h,i] == -inf, 0.0, m[b,h,i])"},
+                                                {"/ l[b,h,i]", "/ max(l[b,h,i], 1.0e-30)"}});
+  CheckLowered(text, Hopper(), "streamed_warp_specialized+merge", 3, "skip", "1");
+  CheckLowered(text, Ampere(), "streamed_multistage+merge", 3, "skip", "1");
 }
 TEST(GpuStreamedTest, MaskedDecodingByWarps) {
   CheckLowered(Decoding("j <= i + 120 && i + 120 < j + 90"), Ampere(), "streamed_multistage+merge", 3);

@@ -78,21 +78,55 @@ std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain) {
   return kept;
 }
 
-bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
-  return std::any_of(chain.tiles.begin(), chain.tiles.end(), [&](int s) {
+namespace {
+
+// Whether the margin of a tile's mask reads nothing but inputs that are the same along the axis and for all
+// rows of a block. A block's rows agree then on the blocks of the axis that they leave out.
+bool IsSameInBlock(const Anatomy& anatomy, const StreamChain& chain, const Stage& tile, const Expr& margin) {
+  const Var &key = tile.axes[chain.stream_dim], &row = tile.axes[chain.dim_of_axis[chain.row_axes.back()]];
+  const std::vector<const ExprNode*> loads = LoadsOf(margin);
+  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+    return anatomy.ProducerOf(load->buffer.get()) < 0 &&
+           std::none_of(load->args.begin(), load->args.end(), [&](const Expr& index) {
+             return UsesVar(index, key.get()) || UsesVar(index, row.get());
+           });
+  });
+}
+
+// The margins of masks that leave out blocks of the axis, each with its tile.
+void ForEachMask(const Anatomy& anatomy, const StreamChain& chain,
+                 const std::function<void(const Stage& tile, const Expr& margin)>& visit) {
+  for (const int s : chain.tiles) {
     const Stage& tile = anatomy.stage(s);
     const Expr& value = tile.value;
     if (value->op != Op::kSelect || value->args[2]->op != Op::kConst ||
         value->args[2]->value.f != -std::numeric_limits<double>::infinity())
-      return false;
+      continue;
     std::vector<Expr> conditions;
     SplitConjunction(value->args[0], &conditions);
-    return std::any_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
+    for (const Expr& condition : conditions) {
       const Expr margin = MarginOf(condition);
-      return margin != nullptr && LoadsOf(margin).empty() &&
-             ToLinear(margin).CoefficientOf(tile.axes[chain.stream_dim].get()) != 0;
-    });
+      if (margin != nullptr && ToLinear(margin).CoefficientOf(tile.axes[chain.stream_dim].get()) != 0 &&
+          IsSameInBlock(anatomy, chain, tile, margin))
+        visit(tile, margin);
+    }
+  }
+}
+
+}  // namespace
+
+bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
+  bool has = false;
+  ForEachMask(anatomy, chain, [&](const Stage&, const Expr&) { has = true; });
+  return has;
+}
+
+bool HasMaskOfRows(const Anatomy& anatomy, const StreamChain& chain) {
+  bool has = false;
+  ForEachMask(anatomy, chain, [&](const Stage& tile, const Expr& margin) {
+    has |= UsesVar(margin, tile.axes[chain.dim_of_axis[chain.row_axes.back()]].get());
   });
+  return has;
 }
 
 void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part) {

@@ -123,7 +123,8 @@ bool PrefersPersistent(const Plan& plan, const Values& v) {
   const int64_t turns = CeilDiv(plan.keys, v.at("bn")), rows = CeilDiv(plan.rows, v.at("bm"));
   if (turns > kFewTurns) return false;
   std::vector<double> tiles(std::min(GridTiles(plan, v), kMostTiles), static_cast<double>(turns + kEnd));
-  for (size_t tile = 0; v.at("skip") != 0 && tile < tiles.size(); ++tile) {
+  const bool differ = v.at("skip") != 0 && HasMaskOfRows(plan.anatomy, plan.chain);
+  for (size_t tile = 0; differ && tile < tiles.size(); ++tile) {
     const int64_t row = rows - 1 - static_cast<int64_t>(tile) % rows;
     tiles[tile] = static_cast<double>(CeilDiv(turns * (row + 1), rows) + kEnd);
   }
@@ -205,7 +206,7 @@ class GpuStreamEmitter {
     b_->Pipeline(loops_.step, plan_.in_warpgroups() ? "bulk" : "threads", v_.at("stages"));
     EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
     // The last rows of a causal mask have the most keys.
-    if (v_.at("skip") != 0) b_->Reverse(blocks);
+    if (v_.at("skip") != 0 && HasMaskOfRows(plan_.anatomy, chain_)) b_->Reverse(blocks);
     if (v_.at("persist") != 0) b_->Persist(blocks, PersistentBlocks(plan_, v_));
   }
 
