@@ -38,9 +38,10 @@ inline bool IsPowerOfTwo(int64_t value) {
 // The first of a block's 16 named barriers for each purpose; __syncthreads is barrier 0. Only blocks with two
 // roles, whose nests have barriers 5 and 6, take turns.
 struct NamedBarriers {
-  static constexpr int kRoles = 1;  // + the role's number
-  static constexpr int kNests = 5;  // + the role's number
-  static constexpr int kTurns = 8;  // + the warpgroup
+  static constexpr int kRoles = 1;   // + the role's number
+  static constexpr int kNests = 5;   // + the role's number
+  static constexpr int kTurns = 8;   // + the warpgroup
+  static constexpr int kParts = 12;  // + the warpgroup
 };
 
 class KernelEmitter {
@@ -215,6 +216,7 @@ class KernelEmitter {
   std::string FlagAddress(const Buffer& flags, const Expr& index);
   std::string BarrierAddress(const Expr& index);
   void Sync();
+  void SyncParts(int parts);
 
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);

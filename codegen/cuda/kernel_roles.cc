@@ -103,6 +103,12 @@ void KernelEmitter::Sync() {
     Line(prelude_.Use("team_sync"), "(", NamedBarriers::kRoles + roles_->number, ", ", team_, ");");
 }
 
+// A barrier of the threads of each of the role's equal parts.
+void KernelEmitter::SyncParts(int parts) {
+  if (parts == 1) return Sync();
+  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kParts, " + ", Warpgroup(), ", ", kWarpgroup, ");");
+}
+
 // One thread arrives for each part of the role.
 void KernelEmitter::EmitArrive(const Arrive& arrive) {
   const std::string barrier = BarrierAddress(arrive.barrier);
@@ -115,6 +121,7 @@ void KernelEmitter::EmitArrive(const Arrive& arrive) {
   if (arrive.arrivals > 1 && team_ != arrive.arrivals * kWarpgroup)
     return Fail(absl::StrCat(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
                              " threads; expected ", arrive.arrivals * kWarpgroup));
+  if (arrive.gathers) SyncParts(arrive.arrivals);
   const std::string rank = absl::StrCat(thread_, " % ", team_ / arrive.arrivals);
   if (arrive.cluster) {
     return Line("if (", rank, " < ", launch_.cluster, ") ", prelude_.Use("barrier_arrive_in"), "(", barrier,

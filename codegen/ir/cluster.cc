@@ -62,7 +62,7 @@ class Expansion {
 
   Stmt ArriveIn(const Arrive& arrive, int64_t block) const {
     return std::make_shared<Arrive>(BarrierOf(arrive.barrier, block), nullptr, arrive.arrivals,
-                                    arrive.expected_bytes, arrive.released);
+                                    arrive.expected_bytes, arrive.released, arrive.gathers);
   }
 
   // A flag becomes a barrier with one arrival; these barriers come after those of the blocks.

@@ -69,26 +69,31 @@ struct Roles : StmtNode {
 // One thread arrives for each of `arrivals` equal parts of the role's threads. In a role that multiplies by
 // warpgroups these are the warpgroups, because each has waited for its own products. In another role there is
 // one arrival for all threads. An arrival says nothing of what other threads have read or written themselves:
-// where they have, a Barrier comes before it.
+// where they have, a Barrier comes before it, or it gathers.
 //
 // `expected_bytes`: the bytes of the asynchronous copies that signal the barrier in this phase, copies of
 // other blocks of the cluster included (arrive.expect_tx). A copy signals the bytes that it writes.
 //
 // `released`: the tiles that the arrival gives back; empty for all that the role has accessed. Asynchronous
 // products of other tiles may still run (passes/overlap_products.cc).
+//
+// `gathers`: the threads of each part wait for each other before the part arrives, because they have read the
+// released tiles themselves. Warpgroups do not wait for each other.
 struct Arrive : StmtNode {
   explicit Arrive(Expr barrier, Expr cluster = nullptr, int arrivals = 1, int64_t expected_bytes = 0,
-                  std::vector<Buffer> released = {})
+                  std::vector<Buffer> released = {}, bool gathers = false)
       : StmtNode(StmtKind::kArrive),
         barrier(std::move(barrier)),
         cluster(std::move(cluster)),
         arrivals(arrivals),
         expected_bytes(expected_bytes),
-        released(std::move(released)) {}
+        released(std::move(released)),
+        gathers(gathers) {}
   Expr barrier, cluster;
   int arrivals;
   int64_t expected_bytes;
   std::vector<Buffer> released;
+  bool gathers;
 };
 // Waits until the barrier has completed phase number `phase`; phase -1 is complete from the start (the first
 // pass through a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has

@@ -225,6 +225,7 @@ class Printer {
             depth, "arrive barrier[", PrintExpr(arrive.barrier), "]",
             arrive.cluster ? " of the whole cluster" : "",
             arrive.arrivals > 1 ? absl::StrCat(" by ", arrive.arrivals, " warpgroups") : "",
+            arrive.gathers ? " after all their threads" : "",
             arrive.expected_bytes > 0 ? absl::StrCat(", expects ", arrive.expected_bytes, " bytes") : "",
             arrive.released.empty() ? "" : absl::StrCat(" releasing ", NamesText(arrive.released)));
       }

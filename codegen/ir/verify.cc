@@ -15,6 +15,7 @@
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/guards.h"
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
@@ -566,11 +567,29 @@ class Verifier {
     }
   }
 
+  // The tiles that threads read themselves, not by products or copies.
+  static BufferSet LoadedUnder(const Stmt& role) {
+    BufferSet loaded;
+    VisitStmts(role, [&](const Stmt& stmt) {
+      if (stmt->kind == StmtKind::kCopy) return false;
+      ForEachLoad(stmt, [&](const ExprNode& load) { loaded.insert(load.buffer.get()); });
+      if (const Vectors* vectors = DynAs<Vectors>(stmt)) {
+        for (const VectorMove& move : vectors->loads) loaded.insert(move.tensor.get());
+      }
+      return true;
+    });
+    return loaded;
+  }
+
   // Each warpgroup waits for its own products, so all of them must arrive.
   void CheckArrivals(const Arrive& arrive) {
     if (arrive.arrivals != std::max(warpgroups_, 1)) {
       Fail(arrive.arrivals, " arrivals in a role that multiplies by ", warpgroups_, " warpgroups; expected ",
            std::max(warpgroups_, 1));
+    }
+    for (const Buffer& tile : arrive.released) {
+      if (!arrive.gathers && loaded_.contains(tile.get()))
+        Fail("an arrival releases ", tile->name, ", which threads of its role read, without gathering them");
     }
     if (arrive.expected_bytes < 0) Fail("an arrival that expects ", arrive.expected_bytes, " bytes");
   }
@@ -585,6 +604,7 @@ class Verifier {
     for (const Roles::Role& role : roles.roles) {
       if (!names.insert(role.name).second) Fail("two roles are named ", role.name);
       warpgroups_ = WarpgroupsUnder(role.body);
+      loaded_ = LoadedUnder(role.body);
       Statement(role.body);
     }
     roles_ = nullptr;
@@ -598,6 +618,7 @@ class Verifier {
   const Bypass* bypass_ = nullptr;  // the enclosing bypass
   const TileRegion* tiles_ = nullptr;
   int warpgroups_ = 0;             // that multiply together in the enclosing role
+  BufferSet loaded_;               // by threads of the enclosing role
   std::vector<const For*> loops_;  // enclosing loops, outermost first
   VarSet variables_;
   std::unordered_map<const BufferNode*, BufferInfo> buffers_;

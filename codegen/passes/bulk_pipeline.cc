@@ -245,18 +245,19 @@ class BulkPipeline {
     return parts;
   }
 
-  // Each product of the work between the wait for its own set and the arrival that releases it.
+  // Each reader of a set's tiles between the wait for the set and the arrival that releases it.
   Stmt WithOwnBarriers(const For& loop, const Stmt& work) const {
-    return RewriteEach<Mma>(work, [&](const Mma& mma) -> Stmt {
-      for (size_t set = 0; set < sets_.count(); ++set) {
-        if (!sets_.Has(set, mma.a.buffer) && !sets_.Has(set, mma.b.buffer)) continue;
-        const bool is_last = FetchesInStep(loop) && fetched_.IsReadBy(mma);
-        return MakeSeq({std::make_shared<Wait>(Full(set), turn_), std::make_shared<Mma>(mma),
-                        std::make_shared<Arrive>(Empty(set), Cluster(), warpgroups_, 0, sets_.tiles(set)),
-                        is_last ? InLastStep(loop, fetched_.Release()) : nullptr});
-      }
-      return nullptr;
-    });
+    if (work->kind == StmtKind::kSeq || work->kind == StmtKind::kAlloc || work->kind == StmtKind::kLet) {
+      return MapChildren(work, [&](const Stmt& part) { return WithOwnBarriers(loop, part); });
+    }
+    const std::optional<size_t> set = sets_.SetOf(work);
+    if (!set) return work;
+    const Mma* mma = DynAs<Mma>(work);
+    const bool is_last = mma != nullptr && FetchesInStep(loop) && fetched_.IsReadBy(*mma);
+    return MakeSeq({std::make_shared<Wait>(Full(*set), turn_), work,
+                    std::make_shared<Arrive>(Empty(*set), Cluster(), warpgroups_, 0, sets_.tiles(*set),
+                                             /*gathers=*/mma == nullptr),
+                    is_last ? InLastStep(loop, fetched_.Release()) : nullptr});
   }
 
   // A group's barrier, after those of the ring, completes a phase when the previous group has multiplied.

@@ -34,33 +34,55 @@ bool ThreadsReadTiles(const std::vector<Buffer>& tiles, const std::vector<Stmt>&
   return std::any_of(work.begin(), work.end(), [&](const Stmt& root) { return AnyStmt(root, reads); });
 }
 
-// The tiles that belong to one product each, by product; empty when a tile is also used otherwise, or a
-// product does not come once in each turn.
-std::vector<std::vector<Buffer>> TilesOfProducts(const std::vector<Buffer>& tiles,
-                                                 const std::vector<Stmt>& work) {
-  std::vector<std::vector<Buffer>> products;
-  size_t uses = 0;
+// The tiles that the statement or one inside it uses, each once.
+std::vector<Buffer> TilesUsedUnder(const Stmt& root, const std::vector<Buffer>& tiles) {
+  std::vector<Buffer> used;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    for (const Buffer& tile : TilesUsedBy(stmt, tiles)) {
+      if (std::count(used.begin(), used.end(), tile) == 0) used.push_back(tile);
+    }
+    return true;
+  });
+  return used;
+}
+
+// A nest of threads' own arithmetic.
+bool IsNest(const Stmt& stmt) {
+  return stmt->kind == StmtKind::kFor &&
+         !AnyStmt(stmt, [](const Stmt& inner) { return inner->kind == StmtKind::kMma; });
+}
+
+// The tiles that belong to one reader each, a product or a nest, by reader; empty when a tile has several,
+// when a reader does not come once in each turn, or when there are no two products.
+std::vector<std::vector<Buffer>> TilesOfReaders(const std::vector<Buffer>& tiles,
+                                                const std::vector<Stmt>& work) {
+  std::vector<std::vector<Buffer>> readers;
+  size_t uses = 0, products = 0;
   bool separate = true;
   const std::function<void(const Stmt&, bool)> walk = [&](const Stmt& stmt, bool once) {
-    std::vector<Buffer> used = TilesUsedBy(stmt, tiles);
-    separate &= used.empty() || (IsWarpgroupProduct(stmt) && once);
+    const bool is_nest = once && IsNest(stmt);
+    std::vector<Buffer> used = is_nest ? TilesUsedUnder(stmt, tiles) : TilesUsedBy(stmt, tiles);
+    const bool is_product = IsWarpgroupProduct(stmt);
+    separate &= used.empty() || is_nest || (is_product && once);
+    products += is_product && !used.empty() ? 1 : 0;
     uses += used.size();
-    if (!used.empty()) products.push_back(std::move(used));
+    if (!used.empty()) readers.push_back(std::move(used));
+    if (is_nest) return;
     once &= stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kAlloc || stmt->kind == StmtKind::kLet;
     for (const Stmt& child : Children(stmt)) walk(child, once);
   };
   for (const Stmt& root : work) walk(root, true);
   std::unordered_set<Buffer> all;
-  for (const std::vector<Buffer>& used : products) all.insert(used.begin(), used.end());
-  if (!separate || products.size() < 2 || all.size() != uses || uses != tiles.size()) products.clear();
-  return products;
+  for (const std::vector<Buffer>& used : readers) all.insert(used.begin(), used.end());
+  if (!separate || products < 2 || all.size() != uses || uses != tiles.size()) readers.clear();
+  return readers;
 }
 
 }  // namespace
 
 RingSets::RingSets(const LoopParts& parts, int slots)
     : slots_(slots),
-      sets_(TilesOfProducts(parts.tiles, parts.work)),
+      sets_(TilesOfReaders(parts.tiles, parts.work)),
       threads_read_(ThreadsReadTiles(parts.tiles, parts.work)) {
   if (sets_.empty()) sets_ = {parts.tiles};
   bytes_.resize(sets_.size(), 0);
@@ -72,6 +94,13 @@ RingSets::RingSets(const LoopParts& parts, int slots)
 
 bool RingSets::Has(size_t set, const Buffer& tile) const {
   return std::count(sets_[set].begin(), sets_[set].end(), tile) > 0;
+}
+
+std::optional<size_t> RingSets::SetOf(const Stmt& reader) const {
+  for (size_t set = 0; set < sets_.size(); ++set) {
+    if (!TilesUsedUnder(reader, sets_[set]).empty()) return set;
+  }
+  return std::nullopt;
 }
 
 Expr RingSets::Full(size_t set, const Expr& slot) const {

@@ -1,8 +1,9 @@
 // The tiles of a ring, in sets with slots and barriers of their own. A slot of one set is full or empty
 // whatever the other sets' slots are.
 //
-// There is one set, except where each product by warpgroups has tiles that no other statement uses, such as
-// the products with K and with V in attention. Then each product has a set:
+// There is one set, except where several products by warpgroups have tiles that no other statement uses, such
+// as the products with K and with V in attention. Then each product has a set, and so has a nest between them
+// whose threads read tiles of its own, such as biases:
 //
 //   copy:    for k: wait empty a; a = ..; arrive full a; wait empty b; b = ..; arrive full b
 //   compute: for k: wait full a; .. += .. * a; arrive empty a; ..; wait full b; .. += .. * b; arrive empty b
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "codegen/ir/stmt.h"
@@ -27,6 +29,8 @@ class RingSets {
   size_t count() const { return sets_.size(); }
   const std::vector<Buffer>& tiles(size_t set) const { return sets_[set]; }
   bool Has(size_t set, const Buffer& tile) const;
+  // The only set whose tiles the statement uses; null for none. REQUIRES: there are several sets.
+  std::optional<size_t> SetOf(const Stmt& reader) const;
 
   // A set's barriers are numbered together: one for each slot that is full, then one for each that is empty.
   Expr Full(size_t set, const Expr& slot) const;

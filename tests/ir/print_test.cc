@@ -69,6 +69,7 @@ TEST(PrintStmtTest, PipelineOfEveryStatement) {
                std::make_shared<Turn>(TurnStep::kTake), std::make_shared<CommitProducts>(),
                std::make_shared<WaitProducts>(1), std::make_shared<Turn>(TurnStep::kPass),
                std::make_shared<Arrive>(IntConst(0), nullptr, 1, 0, std::vector<Buffer>{tile}),
+               std::make_shared<Arrive>(IntConst(0), nullptr, 2, 0, std::vector<Buffer>{tile}, true),
                std::make_shared<If>(MakeBinary(Op::kLt, VarRef(i), IntConst(3)),
                                     std::make_shared<Mma>("fma", 1, 1, 4, sum, from, slot),
                                     std::make_shared<Fence>())});

@@ -384,6 +384,20 @@ TEST(VerifyTest, EachWarpgroupThatMultipliesArrives) {
   ExpectBroken(role("mma.f16", 2), "2 arrivals in a role that multiplies by 0 warpgroups; expected 1");
 }
 
+TEST(VerifyTest, ThreadsThatReadATileGatherBeforeItIsReleased) {
+  const Stmt read = Loop(kI, Put(kY, {kAt}, Load(kX, {kAt})));
+  const auto role = [&](const Buffer& released, bool gathers) {
+    const Stmt arrive =
+        std::make_shared<Arrive>(IntConst(0), nullptr, 1, 0, std::vector<Buffer>{released}, gathers);
+    return std::make_shared<Roles>(std::vector<Roles::Role>{{"a", MakeSeq({read, arrive})}},
+                                   std::vector<int>{1});
+  };
+  ExpectSound(role(kX, true));
+  ExpectSound(role(kY, false));
+  ExpectBroken(role(kX, false),
+               "an arrival releases x, which threads of its role read, without gathering them");
+}
+
 TEST(VerifyTest, PipelinesAreWellFormed) {
   const auto roles = [](const Stmt& body, std::vector<int> counts) {
     return std::make_shared<Roles>(std::vector<Roles::Role>{{"a", body}}, std::move(counts));

@@ -11,71 +11,12 @@
 #include "gtest/gtest.h"
 #include "tests/passes/lowered_function.h"
 #include "tests/schedule/testing.h"
-#include "tests/tuner/lowered_point.h"
+#include "tests/tuner/gpu_attention.h"
 #include "tuner/space/rules/cuda/persistent_order.h"
 #include "tuner/space/space.h"
 
 namespace mycc {
 namespace {
-
-// Few multiprocessors, so that persistent blocks have several tiles.
-Target Hopper() { return *ParseTarget("v1 cuda arch=sm_90a model=\"NVIDIA H200\" sms=2 smem=232448 l2=60M"); }
-Target Ampere() {
-  return *ParseTarget("v1 cuda arch=sm_80 model=\"NVIDIA A100\" sms=108 smem=166912 l2=40M");
-}
-
-// Attention of 2 heads in f16 with the same keys, 200 rows each.
-std::string Attention(int keys, int depth, const std::string& mask) {
-  const std::string text =
-      R"(workload attention(q: f16[2,200,$1], k: f16[1,$0,$1], v: f16[1,$0,$1]) -> (o: f16[2,200,$1]) {
-  s[h,i,j]: f32[2,200,$0] = sum[d:$1](f32(q[h,i,d]) * f32(k[h//2,j,d]))
-  c[h,i,j]: f32[2,200,$0] = $2
-  m[h,i]: f32[2,200] = max[j:$0](c[h,i,j])
-  e[h,i,j]: f32[2,200,$0] = exp(c[h,i,j] - m[h,i])
-  l[h,i]: f32[2,200] = sum[j:$0](e[h,i,j])
-  t[h,i,d]: f32[2,200,$1] = sum[j:$0](f32(f16(e[h,i,j])) * f32(v[h//2,j,d]))
-  o[h,i,d] = f16(t[h,i,d] / l[h,i])
-})";
-  const std::string scaled = "s[h,i,j] * 0.125";
-  return absl::Substitute(text, keys, depth,
-                          mask.empty() ? scaled : absl::StrCat("select(", mask, ", ", scaled, ", -inf)"));
-}
-constexpr char kNoMask[] = "", kCausal[] = "j <= i", kWindow[] = "j <= i && i < j + 70";
-
-std::string ValueOf(const Sketch& sketch, const Choice& choice, const std::string& name) {
-  for (size_t d = 0; d < choice.size(); ++d) {
-    if (absl::EndsWith(sketch.space.decisions[d].name, "." + name))
-      return absl::StrCat(sketch.space.decisions[d].choices[choice[d]]);
-  }
-  return "";
-}
-
-// Checks legal points, the default one first; those in which `decision` is `value`, where named.
-void CheckLowered(const std::string& text, const Target& target, const std::string& rule, int most,
-                  const std::string& decision = "", const std::string& value = "") {
-  const Workload workload = CanonicalWorkload(text);
-  const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  const auto found =
-      std::find_if(sketches.begin(), sketches.end(), [&](const Sketch& s) { return s.name == rule; });
-  ASSERT_NE(found, sketches.end()) << rule << " is none; the first is " << sketches.front().name << "\n"
-                                   << text;
-  const Sketch& sketch = *found;
-  std::mt19937 rng(7);
-  int checked = 0;
-  for (int round = 0; round < 400 && checked < most; ++round) {
-    Choice choice = sketch.default_choice;
-    for (size_t d = 0; round > 0 && d < choice.size(); ++d)
-      choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
-    if (!sketch.space.Legal(choice)) continue;
-    if (!decision.empty() && ValueOf(sketch, choice, decision) != value) continue;
-    const absl::Status same = CheckLoweredPoint(workload, target, sketch, choice, 2e-2);
-    ASSERT_TRUE(same.ok()) << same;
-    ++checked;
-  }
-  EXPECT_EQ(checked, most);
-}
-
-constexpr char kWarpgroups[] = "streamed_warp_specialized", kWarps[] = "streamed_multistage";
 
 TEST(GpuStreamedTest, Warpgroups) { CheckLowered(Attention(200, 64, kNoMask), Hopper(), kWarpgroups, 3); }
 TEST(GpuStreamedTest, TwoWarpgroups) {
@@ -84,22 +25,6 @@ TEST(GpuStreamedTest, TwoWarpgroups) {
 TEST(GpuStreamedTest, PersistentBlocks) {
   CheckLowered(Attention(150, 32, kNoMask), Hopper(), kWarpgroups, 2, "persist", "1");
 }
-// The lowered default point of a rule with further steps.
-absl::StatusOr<LoweredFunction> LoweredWith(const std::string& text, const std::string& steps) {
-  const Workload workload = CanonicalWorkload(text);
-  const Sketch sketch = GenerateSketches(workload, Hopper()).front();
-  Choice choice = sketch.default_choice;
-  for (size_t d = 0; d < choice.size(); ++d) {
-    if (absl::EndsWith(sketch.space.decisions[d].name, ".persist")) choice[d] = 0;
-  }
-  Trace trace = sketch.instantiate(choice).value();
-  const Trace more = ParseTrace(absl::StrCat("v1\n", steps)).value();
-  trace.steps.insert(trace.steps.end(), more.steps.begin(), more.steps.end());
-  const absl::StatusOr<Schedule> schedule = Replay(workload, Hopper(), trace);
-  if (!schedule.ok()) return schedule.status();
-  return Lower(schedule->function(), Hopper());
-}
-
 // Groups of warps would number the steps of tiles that they have not seen.
 TEST(GpuStreamedTest, PingpongRefusesLoopsOfComputedLength) {
   EXPECT_THAT(LoweredWith(Attention(200, 64, kCausal), "persist(t7.a0+a1.0, 2)\npingpong(t7.a0+a1.0, 2)\n")
@@ -167,48 +92,6 @@ TEST(GpuStreamedTest, WindowOfWarpgroups) {
   CheckLowered(Attention(200, 32, kWindow), Hopper(), kWarpgroups, 3);
 }
 
-// The number of keys of each head is data: all roles count the same turns, none where it is 0.
-std::string Lengths(const std::string& mask) {
-  return absl::StrReplaceAll(Attention(200, 32, mask), {{") -> (o", ", n: i32[2]) -> (o"},
-                                                        {"- m[h,i]", "- select(m[h,i] == -inf, 0.0, m[h,i])"},
-                                                        {"/ l[h,i]", "/ max(l[h,i], 1.0e-30)"}});
-}
-TEST(GpuStreamedTest, LengthsOfWarpgroups) {
-  CheckLowered(Lengths("j < i64(n[h])"), Hopper(), kWarpgroups, 3, "skip", "1");
-  CheckLowered(Lengths("j < i64(n[h])"), Hopper(), kWarpgroups, 3, "persist", "1");
-  CheckLowered(Lengths("j < i64(n[h]) && j <= i"), Hopper(), kWarpgroups, 2, "skip", "1");
-  CheckLowered(Lengths("i64(n[h]) <= j"), Hopper(), kWarpgroups, 2, "skip", "1");
-}
-TEST(GpuStreamedTest, LengthsOfWarps) {
-  CheckLowered(Lengths("j < i64(n[h])"), Ampere(), kWarps, 3, "skip", "1");
-}
-// Rows of a block with lengths of their own have all blocks of keys.
-TEST(GpuStreamedTest, LengthsOfRows) {
-  const std::string text = absl::StrReplaceAll(Lengths("j < i64(n[h,i])"), {{"n: i32[2]", "n: i32[2,200]"}});
-  CheckLowered(text, Hopper(), kWarpgroups, 2, "skip", "0");
-}
-// Fewer keys than none, and more than all.
-TEST(GpuStreamedTest, LengthsBeyondTheKeys) {
-  CheckLowered(Lengths("j < i64(n[h]) * 60 + 100"), Hopper(), kWarpgroups, 4, "skip", "1");
-}
-
-// Three queries of each of four heads with the same keys: few rows, in parts of the keys.
-constexpr char kDecoding[] = R"(workload decoding(q: f16[2,4,3,64], $0) -> (o: f16[2,4,3,64]) {
-  s[b,h,i,j]: f32[2,4,3,256] = sum[d:64](f32(q[b,h,i,d]) * f32(k[$1,d]))
-  c[b,h,i,j]: f32[2,4,3,256] = $2
-  m[b,h,i]: f32[2,4,3] = max[j:256](c[b,h,i,j])
-  e[b,h,i,j]: f32[2,4,3,256] = exp(c[b,h,i,j] - m[b,h,i])
-  l[b,h,i]: f32[2,4,3] = sum[j:256](e[b,h,i,j])
-  t[b,h,i,d]: f32[2,4,3,64] = sum[j:256](f32(f16(e[b,h,i,j])) * f32(v[$1,d]))
-  o[b,h,i,d] = f16(t[b,h,i,d] / l[b,h,i])
-})";
-
-std::string Decoding(const std::string& mask) {
-  return absl::Substitute(
-      kDecoding, "k: f16[2,1,256,64], v: f16[2,1,256,64]", "b,h//4,j",
-      mask.empty() ? "s[b,h,i,j] * 0.125" : absl::StrCat("select(", mask, ", s[b,h,i,j] * 0.125, -inf)"));
-}
-
 // The keys in 9 pages, in the order that a table says.
 std::string PagedDecoding(int page) {
   return absl::Substitute(
@@ -229,15 +112,6 @@ TEST(GpuStreamedTest, DecodingHasAStreamedSketch) {
 }
 TEST(GpuStreamedTest, DecodingByWarps) {
   CheckLowered(Decoding(""), Ampere(), "streamed_multistage+merge", 3);
-}
-// Parts of the keys beyond a length have no turns.
-TEST(GpuStreamedTest, DecodingWithLengths) {
-  const std::string text = absl::StrReplaceAll(Decoding("j < i64(n[b])"),
-                                               {{") -> (o", ", n: i32[2]) -> (o"},
-                                                {"- m[b,h,i]", "- select(m[b,h,i] == -inf, 0.0, m[b,h,i])"},
-                                                {"/ l[b,h,i]", "/ max(l[b,h,i], 1.0e-30)"}});
-  CheckLowered(text, Hopper(), "streamed_warp_specialized+merge", 3, "skip", "1");
-  CheckLowered(text, Ampere(), "streamed_multistage+merge", 3, "skip", "1");
 }
 TEST(GpuStreamedTest, MaskedDecodingByWarps) {
   CheckLowered(Decoding("j <= i + 120 && i + 120 < j + 90"), Ampere(), "streamed_multistage+merge", 3);
@@ -347,15 +221,6 @@ TEST(GpuStreamedTest, KeysOfALongerTensor) {
   CheckLowered(text, Hopper(), kWarpgroups, 3);
   EXPECT_THAT(GenerateSketches(CanonicalWorkload(absl::StrReplaceAll(text, {{"160", "200"}})), Hopper()),
               ::testing::Each(::testing::Field(&Sketch::name, kWarps)));
-}
-
-// A number for each pair, of f16, beside a mask: fetched as a tile of registers.
-TEST(GpuStreamedTest, BiasTensors) {
-  const std::string text =
-      absl::StrReplaceAll(Attention(200, 64, kCausal),
-                          {{"0.125,", "0.125 + f32(r[h,i,j]),"}, {") -> (o", ", r: f16[2,200,200]) -> (o"}});
-  CheckLowered(text, Hopper(), kWarpgroups, 3);
-  CheckLowered(text, Ampere(), kWarps, 3);
 }
 
 // A product with the result of attention adds up its values, and is no merge of parts.

@@ -22,6 +22,7 @@
 #include "codegen/target/instructions.h"
 #include "tuner/space/rules/cuda/gpu.h"
 #include "tuner/space/rules/cuda/persistent_order.h"
+#include "tuner/space/rules/cuda/stream_biases.h"
 #include "tuner/space/rules/cuda/wgmma_plan.h"
 #include "tuner/space/rules/stream_steps.h"
 #include "tuner/space/rules/tiles.h"
@@ -41,6 +42,7 @@ struct Plan {
   int64_t depth_tile = 0, value_tile = 0;  // rounded up to whole instructions
   bool computes_queries = false;           // a stage of the group; else they are copied
   bool fetches_queries = false;            // by the copy engine
+  std::vector<TileBias> biases;
 
   std::string sum() const { return anatomy.name(chain.sum); }
   std::string scores() const { return anatomy.name(chain.scores); }
@@ -64,11 +66,21 @@ int64_t TileBytes(const Plan& plan, int64_t rows, int64_t row_elements) {
   return rows * (row_elements + TileOf(plan, row_elements).pad) * plan.element();
 }
 
+// Whether the copy engine brings tiles of a bias through the ring.
+bool InRing(const Plan& plan, const Values& v, const TileBias& bias) {
+  return v.contains("bias") && v.at("bias") != 0 &&
+         CanFetchInTiles(plan.anatomy, plan.chain, bias, v.at("bm"), v.at("bn"));
+}
+
+// Tiles, each from a multiple of 1024 bytes on; and beside them what threads exchange, and barriers.
 int64_t SharedBytes(const Plan& plan, const Values& v) {
-  constexpr int64_t kAlignment = 1024, kBarriers = 1024;
-  const int64_t ring =
-      TileBytes(plan, v.at("bn"), plan.depth_tile) + TileBytes(plan, v.at("bn"), plan.value_tile);
-  return TileBytes(plan, v.at("bm"), plan.depth_tile) + v.at("stages") * ring + 3 * kAlignment + kBarriers;
+  constexpr int64_t kAlignment = 1024, kBeside = 2560;
+  const int64_t rows = v.at("bm"), keys = v.at("bn");
+  int64_t ring = RoundUp(TileBytes(plan, keys, plan.depth_tile), kAlignment) +
+                 RoundUp(TileBytes(plan, keys, plan.value_tile), kAlignment);
+  for (const TileBias& bias : plan.biases)
+    ring += InRing(plan, v, bias) ? RoundUp(rows * keys * DTypeBytes(bias.load->dtype), kAlignment) : 0;
+  return RoundUp(TileBytes(plan, rows, plan.depth_tile), kAlignment) + v.at("stages") * ring + kBeside;
 }
 
 int64_t RowsOfGroup(const Values& v) { return v.at("bm") / v.at("groups"); }
@@ -102,10 +114,12 @@ int64_t GridTiles(const Plan& plan, const Values& v) {
   return tiles;
 }
 
-// Persistent blocks are as many as the multiprocessors hold at once. A ring is full when a tile begins.
+// Persistent blocks are as many as the multiprocessors hold at once, which keep some memory for each. A ring
+// is full when a tile begins.
 int64_t PersistentBlocks(const Plan& plan, const Values& v) {
-  const int64_t on_sm =
-      v.at("groups") == 1 ? std::min<int64_t>(2, plan.target.smem_bytes / SharedBytes(plan, v)) : 1;
+  constexpr int64_t kOfBlock = 1024;
+  const int64_t bytes = SharedBytes(plan, v) + kOfBlock;
+  const int64_t on_sm = v.at("groups") == 1 ? std::min<int64_t>(2, plan.target.smem_bytes / bytes) : 1;
   return plan.target.sms * std::max<int64_t>(on_sm, 1);
 }
 
@@ -169,6 +183,10 @@ bool Legal(const Plan& plan, const Values& v) {
   if (is_padded ? v.at("bm") != plan.tile_rows : v.at("bm") > plan.tile_rows) return false;
   if (v.at("bn") > plan.keys) return false;
   // The copy engine fetches a tile at one place; and the numbers of pages end with the keys.
+  if (v.contains("bias") && v.at("bias") != 0 &&
+      std::none_of(plan.biases.begin(), plan.biases.end(),
+                   [&](const TileBias& bias) { return InRing(plan, v, bias); }))
+    return false;
   const int64_t page = KeysOfPage(plan);
   if (plan.in_warpgroups() && page != 0 && page % v.at("bn") != 0) return false;
   if (plan.in_warpgroups() && plan.keys % v.at("bn") != 0 && !EndWithTensors(plan)) return false;
@@ -187,6 +205,7 @@ class GpuStreamEmitter {
 
   void Emit() {
     loops_ = SplitChain(plan_.anatomy, chain_, v_.at("bm"), v_.at("bn"), b_);
+    SharedBiasesTogether();
     std::string value = loops_.value;
     if (plan_.value_tile != plan_.values) {
       b_->Split(value, {plan_.value_tile});
@@ -200,7 +219,7 @@ class GpuStreamEmitter {
     b_->Bind(blocks, "block");
     EmitChain(plan_.anatomy, chain_, loops_, blocks, b_);
     EmitScores(blocks);
-    for (const int tile : KeptTiles(plan_.anatomy, chain_)) FetchBiases(tile);
+    FetchBiases();
     Stage(plan_.sum(), chain_.values, loops_.step, plan_.value_tile);
     b_->TensorizeTile(loops_.row, plan_.instruction.name, v_.at("groups"), 1);
     b_->Pipeline(loops_.step, plan_.in_warpgroups() ? "bulk" : "threads", v_.at("stages"));
@@ -211,6 +230,17 @@ class GpuStreamEmitter {
   }
 
  private:
+  // Blocks that read the same tiles of biases, for several batches, follow each other: while they run beside
+  // each other, one of them brings the tiles into the L2 cache.
+  void SharedBiasesTogether() {
+    for (const int a : chain_.batch_axes) {
+      if (plan_.biases.empty() || BiasesDependOn(plan_.anatomy, chain_, plan_.biases, a)) continue;
+      const std::string loop = plan_.anatomy.Loop(chain_.sum, a);
+      std::erase(loops_.outer, loop);
+      loops_.outer.push_back(loop);
+    }
+  }
+
   void EmitScores(const std::string& blocks) {
     const std::string s = plan_.scores();
     const std::string rows = absl::StrCat(s, ".a", plan_.row_dim),
@@ -237,34 +267,17 @@ class GpuStreamEmitter {
     b_->TensorizeTile(rows, plan_.instruction.name, v_.at("groups"), 1);
   }
 
-  // Whether the scores' tile reads a tile, rows by keys, which fits the threads' registers as the scores do.
-  // A vector of the keys, what is read along diagonals, or by rows that are several heads', does not.
-  bool IsTileOf(const ExprNode& load, int tile) const {
-    const std::vector<Var>& axes = plan_.anatomy.stage(tile).axes;
-    const Var &key = axes[chain_.stream_dim], &row = axes[plan_.row_dim];
-    const auto is_free = [&](const Expr& index) {
-      return !UsesVar(index, key.get()) && !UsesVar(index, row.get());
-    };
-    const auto is_row = [&](const Expr& index) { return index->op == Op::kVar && index->var == row; };
-    const Linear keys = ToLinear(load.args.back());
-    const bool runs_along_keys = keys.CoefficientOf(key.get()) == 1 &&
-                                 !UsesVar(load.args.back(), row.get()) &&
-                                 std::all_of(keys.terms.begin(), keys.terms.end(),
-                                             [](const auto& term) { return term.first->op == Op::kVar; });
-    const auto last = load.args.end() - 1;
-    return runs_along_keys && std::count_if(load.args.begin(), last, is_row) == 1 &&
-           std::all_of(load.args.begin(), last,
-                       [&](const Expr& index) { return is_row(index) || is_free(index); });
-  }
-
-  // Each thread has the elements of its scores before these are there: loads wait while products run.
-  void FetchBiases(int tile) {
-    std::vector<std::string> fetched;
-    for (const ExprNode* bias : BiasesOf(plan_.anatomy, chain_, tile)) {
-      const std::string& buffer = bias->buffer->name;
-      if (!IsTileOf(*bias, tile) || std::count(fetched.begin(), fetched.end(), buffer) > 0) continue;
-      b_->CacheRead(buffer, plan_.anatomy.name(tile), loops_.step, "local");
-      fetched.push_back(buffer);
+  // Each thread has the elements of its scores before these are there: loads wait while products run, or the
+  // engine that copies keys copies them, too.
+  void FetchBiases() {
+    for (const TileBias& bias : plan_.biases) {
+      const std::string &tensor = bias.load->buffer->name, &tile = plan_.anatomy.name(bias.tile);
+      if (!InRing(plan_, v_, bias)) {
+        b_->CacheRead(tensor, tile, loops_.step, "local");
+        continue;
+      }
+      const std::string staged = b_->StageShared(tile, tensor, loops_.step, "shared");
+      b_->Layout(staged, 0, SwizzleOf(v_.at("bn") * DTypeBytes(bias.load->dtype)));
     }
   }
 
@@ -368,6 +381,7 @@ absl::StatusOr<Plan> StreamPlanOf(const Anatomy& anatomy, const Group& group, co
   plan.depth_tile = RoundUp(plan.depth, instruction.k);
   plan.value_tile = RoundUp(plan.values, 16);
   plan.fetches_queries = CanFetchQueries(plan);
+  plan.biases = TileBiasesOf(anatomy, chain);
   return plan;
 }
 
@@ -428,6 +442,8 @@ absl::StatusOr<Part> PartOf(const Anatomy& anatomy, const Group& group, const St
               wide ? 2 : 4);
   part.Decide("stages", {2, 3, 4}, wide ? 3 : 2);
   DecideSkip(anatomy, chain, &part);
+  // Tiles of biases in the ring wait for nobody, and registers for them are few.
+  if (wide && !plan.biases.empty()) part.Decide("bias", {0, 1}, 1);
   part.Decide("persist", wide ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}, 0);
   part.legal = [plan](const Values& v) { return Legal(plan, v); };
   part.emit = [plan](const Values& v, TraceBuilder* b) { GpuStreamEmitter(plan, v, b).Emit(); };
