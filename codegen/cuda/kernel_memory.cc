@@ -1,11 +1,74 @@
 // Emits addresses: the place of each buffer of a kernel, the address of an element, and the layout of shared
 // memory.
+#include <optional>
+#include <utility>
+
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
+namespace {
+
+// An offset into a swizzled buffer in three parts, with which
+//
+//   swizzle(within + chunks + periods) == (swizzle(within) ^ chunks) + periods
+//
+// `chunks` are whole 16 bytes, less than a row of the swizzle, and `within` has none; `periods` are whole
+// repetitions of the swizzle. Terms of unrolled loops are constants there, and the rest is the same for all
+// their iterations.
+struct SwizzleParts {
+  Linear within, chunks, periods;
+};
+
+class SwizzleSplit {
+ public:
+  SwizzleSplit(int bits, int64_t element_bytes)
+      : chunk_(16 / element_bytes), row_(chunk_ << bits), period_(8 * chunk_ << bits) {}
+
+  // nullopt where a part of a row is not known to be within a chunk.
+  std::optional<SwizzleParts> Of(const Linear& flat) {
+    for (const auto& term : flat.terms) {
+      if (!Add(term)) return std::nullopt;
+    }
+    const int64_t constant = flat.constant;
+    if (constant < 0) return std::nullopt;
+    parts_.periods.constant = constant / period_ * period_;
+    parts_.chunks.constant = constant % row_ / chunk_ * chunk_;
+    parts_.within.constant = constant % period_ - parts_.chunks.constant;
+    most_chunks_ += parts_.chunks.constant;
+    most_within_ += constant % chunk_;
+    if (most_chunks_ >= row_ || most_within_ >= chunk_) return std::nullopt;
+    return parts_;
+  }
+
+ private:
+  bool Add(const std::pair<Expr, int64_t>& term) {
+    const std::optional<Interval> range = RangeOf(term.first);
+    if (!range || range->min < 0 || term.second < 0) return false;
+    const int64_t most = range->max * term.second;
+    if (term.second % period_ == 0) {
+      parts_.periods.terms.push_back(term);
+    } else if (term.second % row_ != 0 && term.second % chunk_ == 0) {
+      parts_.chunks.terms.push_back(term);
+      most_chunks_ += most;
+    } else {
+      parts_.within.terms.push_back(term);
+      most_within_ += term.second % row_ == 0 ? 0 : most;
+    }
+    return true;
+  }
+
+  const int64_t chunk_, row_, period_;  // elements
+  int64_t most_chunks_ = 0, most_within_ = 0;
+  SwizzleParts parts_;
+};
+
+bool IsNothing(const Linear& linear) { return linear.terms.empty() && linear.constant == 0; }
+
+}  // namespace
 
 const KernelEmitter::Place& KernelEmitter::PlaceOf(const Buffer& buffer) {
   const auto found = places_.find(buffer.get());
@@ -28,7 +91,16 @@ std::string KernelEmitter::Element(const Buffer& buffer, const std::vector<Expr>
 }
 
 std::string KernelEmitter::At(const Place& place, const Linear& flat) {
-  return absl::StrCat(place.name, "[", Swizzled(place, Index(FromLinear(flat)).text), "]");
+  const auto text = [&](const Linear& linear) { return Index(FromLinear(linear)).text; };
+  const int bits = place.layout.swizzle.bits;
+  std::optional<SwizzleParts> parts;
+  if (bits != 0) parts = SwizzleSplit(bits, place.element_bytes).Of(flat);
+  if (!parts) return absl::StrCat(place.name, "[", Swizzled(place, text(flat)), "]");
+  std::string at = Swizzled(place, text(parts->within));
+  if (!IsNothing(parts->chunks))
+    at = absl::StrCat("(", at, " ^ ", Index(FromLinear(parts->chunks)).At(kSum), ")");
+  if (!IsNothing(parts->periods)) absl::StrAppend(&at, " + ", text(parts->periods));
+  return absl::StrCat(place.name, "[", at, "]");
 }
 
 std::string KernelEmitter::Swizzled(const Place& place, const std::string& flat) {
