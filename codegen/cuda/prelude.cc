@@ -143,7 +143,12 @@ __device__ __forceinline__ bf16 to_bf16(float value) {
 }
 )"},
     {"from_bf16", "bf16", R"(
-__device__ __forceinline__ float from_bf16(bf16 value) { return __uint_as_float(unsigned(value.bits) << 16); }
+// As the upper half of a register: a pair's halves need an instruction each, and a shift would be another.
+__device__ __forceinline__ float from_bf16(bf16 value) {
+  float result;
+  asm("mov.b32 %0, {%1, %2};" : "=f"(result) : "h"((unsigned short)0), "h"(value.bits));
+  return result;
+}
 )"},
     {"to_f8e4m3", "f8e4m3", R"(
 __device__ __forceinline__ f8e4m3 to_f8e4m3(float value) {

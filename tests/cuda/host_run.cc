@@ -134,6 +134,8 @@ std::string WithoutPtx(const std::string& source) {
         "pair = HostBF16(odd) << 16 | HostBF16(even);"},
        {R"(asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));)",
         "result = HostFromF16(value.bits);"},
+       {R"(asm("mov.b32 %0, {%1, %2};" : "=f"(result) : "h"((unsigned short)0), "h"(value.bits));)",
+        "result = __uint_as_float(unsigned(value.bits) << 16);"},
        {R"(asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = a / b;"},
        {R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));)", "result = exp2f(x);"},
        {R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));)", "result = HostMax(a, b);"},
