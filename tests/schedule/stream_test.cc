@@ -112,6 +112,21 @@ constexpr char kReadAcross[] = R"(workload w(p: f32[2,6,9], v: f32[9,5]) -> (o: 
 })";
 
 // The sum is computed where it is read.
+// The maximum is that of masked scores without their factor, which exponents have in a constant.
+TEST(FactorStageTest, MaskedScores) {
+  const std::string rest = absl::StrReplaceAll(
+      kOnePass, {{"inline(t4)\n", ""}, {"compute_at(t3", "compute_at(t4.x, t9.r0.0)\ncompute_at(t3"}});
+  Check("factor_stage", kAttention, absl::StrCat("factor_stage(t4)\ninline(t4)\n", rest));
+}
+
+TEST(FactorStageTest, RefusesWhatHasNone) {
+  for (const char* stage : {"t3", "t6"}) {
+    EXPECT_THAT(ScheduledText(kAttention, absl::StrCat("factor_stage(", stage, ")\n")),
+                HasSubstr(absl::StrCat(
+                    stage, " has no positive factor; expected c * x, or select(.., c * x, -inf)")));
+  }
+}
+
 TEST(PermuteAxesTest, OrderOfTheReader) {
   Check("permute_axes", kReadAcross,
         "permute_axes(t2, [1, 0, 2])\ninline(t2)\nsplit(t3.a0, [2])\ncompute_at(t2.p, t3.a0.0)\n");

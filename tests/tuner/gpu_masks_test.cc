@@ -70,6 +70,14 @@ TEST(GpuBiasesTest, BiasTensorsInTheRing) {
                kWarpgroups, 2, "bias", "1");
 }
 
+// A mask for each pair, beside a factor that its tile leaves to exponents.
+TEST(GpuBiasesTest, MaskTensors) {
+  const std::string text =
+      absl::StrReplaceAll(Attention(192, 64, "x[i,j]"), {{") -> (o", ", x: bool[200,192]) -> (o"}});
+  CheckLowered(text, Hopper(), kWarpgroups, 2, "bias", "1");
+  CheckLowered(text, Hopper(), kWarpgroups, 1, "bias", "0");
+}
+
 // The threads of a warpgroup have read a tile of biases before it is released; warpgroups do not wait for
 // each other. The copying role fetches the tile between those of keys and values.
 TEST(GpuBiasesTest, TilesOfBiasesHaveBarriersOfTheirOwn) {

@@ -54,6 +54,7 @@ void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer)
 void TraceBuilder::OperandStage(const std::string& block, int64_t factor) {
   Add("operand_stage", {{block}, {factor}});
 }
+void TraceBuilder::FactorStage(const std::string& block) { Add("factor_stage", {{block}}); }
 void TraceBuilder::PermuteAxes(const std::string& block, std::vector<int64_t> order) {
   Add("permute_axes", {{block}, {std::move(order)}});
 }

@@ -34,6 +34,7 @@ class TraceBuilder {
   void SplitStridePhases(const std::string& block);
   void FlipSign(const std::string& block, const std::string& buffer);
   void OperandStage(const std::string& block, int64_t factor);
+  void FactorStage(const std::string& block);
   void PermuteAxes(const std::string& block, std::vector<int64_t> order);
   void FoldStride(const std::string& block);
   void JoinGroups(const std::string& block, int64_t groups);

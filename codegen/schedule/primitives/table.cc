@@ -45,6 +45,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"split_stride_phases", "n", "split_stride_phases(block)", SplitStridePhases},
     {"flip_sign", "nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
     {"operand_stage", "ni", "operand_stage(sum of products, factor 0|1)", OperandStage},
+    {"factor_stage", "n", "factor_stage(block with a positive factor)", FactorStage},
     {"permute_axes", "nI", "permute_axes(block, the order of its dimensions)", PermuteAxes},
     {"fold_stride", "n", "fold_stride(sum of products with a stride)", FoldStride},
     {"join_groups", "ni", "join_groups(sum of products in groups, groups that become one)", JoinGroups},

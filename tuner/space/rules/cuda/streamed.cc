@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/product.h"
+#include "codegen/schedule/correction.h"
 #include "codegen/target/instructions.h"
 #include "tuner/space/rules/cuda/gpu.h"
 #include "tuner/space/rules/cuda/persistent_order.h"
@@ -198,12 +199,18 @@ bool Legal(const Plan& plan, const Values& v) {
   return Registers(plan, v) <= MostRegisters(plan, v) && SharedBytes(plan, v) <= plan.target.smem_bytes;
 }
 
+bool HasFactor(const Plan& plan, int stage) {
+  const Stage& tile = plan.anatomy.stage(stage);
+  return tile.reduce == ReduceOp::kNone && PositiveFactorOf(tile.value).factor != 1;
+}
+
 class GpuStreamEmitter {
  public:
   GpuStreamEmitter(const Plan& plan, const Values& v, TraceBuilder* b)
       : plan_(plan), chain_(plan.chain), v_(v), b_(b) {}
 
   void Emit() {
+    for (const int tile : KeptTiles(plan_.anatomy, chain_)) LeaveFactorToReaders(tile);
     loops_ = SplitChain(plan_.anatomy, chain_, v_.at("bm"), v_.at("bn"), b_);
     SharedBiasesTogether();
     std::string value = loops_.value;
@@ -217,7 +224,7 @@ class GpuStreamEmitter {
     b_->Reorder(order);
     const std::string blocks = b_->Fuse(loops_.outer);
     b_->Bind(blocks, "block");
-    EmitChain(plan_.anatomy, chain_, loops_, blocks, b_);
+    EmitChain(plan_.anatomy, chain_, loops_, blocks, b_, [&](int stage) { return PlaceUnscaled(stage); });
     EmitScores(blocks);
     FetchBiases();
     Stage(plan_.sum(), chain_.values, loops_.step, plan_.value_tile);
@@ -239,6 +246,21 @@ class GpuStreamEmitter {
       std::erase(loops_.outer, loop);
       loops_.outer.push_back(loop);
     }
+  }
+
+  // A tile with a positive factor is computed without it: exponents have it in a constant.
+  std::string NameOf(int tile) const {
+    return absl::StrCat(plan_.anatomy.name(tile), HasFactor(plan_, tile) ? ".x" : "");
+  }
+  void LeaveFactorToReaders(int tile) {
+    if (!HasFactor(plan_, tile)) return;
+    b_->FactorStage(plan_.anatomy.name(tile));
+    b_->Inline(plan_.anatomy.name(tile));
+  }
+  bool PlaceUnscaled(int stage) {
+    if (!HasFactor(plan_, stage)) return false;
+    b_->ComputeAt(NameOf(stage), loops_.step);
+    return true;
   }
 
   void EmitScores(const std::string& blocks) {
@@ -271,7 +293,7 @@ class GpuStreamEmitter {
   // engine that copies keys copies them, too.
   void FetchBiases() {
     for (const TileBias& bias : plan_.biases) {
-      const std::string &tensor = bias.load->buffer->name, &tile = plan_.anatomy.name(bias.tile);
+      const std::string &tensor = bias.load->buffer->name, tile = NameOf(bias.tile);
       if (!InRing(plan_, v_, bias)) {
         b_->CacheRead(tensor, tile, loops_.step, "local");
         continue;
