@@ -201,6 +201,9 @@ class KernelEmitter {
     int number = 0;
     bool one_thread = false;
     bool bulk_stores = false;
+    // Numbers from memory say how many turns there are. All threads have the same, which ptxas does not know:
+    // what a shuffle gives needs no register of a thread, nor does what is computed from it.
+    bool lengths_in_memory = false;
   };
   void EmitRoles(const Roles& roles);
   std::string Warpgroup() const;

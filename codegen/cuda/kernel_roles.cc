@@ -14,6 +14,17 @@ bool StoresInBulk(const Stmt& root) {
                      [](const Copy& copy) { return copy.engine == CopyEngine::kBulk && !copy.barrier; });
 }
 
+bool LoadsFromMemory(const Expr& number) {
+  bool loads = false;
+  Visit(number, [&](const ExprNode& e) { loads |= e.op == Op::kLoad && e.buffer->scope == Scope::kGlobal; });
+  return loads;
+}
+
+bool HasLengthsInMemory(const Stmt& root) {
+  return AnyOf<For>(root, [](const For& loop) { return LoadsFromMemory(loop.extent); }) ||
+         AnyOf<Let>(root, [](const Let& let) { return LoadsFromMemory(let.value); });
+}
+
 }  // namespace
 
 std::string KernelEmitter::BarrierAddress(const Expr& index) {
@@ -58,6 +69,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
       Line(prelude_.Use(role.by_one ? "registers_dec" : "registers_inc"), "<", role.registers, ">();");
     state.bulk_stores = StoresInBulk(role.body);
     state.one_thread = role.by_one;
+    state.lengths_in_memory = !role.by_one && HasLengthsInMemory(role.body);
     state.number = static_cast<int>(i);
     roles_ = &state;
     thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");

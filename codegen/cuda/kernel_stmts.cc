@@ -87,7 +87,14 @@ void KernelEmitter::EmitFor(const For& loop) {
 
 void KernelEmitter::EmitLet(const Let& let) {
   const std::string var = Name(let.var->name);
-  Line("const int ", var, " = ", Index(let.value).text, ";");
+  const std::string value = Index(let.value).text;
+  bool loads = false;
+  Visit(let.value, [&](const ExprNode& e) { loads |= e.op == Op::kLoad; });
+  if (loads && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0) {
+    Line("const int ", var, " = __shfl_sync(0xffffffffu, int(", value, "), 0);");
+  } else {
+    Line("const int ", var, " = ", value, ";");
+  }
   With(let.var.get(), var, [&] { Statement(let.body); });
 }
 
