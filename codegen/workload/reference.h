@@ -52,9 +52,9 @@ struct InputDraw {
 };
 std::vector<InputDraw> DrawsOf(const Workload& workload);
 
-// Random inputs: floats uniform in [-1, 1], small integers, both bool values; gather indices are in range, and
-// numbers that masks compare with axes, such as lengths, between those that hide nothing and all.
-// The same seed gives the same values.
+// Random inputs: floats uniform in [-1, 1], small integers, both bool values; gather indices are in range,
+// and numbers that masks compare with axes, such as lengths, between those that hide nothing and all. The
+// same seed gives the same values.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
 
 // The same with special values mixed in: zeros, infinities, NaN, subnormal, huge and tiny numbers, rows of
