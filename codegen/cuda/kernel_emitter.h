@@ -199,6 +199,7 @@ class KernelEmitter {
   // Roles and their synchronization (kernel_roles.cc).
   struct RoleState {
     int number = 0;
+    int count = 0;  // of all roles
     bool one_thread = false;
     bool bulk_stores = false;
     // Numbers from memory say how many turns there are. All threads have the same, which ptxas does not know:

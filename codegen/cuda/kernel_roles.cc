@@ -71,6 +71,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     state.one_thread = role.by_one;
     state.lengths_in_memory = !role.by_one && HasLengthsInMemory(role.body);
     state.number = static_cast<int>(i);
+    state.count = static_cast<int>(roles.roles.size());
     roles_ = &state;
     thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");
     team_ = replication_ = role.threads;
@@ -118,6 +119,8 @@ void KernelEmitter::Sync() {
 // A barrier of the threads of each of the role's equal parts.
 void KernelEmitter::SyncParts(int parts) {
   if (parts == 1) return Sync();
+  // The barriers are numbered within a role: another one of several parts would use the same.
+  if (roles_->count > 2) return Fail("parts of a role synchronize beside several roles that compute");
   Line(prelude_.Use("team_sync"), "(", NamedBarriers::kParts, " + ", Warpgroup(), ", ", kWarpgroup, ");");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -85,6 +87,22 @@ BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buff
     if (readers && (is_same || !only_same))
       tiles_.push_back({box->shared, As<For>(part).var, *readers, is_same});
   }
+}
+
+absl::Status BlockTiles::CheckOthers(const Stmt& work, const Var& ring,
+                                     const std::vector<Buffer>& tiles) const {
+  std::vector<Stmt> parts;
+  if (!PartsBefore(work, ring, &parts)) return absl::OkStatus();
+  for (const Stmt& part : parts) {
+    const Store* store = StoreOf(part);
+    if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr || IsFill(part) ||
+        std::count(tiles.begin(), tiles.end(), store->buffer) == 0)
+      continue;
+    const absl::Status box = BulkBoxOf(part).status();
+    return Refusal("one thread would fill ", store->buffer->name,
+                   box.ok() ? "" : absl::StrCat(": ", box.message()));
+  }
+  return absl::OkStatus();
 }
 
 bool BlockTiles::IsSameForAll(const Buffer& buffer) const {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "codegen/ir/stmt.h"
 
 namespace mycc {
@@ -24,6 +25,10 @@ class BlockTiles {
   // Keeps the tiles that the copy engine can fill and that only products in loop `ring` read. `work` computes
   // one tile of results. `only_same`: only those tiles that are the same for all tiles of results.
   BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same);
+
+  // FailedPrecondition, naming the tile, when no thread would share in filling another one of the `tiles`:
+  // the copy engine cannot, and its loops are nobody's.
+  absl::Status CheckOthers(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles) const;
 
   bool IsSameForAll(const Buffer& tile) const;
   bool empty() const { return tiles_.empty(); }

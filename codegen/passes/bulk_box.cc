@@ -148,13 +148,23 @@ bool IsEdge(const Expr& margin, const Edges& edges, bool is_window) {
 // writes nothing.
 absl::Status MatchConditions(const CopyNest& nest, const Buffer& global, std::vector<LoopDim>* dims) {
   const std::vector<Edges> edges = EdgesOf(dims);
+  std::vector<bool> has_end(edges.size());
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
     const Expr margin = MarginOf(condition);
     bool is_edge = false;
-    for (size_t d = 0; margin && d < edges.size() && !is_edge; ++d)
+    for (size_t d = 0; margin && d < edges.size() && !is_edge; ++d) {
       is_edge = IsEdge(margin, edges[d], (*dims)[d].is_window);
+      if (is_edge) has_end[d] = true;
+    }
     if (!is_edge) return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
+  }
+  // The size of a window's dimension is counted from the loops beside it, and not the tensor's own.
+  for (size_t d = 0; d < edges.size(); ++d) {
+    const auto range = RangeOf(edges[d].place);
+    const bool is_inside = range && range->min >= 0 && range->max < edges[d].dim->size;
+    if ((*dims)[d].is_window && !has_end[d] && !is_inside)
+      return Refuse("place ", PrintExpr(edges[d].place), " of a window is beyond its ", edges[d].dim->size);
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -330,8 +331,8 @@ TEST(WarpSpecializedRule, WindowsAndStationaryWeights) {
   p[n,i,j,c]: f16[8,10,9,64] = select(1 <= i && 1 <= j && i < 9 && j < 8, x[n,i-1,j-1,c], 0.0)
   a[n,i,j,k]: f32[8,8,7,24] = sum[r:3, s:3, c:64](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = f16(a[n,i,j,k]) })",
-      R"(workload c(x: bf16[4,20,9,96], w: bf16[40,2,3,96]) -> (y: bf16[4,16,7,40]) {
-  a[n,i,j,k]: f32[4,16,7,40] = sum[r:2, s:3, c:96](f32(x[n,i+r*4,j+s,c]) * f32(w[k,r,s,c]))
+      R"(workload c(x: bf16[4,20,9,128], w: bf16[40,2,3,128]) -> (y: bf16[4,16,7,40]) {
+  a[n,i,j,k]: f32[4,16,7,40] = sum[r:2, s:3, c:128](f32(x[n,i+r*4,j+s,c]) * f32(w[k,r,s,c]))
   y[n,i,j,k] = bf16(a[n,i,j,k]) })"};
   const auto is_on = [](int64_t value) { return value != 0; };
   for (const char* text : kWorkloads) {
@@ -350,6 +351,53 @@ TEST(WarpSpecializedRule, WindowsAndStationaryWeights) {
   CheckPointsOfWhere(stem, folded[0], ".window", is_on, few_sms);
   CheckPointsOfWhere(stem, folded[0], ".stationary", is_on, few_sms);
   EXPECT_EQ(SketchesWith(stem, "fuse([t3.r1, t3.r2.1])", few_sms).size(), 1);
+}
+
+// Where the copy engine cannot fetch what one choice needs, the rule has another one.
+TEST(WarpSpecializedRule, DefaultsOfWindowsLower) {
+  Target few_sms = Sm90a();
+  few_sms.sms = 2;
+  constexpr const char* kWorkloads[] = {
+      // Zeros after the second panel of stationary weights.
+      R"(workload g(a: f16[600,72], b: f16[24,72]) -> (y: f16[600,24]) {
+  s[i,j]: f32[600,24] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
+  y[i,j] = f16(s[i,j]) })",
+      // Taps that may be joined: along an axis that ends with the tensor, or is padded, or of short pixels.
+      R"(workload c(x: f16[4,18,17,16], w: f16[24,3,2,16]) -> (y: f16[4,16,16,24]) {
+  a[n,i,j,k]: f32[4,16,16,24] = sum[r:3, s:2, c:16](f32(x[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })",
+      R"(workload c(x: f16[4,14,14,16], w: f16[24,2,2,16]) -> (y: f16[4,15,15,24]) {
+  p[n,i,j,c]: f16[4,16,16,16] = select(1 <= i && 1 <= j && i < 15 && j < 15, x[n,i-1,j-1,c], 0.0)
+  a[n,i,j,k]: f32[4,15,15,24] = sum[r:2, s:2, c:16](f32(p[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })",
+      R"(workload c(x: f16[4,17,17,8], w: f16[24,2,2,8]) -> (y: f16[4,16,16,24]) {
+  a[n,i,j,k]: f32[4,16,16,24] = sum[r:2, s:2, c:8](f32(x[n,i+r,j+s,c]) * f32(w[k,r,s,c]))
+  y[n,i,j,k] = f16(a[n,i,j,k]) })"};
+  for (const char* text : kWorkloads) {
+    const Workload workload = CanonicalWorkload(text);
+    const std::vector<Sketch> sketches = SketchesWith(workload, "wgmma", few_sms);
+    ASSERT_FALSE(sketches.empty()) << text;
+    EXPECT_EQ(sketches[0].name, "warp_specialized");
+    CheckPoint(workload, sketches[0], sketches[0].default_choice, few_sms);
+  }
+}
+
+// Points that a search tries first, beside the default.
+TEST(WarpSpecializedRule, HasStarts) {
+  const Workload workload =
+      CanonicalWorkload(R"(workload g(a: bf16[4096,4096], b: bf16[4096,4096]) -> (c: bf16[4096,4096]) {
+  s[i,j]: f32[4096,4096] = sum[k:4096](f32(a[i,k]) * f32(b[j,k]))
+  c[i,j] = bf16(s[i,j]) })");
+  const Sketch sketch = GenerateSketches(workload, Sm90a()).front();
+  std::set<Choice> points = {sketch.default_choice};
+  for (const Choice& start : sketch.starts) {
+    EXPECT_TRUE(sketch.space.Legal(start));
+    EXPECT_TRUE(points.insert(start).second);
+    const absl::StatusOr<Trace> trace = sketch.instantiate(start);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_TRUE(Replay(workload, Sm90a(), *trace).ok()) << PrintTrace(*trace);
+  }
+  EXPECT_GE(points.size(), 2);
 }
 
 // Groups of few channels in groups as wide as the copy engine's rows; unless sums are to be direct.

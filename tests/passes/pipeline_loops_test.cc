@@ -188,5 +188,18 @@ TEST(BulkBoxTest, TapsOfAWindowOverlap) {
       HasSubstr("is not an edge of from"));
 }
 
+// Pieces of 6 of 24 elements, copied in eights: the last one would end beyond what the engine takes for the
+// end.
+TEST(BulkBoxTest, OverlappingPiecesEndWithTheTensor) {
+  const Buffer from = MakeBuffer("from", DType::kF16, {24, 16});
+  const Var i = MakeVar("i", 4), j = MakeVar("j", 8), c = MakeVar("c", 16);
+  const Buffer tile = std::make_shared<BufferNode>(
+      BufferNode{"tile", DType::kF16, {4, 8, 16}, Scope::kShared, SharedMemoryLayout({4, 8, 16}, 2, 0, 32)});
+  const Expr load = Load(from, {VarRef(i) * 6 + VarRef(j), VarRef(c)}),
+             piece = MakeSelect(MakeBinary(Op::kLt, VarRef(j), IntConst(6)), load, ZeroOf(DType::kF16));
+  EXPECT_EQ(DimsOf(BulkBoxOf(Loop(i, Loop(j, Loop(c, Put(tile, {VarRef(i), VarRef(j), VarRef(c)}, piece)))))),
+            "the copy engine cannot do this copy: place i of a window is beyond its 3");
+}
+
 }  // namespace
 }  // namespace mycc

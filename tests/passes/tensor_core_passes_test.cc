@@ -2,6 +2,7 @@
 // each keeps its meaning, and what tiles and fragments are made of or refused.
 #include <set>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/verify.h"
@@ -75,6 +76,18 @@ TEST(TensorCoreLowering, TapsShareATile) {
   EXPECT_TRUE(same.ok()) << same.message();
   // A tap shifts by 4 rows, where the swizzle repeats after 8.
   EXPECT_THAT(LoweredWindow(16, 4).status().message(), HasSubstr("wgmma.f16 reads t0.s from row "));
+}
+
+// Weights for all tiles whose last panel has zeros after it: the copy engine cannot fetch them, and no other
+// thread would.
+TEST(TensorCoreLowering, WhatOneThreadWouldFillIsRefused) {
+  const std::string in_ring = "stage_shared(t3, t1, t3.r0.0, shared)";
+  const absl::StatusOr<LoweredFunction> lowered =
+      Lower(Scheduled(absl::StrReplaceAll(WarpSpecialized(),
+                                          {{in_ring, "stage_shared(t3, t1, t3.a0.0+a1.0, shared)"}})),
+            TestGpu());
+  EXPECT_THAT(lowered.status().message(),
+              HasSubstr("one thread would fill t1.s: the copy engine cannot do this copy: the condition "));
 }
 
 TEST(TensorCorePasses, EachKeepsTheMeaning) {

@@ -164,6 +164,9 @@ TEST(GpuPrimitivesTest, TapsShareATile) {
               HasSubstr("loop t2.r0 is not inside t2.r0, or t0 does not step with it"));
   EXPECT_THAT(text("stage_window(t2, t1, t2.a0.0, shared, t2.r0)"),
               HasSubstr("loop t2.r0 does not run over the taps of a window of t1"));
+  EXPECT_THAT(text("split(t2.r0, [2])\nreorder([t2.a0.0, t2.r0.0, t2.r0.1, t2.a0.1])\n"
+                   "stage_window(t2, t0, t2.r0.0, shared, t2.r0.1)"),
+              HasSubstr("loop t2.r0.1 runs beyond the taps of t2"));
   // Every second element: the taps of one are not the elements of others.
   EXPECT_THAT(ScheduledText(R"(workload w(x: f32[70], w: f32[3]) -> (y: f32[34]) {
   y[i] = sum[r:3](x[i*2+r] * w[r])

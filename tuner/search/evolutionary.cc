@@ -113,8 +113,8 @@ std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation
   return picks.Release();
 }
 
-// Defaults come first whatever is predicted, history takes up to half of what they leave. A small generation
-// has room for the best predicted default alone.
+// Defaults and the rules' other starts come first whatever is predicted, history takes up to half of what
+// they leave. A small generation has room for the best predicted default alone.
 void EvolutionarySearch::TakeStart(const Pool::Context& context, Picks* picks) const {
   const auto take = [&](const Point& point, Origin origin) {
     Pool pool(context);
@@ -138,6 +138,10 @@ std::vector<std::pair<Point, Origin>> EvolutionarySearch::Defaults() const {
   Points defaults;
   for (size_t s = 0; s < sketches_.size(); ++s)
     defaults.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  for (size_t s = 0; s < sketches_.size(); ++s) {
+    for (const Choice& start : sketches_[s].starts)
+      defaults.emplace_back(Point{static_cast<int>(s), start}, Origin::kStart);
+  }
   return defaults;
 }
 

@@ -9,8 +9,8 @@
 namespace mycc {
 
 std::string_view OriginName(Origin origin) {
-  constexpr std::string_view kNames[] = {"default",   "history", "random", "mutation",
-                                         "crossover", "descent", "grid",   "surrogate"};
+  constexpr std::string_view kNames[] = {"default", "history", "random",    "mutation", "crossover",
+                                         "descent", "grid",    "surrogate", "start"};
   return kNames[static_cast<int>(origin)];
 }
 

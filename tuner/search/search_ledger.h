@@ -23,7 +23,8 @@ enum class Origin : uint8_t {
   kCrossover,
   kDescent,
   kGrid,
-  kSurrogate
+  kSurrogate,
+  kStart
 };
 std::string_view OriginName(Origin origin);  // "default"
 

@@ -182,6 +182,20 @@ void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t
   defaults.push_back(preferred);
 }
 
+void Part::Start(const Values& values) {
+  std::vector<int64_t> start = defaults;
+  Values all;
+  for (size_t d = 0; d < decisions.size(); ++d) {
+    const std::string& name = decisions[d].name;
+    const std::vector<int64_t>& choices = decisions[d].choices;
+    if (values.contains(name)) start[d] = values.at(name);
+    if (std::count(choices.begin(), choices.end(), start[d]) == 0) return;
+    all.Add(name, start[d]);
+  }
+  const bool is_known = start == defaults || std::count(starts.begin(), starts.end(), start) > 0;
+  if (!is_known && (!legal || legal(all))) starts.push_back(std::move(start));
+}
+
 int64_t Part::Default(const std::string& decision) const {
   for (size_t d = 0; d < decisions.size(); ++d) {
     if (decisions[d].name == decision) return defaults[d];

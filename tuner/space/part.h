@@ -99,12 +99,17 @@ struct Part {
   std::string rule;
   std::vector<Decision> decisions;
   std::vector<int64_t> defaults;  // a value for each decision, legal together
+  // Other points that are often the best, such as tiles that libraries use: tried first, beside the defaults.
+  std::vector<std::vector<int64_t>> starts;
   // Both take the values by their names without the prefix.
   std::function<bool(const Values&)> legal;  // null: all legal
   std::function<void(const Values&, TraceBuilder*)> emit;
 
   // A decision with one choice is left out of the space but not out of the values.
   void Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered = true);
+  // Adds a start: the defaults with these values in their places. Nothing where a value is no choice, or
+  // where the point is not legal or known. REQUIRES: all is decided, and `legal` set.
+  void Start(const Values& values);
   // 0 when it decides nothing of that name.
   int64_t Default(const std::string& decision) const;
 };

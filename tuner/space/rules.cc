@@ -199,6 +199,18 @@ Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>&
       sketch.space.decisions.push_back(std::move(decision));
     }
   }
+  size_t first = 0;
+  for (const Part& part : parts) {
+    for (const std::vector<int64_t>& start : part.starts) {
+      sketch.starts.push_back(sketch.default_choice);
+      for (size_t d = 0; d < part.decisions.size(); ++d) {
+        const auto& choices = part.decisions[d].choices;
+        sketch.starts.back()[first + d] =
+            static_cast<int>(std::find(choices.begin(), choices.end(), start[d]) - choices.begin());
+      }
+    }
+    first += part.decisions.size();
+  }
   sketch.space.constraint = [parts](const Choice& choice) {
     size_t first = 0;
     for (const Part& part : parts) {

@@ -48,6 +48,8 @@ struct Sketch {
   // illegal.
   std::function<absl::StatusOr<Trace>(const Choice&)> instantiate;
   Choice default_choice;  // the rule's own guess: legal, reasonable without any search
+  // Others of the rule's: legal, and often better. A search tries them first, beside the default.
+  std::vector<Choice> starts;
 };
 
 // The sketches of a workload, most specific first; never empty for a valid workload. rules/ has one file a

@@ -125,15 +125,21 @@ int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, s
   return begins_group ? padded : 0;
 }
 
-// The number of loops that an index steps with.
-int64_t LoopsOf(const Expr& index, const std::vector<const For*>& loops) {
-  return std::count_if(loops.begin(), loops.end(),
-                       [&](const For* loop) { return UsesVar(index, loop->var.get()); });
+// Whether iterations of the tile's loops share elements along a dimension: several loops step along it, or
+// one that is of two axes (taps and channels).
+bool AreShared(const Expr& index, const std::vector<const For*>& loops) {
+  int64_t stepping = 0;
+  for (const For* loop : loops) {
+    if (!UsesVar(index, loop->var.get())) continue;
+    ++stepping;
+    if (!SplitLinear(index, loop->var.get())) return true;
+  }
+  return stepping > 1;
 }
 
-// The tile's value at an iteration: the tensor's element, or zero. Where several of the tile's loops step
-// along a dimension, the tile is zero for iterations outside of the block, not for elements outside of the
-// tensor: the copy engine has an edge there.
+// The tile's value at an iteration: the tensor's element, or zero. Where iterations share elements, the tile
+// is zero for iterations outside of the block, not for elements outside of the tensor: the copy engine has an
+// edge there.
 Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer,
                  const std::vector<const For*>& loops) {
   const bool padded = operand->op == Op::kSelect;
@@ -143,7 +149,7 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
   VarSet overlapping;  // iterations whose elements are also others'
   const Expr& element = padded ? operand->args[1] : operand;
   for (size_t d = 0; d < load->args.size(); ++d) {
-    if (LoopsOf(load->args[d], loops) > 1) {
+    if (AreShared(load->args[d], loops)) {
       Visit(element->args[d], [&](const ExprNode& e) {
         if (e.op == Op::kVar) overlapping.insert(e.var.get());
       });
@@ -276,6 +282,12 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
       return Refusal("loop ", taps, " is not inside ", args.Name(2), ", or ", buffer->name,
                      " does not step with it");
     MYCC_ASSIGN_OR_RETURN(window, WindowOf(bound, around, taps_path.loop()));
+    for (const IterVar& iter : block.iters) {
+      const Expr tap = Simplify(bindings.at(iter.var.get()));
+      if (iter.reduce && UsesVar(tap, window.taps->var.get()) &&
+          !IsConstInt(Within(tap, iter.var->extent), int64_t{1}))
+        return Refusal("loop ", taps, " runs beyond the taps of ", block.name);
+    }
   }
 
   // The window's taps are no loop of the tile.

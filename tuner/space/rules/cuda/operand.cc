@@ -129,6 +129,7 @@ Expr ResolvedLoad(const Anatomy& anatomy, const Group& group, const Operand& ope
 void SetLoad(const Stage& stage, const Expr& load, const std::vector<int>& side, const Var& depth,
              TensorOperand* operand) {
   operand->buffer = load->buffer->name;
+  operand->rank = load->args.size();
   operand->depth_contiguous = StrideOf(*load, depth) == 1;
   operand->run = RunOf(*load, depth);
   const Var& along = operand->depth_contiguous ? depth : stage.axes[side.back()];

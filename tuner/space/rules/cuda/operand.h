@@ -33,6 +33,7 @@ struct TensorOperand {
   bool second = false;               // of a product of a tensor by itself: the one that is staged second
   std::vector<std::string> inlined;  // stages that disappear into the product, or into the copy, first
   std::optional<Repack> repack;
+  size_t rank = 0;                // of the buffer
   int64_t vector_bytes = 0;       // that copies of its tiles can be wide, at most 16
   bool depth_contiguous = true;   // along the innermost reduction axis; else along the side's last axis
   bool bulk = false;              // the copy engine can fetch its tiles

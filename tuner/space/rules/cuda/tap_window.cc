@@ -9,8 +9,9 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kPanelBytes = 128;  // of the widest swizzle: the depth of a step
-constexpr int64_t kSwizzleRows = 8;   // after which a swizzle repeats: taps shift by a multiple of them
+constexpr int64_t kPanelBytes = 128;      // of the widest swizzle: the depth of a step
+constexpr int64_t kLeastPanelBytes = 32;  // of the narrowest: channels of a tap
+constexpr int64_t kSwizzleRows = 8;       // after which a swizzle repeats: taps shift by a multiple of them
 
 int64_t StepOf(const Expr& index, const Var& axis) {
   const auto linear = SplitLinear(index, axis.get());
@@ -21,6 +22,14 @@ int64_t StepOf(const Expr& index, const Var& axis) {
 bool IsOfOneIndex(const Expr& load, const Var& axis) {
   return std::count_if(load->args.begin(), load->args.end(),
                        [&](const Expr& index) { return UsesVar(index, axis.get()); }) == 1;
+}
+
+// The place in `rows` of the axis that steps through the index beside the taps; nullopt without one.
+std::optional<size_t> AxisBeside(const Stage& stage, const Expr& index, const std::vector<int>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (StepOf(index, stage.axes[rows[i]]) > 0) return i;
+  }
+  return std::nullopt;
 }
 
 // Whether the axis's taps are neighbours in memory, each with all its channels.
@@ -34,7 +43,7 @@ bool LiesBeforeChannels(const Expr& load, const Var& axis, const Var& channels) 
 }  // namespace
 
 std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, const Expr& weights,
-                                       const std::vector<int>& rows, int depth) {
+                                       const std::vector<int>& rows, int depth, bool is_padded) {
   std::optional<TapWindow> window;
   const int count = static_cast<int>(stage.reduce_axes.size());
   for (int r = 0; r < count && !window; ++r) {
@@ -52,7 +61,9 @@ std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, c
   if (!window) return std::nullopt;
   const Var& channels = stage.reduce_axes[depth];
   const int64_t stored = pixels->buffer->shape.back();
-  const bool are_few = stored == PowerAtLeast(channels->extent) && stored == weights->buffer->shape.back();
+  const bool are_few = !is_padded && stored == PowerAtLeast(channels->extent) &&
+                       stored * DTypeBytes(pixels->dtype) >= kLeastPanelBytes &&
+                       stored == weights->buffer->shape.back();
   for (int r = 0; r < count && are_few; ++r) {
     const Var& taps = stage.reduce_axes[r];
     const int64_t joined = PowerAtLeast(taps->extent) * stored;
@@ -60,7 +71,10 @@ std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, c
         joined * DTypeBytes(pixels->dtype) > kPanelBytes || !LiesBeforeChannels(pixels, taps, channels) ||
         !LiesBeforeChannels(weights, taps, channels))
       continue;
+    const std::optional<size_t> axis = AxisBeside(stage, pixels->args[pixels->args.size() - 2], rows);
+    if (!axis) continue;
     window->joined = r;
+    window->joined_axis = *axis;
     window->depth = joined;
   }
   return window;
@@ -73,7 +87,7 @@ AxisTile WindowTile(const std::vector<int64_t>& extents, int64_t size, const Tap
     if (axis == 0) {
       tile[0] = left;
       const int64_t own = tile[window.axis], others = size / own;
-      if (others % kSwizzleRows != 0) return;
+      if (others % kSwizzleRows != 0 || (window.joined >= 0 && tile[window.joined_axis] == 1)) return;
       double tiles = 1;
       for (size_t a = 0; a < extents.size(); ++a) tiles *= static_cast<double>(CeilDiv(extents[a], tile[a]));
       const double cost = tiles * static_cast<double>(size + (own + window.reach) * others);

@@ -21,13 +21,15 @@ struct TapWindow {
   // A reduction axis whose taps lie one behind the other in both operands, channels and all: with the
   // channels it is the depth of a step, of `depth` elements. -1: none. Images of few channels have one.
   int joined = -1;
+  size_t joined_axis =
+      0;  // of the side's axes, the one along which they lie: a tile has several of its pixels
   int64_t depth = 0;
 };
 
 // `pixels` and `weights` are the operands' loads, `rows` the axes of the pixels, `depth` the reduction axis
-// of the channels.
+// of the channels. `is_padded`: pixels beyond an edge are zeros of no tensor, so that no taps are joined.
 std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, const Expr& weights,
-                                       const std::vector<int>& rows, int depth);
+                                       const std::vector<int>& rows, int depth, bool is_padded);
 
 // The tile of `size` pixels over axes of these extents that costs least: products of all its places, and
 // copies of all its pixels.

@@ -128,11 +128,14 @@ void SetDepth(const Stage& stage, int tiled, TensorContraction* t) {
   t->depth.push_back(tiled);
 }
 
+// Whether the product pads what it reads. A copy has its padding.
+bool IsPadded(const TensorOperand& operand) { return !operand.repack && !operand.inlined.empty(); }
+
 void SetLoads(const Stage& stage, const Loads& loads, TensorContraction* t) {
   const Var& depth = stage.reduce_axes[t->depth.back()];
   SetLoad(stage, loads.a, t->rows, depth, &t->a);
   SetLoad(stage, loads.b, t->cols, depth, &t->b);
-  t->window = FindTapWindow(stage, loads.a, loads.b, t->rows, t->depth.back());
+  t->window = FindTapWindow(stage, loads.a, loads.b, t->rows, t->depth.back(), IsPadded(t->a));
 }
 
 void FindNearBatches(const Stage& stage, const Loads& loads, TensorContraction* t) {
@@ -214,7 +217,7 @@ std::optional<TensorContraction> FindRepacked(const Anatomy& anatomy, const Grou
   const Expr a = arrive(c.scalar, t->rows, &t->a), b = arrive(c.vector, t->cols, &t->b);
   if (!t->a.repack && !t->b.repack) return std::nullopt;
   if (t->one_tensor && !HasOneCopy(*t)) return std::nullopt;
-  t->window = FindTapWindow(stage, a, b, t->rows, tiled);
+  t->window = FindTapWindow(stage, a, b, t->rows, tiled, IsPadded(t->a));
   FindNearBatches(stage, {a, b}, &*t);
   OrderTiles(c, &*t);
   return t;

@@ -300,6 +300,31 @@ std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anat
   return choices;
 }
 
+// Tiles that are often the best where many are legal: the largest with two warpgroups, two groups that take
+// turns, and few columns for all taps of a window. Each with all steps ahead for which there is room.
+void AddStarts(const Plan& plan, const std::vector<int64_t>& stages, const Values& defaults, Part* part) {
+  const int64_t bulk_store = plan.forms.direct.bulk_store;
+  for (Values start : {Values{{"bm", 128}, {"bn", 256}, {"warpgroups", 2}, {"groups", 1}, {"window", 0}},
+                       Values{{"bm", 128}, {"bn", 128}, {"warpgroups", 1}, {"groups", 2}, {"window", 0}},
+                       Values{{"bm", 128}, {"bn", 64}, {"warpgroups", 2}, {"groups", 1}, {"window", 1}}}) {
+    for (const char* name : {"swap", "panels", "split", "cluster", "repack", "near"}) {
+      if (defaults.contains(name)) start.Add(name, defaults.at(name));
+    }
+    if (start.at("window") != 0 && !plan.t(start).window) continue;
+    start["swap"] = start["stationary"] = 0;
+    start["panels"] = start["split"] = start["cluster"] = start["group"] = 1;
+    start["epilogue"] = bulk_store;
+    start["persist"] = plan.TilesOf(start) > plan.target.sms;
+    start["stages"] = MostStages(plan, stages, start);
+    for (const int64_t group : {8, 4}) {
+      Values grouped = start;
+      grouped["group"] = group;
+      if (start.at("group") == 1 && start.at("persist") != 0 && plan.GroupFits(grouped)) start = grouped;
+    }
+    part->Start(start);
+  }
+}
+
 }  // namespace
 
 std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& group, const Target& target) {
@@ -367,6 +392,7 @@ std::optional<Part> WarpSpecializedPart(const Anatomy& anatomy, const Group& gro
   if (forms->direct.window || (forms->repacked && forms->repacked->window))
     part.Decide("window", {0, 1}, v.at("window"), false);
   part.legal = [plan](const Values& values) { return plan.Legal(values); };
+  AddStarts(plan, stages, v, &part);
   part.emit = [plan](const Values& values, TraceBuilder* b) { Emit(plan, values, b); };
   return part;
 }

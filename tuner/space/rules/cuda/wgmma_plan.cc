@@ -160,10 +160,12 @@ bool WgmmaPlan::StationaryFits(const Values& v) const {
   for (const int64_t extent : forms.direct.Extents(anatomy, forms.direct.batch)) {
     if (extent != 1) return false;
   }
+  // Panels have a dimension of their own, and no zeros after the last one.
   const bool has_panels = CeilDiv(Depth(v), bk(v)) > 1;
+  if (has_panels && Depth(v) % bk(v) != 0) return false;
   return v.at("persist") == 1 && v.at("swap") == 0 && v.at("cluster") == 1 && product.a.depth_contiguous &&
          product.b.depth_contiguous && mycc::TilesOf(Cols(), ColTile(v)) == 1 &&
-         product.cols.size() + product.depth.size() + (has_panels ? 1 : 0) <= kMostDims;
+         product.b.rank + (has_panels ? 1 : 0) <= kMostDims;
 }
 
 int64_t WgmmaPlan::GridTiles(const Values& v) const {

@@ -41,6 +41,8 @@ struct WgmmaPlan : TensorPlan {
   }
   int64_t SharedBytes(const Values& v) const;
 
+  // Tiles of results.
+  int64_t TilesOf(const Values& v) const;
   // Iterations of the grid's loop, of clusters where there are such: group tails make more than there are
   // tiles.
   int64_t GridTiles(const Values& v) const;
@@ -62,7 +64,6 @@ struct WgmmaPlan : TensorPlan {
   bool TilesGroups(const Values& v) const;
   bool WindowFits(const Values& v) const;
   bool StationaryFits(const Values& v) const;
-  int64_t TilesOf(const Values& v) const;
   bool HasOrder(const TensorOperand& operand, const std::vector<int>& axes, const AxisTile& tile) const;
 };
 
