@@ -297,8 +297,8 @@ absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std:
       std::any_of(blocks.begin(), blocks.end(), [](const For* block) { return block->marks.pingpong > 1; });
   // Groups of warps have tiles of their own, each at its own time, but for those that are always the same.
   BlockTiles fetched(of_tile.work, of_tile.ring, shared, /*only_same=*/has_groups);
-  MYCC_RETURN_IF_ERROR(fetched.CheckOthers(of_tile.work, of_tile.ring, shared));
   MYCC_ASSIGN_OR_RETURN(BlockWork block, WorkOfBlock(loop, blocks, of_tile));
+  MYCC_RETURN_IF_ERROR(fetched.CheckOthers(of_tile.work, of_tile.ring, shared));
   return BulkPipeline(parts, loop.marks.pipeline.stages, std::move(block), std::move(shared),
                       std::move(fetched), cluster, WarpgroupsUnder(body))
       .Build();

@@ -376,6 +376,26 @@ TEST(StrategyTest, ASmallFirstGenerationHasTheBestDefaultAndTheBestOfADescent) {
   }
 }
 
+TEST(StrategyTest, ARulesStartsAreTriedFirst) {
+  Sketch sketch = ContractionLikeSketch();
+  sketch.starts = {{5, 3, 6, 3, 1, 1, 1}, {6, 3, 5, 4, 1, 1, 0}};
+  SurfaceScorer scorer(1, 0.3);
+  const auto generation = *Make(Config("evolutionary", 1), {sketch}, &scorer)->Ask();
+  ASSERT_EQ(generation.size(), 8u);
+  EXPECT_EQ(generation[0].origin, Origin::kDefault);
+  for (size_t s = 0; s < sketch.starts.size(); ++s) {
+    EXPECT_EQ(generation[1 + s].point, (Point{0, sketch.starts[s]}));
+    EXPECT_EQ(generation[1 + s].origin, Origin::kStart);
+    EXPECT_EQ(OriginName(generation[1 + s].origin), "start");
+  }
+  // A small one has one of them, the best predicted.
+  const auto small = *Make(Config("evolutionary", 1), {sketch}, &scorer)->Ask(0, 4);
+  ASSERT_EQ(small.size(), 4u);
+  EXPECT_EQ(small[0].origin, Origin::kDefault);
+  EXPECT_EQ(small[1].origin, Origin::kStart);
+  EXPECT_NE(small[2].origin, Origin::kStart);
+}
+
 TEST(StrategyTest, FirstGenerationHasDefaultsHistoryAndTheAnalyticBest) {
   Sketch first = ContractionLikeSketch(), second = ContractionLikeSketch();
   second.name = "other";

@@ -114,7 +114,8 @@ std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation
 }
 
 // Defaults and the rules' other starts come first whatever is predicted, history takes up to half of what
-// they leave. A small generation has room for the best predicted default alone.
+// they leave. A small generation has room for the best predicted ones alone: one default, and starts in a
+// quarter.
 void EvolutionarySearch::TakeStart(const Pool::Context& context, Picks* picks) const {
   const auto take = [&](const Point& point, Origin origin) {
     Pool pool(context);
@@ -122,11 +123,17 @@ void EvolutionarySearch::TakeStart(const Pool::Context& context, Picks* picks) c
     for (const Member& member : pool.members()) picks->Take(member);
   };
   if (wanted() < config_.generation_size) {
-    Pool defaults(context);
-    defaults.Add(Defaults());
-    if (!defaults.members().empty()) picks->Take(defaults.members()[0]);
+    const auto take_best = [&](const Points& points, int most) {
+      Pool ranked(context);
+      ranked.Add(points);
+      for (int i = 0; i < std::min(most, static_cast<int>(ranked.members().size())); ++i)
+        picks->Take(ranked.members()[i]);
+    };
+    take_best(Defaults(), 1);
+    take_best(Starts(), wanted() / 4);
   } else {
     for (const auto& [point, origin] : Defaults()) take(point, origin);
+    for (const auto& [point, origin] : Starts()) take(point, origin);
   }
   const int limit = picks->size() + (wanted() - picks->size()) / 2;
   for (const Point& point : history_) {
@@ -138,11 +145,16 @@ std::vector<std::pair<Point, Origin>> EvolutionarySearch::Defaults() const {
   Points defaults;
   for (size_t s = 0; s < sketches_.size(); ++s)
     defaults.emplace_back(Point{static_cast<int>(s), sketches_[s].default_choice}, Origin::kDefault);
+  return defaults;
+}
+
+std::vector<std::pair<Point, Origin>> EvolutionarySearch::Starts() const {
+  Points starts;
   for (size_t s = 0; s < sketches_.size(); ++s) {
     for (const Choice& start : sketches_[s].starts)
-      defaults.emplace_back(Point{static_cast<int>(s), start}, Origin::kStart);
+      starts.emplace_back(Point{static_cast<int>(s), start}, Origin::kStart);
   }
-  return defaults;
+  return starts;
 }
 
 // From the defaults, the points of the log, and the best of some random ones.
@@ -159,6 +171,7 @@ void EvolutionarySearch::AddPriorBest(const Pool::Context& context, Pool* pool) 
       starts.push_back(ranked.members()[i].point);
   };
   add_best(Defaults());
+  add_best(Starts());
   for (size_t i = 0; i < std::min(kStartsOfAKind, history_.size()); ++i) starts.push_back(history_[i]);
   Points random;
   Rng rng(config_.seed, kStream);
@@ -216,6 +229,7 @@ void EvolutionarySearch::Evolve(int visible, const Pool::Context& context, Rng* 
     pool->AddMeasured(measured[i]->candidate, *measured[i]->outcome->seconds * scale);
 
   Points start = Defaults();
+  for (const auto& known : Starts()) start.push_back(known);
   for (const Point& point : history_) start.emplace_back(point, Origin::kHistory);
   while (static_cast<int>(start.size() + parents) < config_.population)
     start.emplace_back(sampler.Random(rng), Origin::kRandom);

@@ -34,6 +34,7 @@ class EvolutionarySearch : public SearchStrategy {
   Shares SharesOf(int generation, int visible, bool believe) const;
 
   std::vector<std::pair<Point, Origin>> Defaults() const;
+  std::vector<std::pair<Point, Origin>> Starts() const;  // the rules' others
   // The best points before anything is measured.
   void AddPriorBest(const Pool::Context& context, Pool* pool) const;
   void TakeStart(const Pool::Context& context, Picks* picks) const;
