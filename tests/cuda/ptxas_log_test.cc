@@ -62,6 +62,14 @@ TEST(PtxasLog, WarningsThatMakeAKernelSlow) {
   EXPECT_THAT(ReadPtxasLog(kLog + ignored).log, Not(HasSubstr("Compiling")));
 }
 
+TEST(PtxasLog, AnAddedArrivalIsNoWarning) {
+  EXPECT_EQ(ReadPtxasLog(
+                "ptxas info    : (C7519) warpgroup.arrive is injected in around line 9 by compiler to allow "
+                "use of registers in GMMA in function 'k'\n")
+                .log,
+            "");
+}
+
 TEST(PtxasLog, OthersWordsAreNotKept) {
   EXPECT_EQ(ReadPtxasLog("kernels.cu(63): warning #177-D: variable \"i\" was declared but never referenced\n"
                          "    const int i = 0;\n              ^\n")
