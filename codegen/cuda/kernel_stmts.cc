@@ -88,9 +88,7 @@ void KernelEmitter::EmitFor(const For& loop) {
 void KernelEmitter::EmitLet(const Let& let) {
   const std::string var = Name(let.var->name);
   const std::string value = Index(let.value).text;
-  bool loads = false;
-  Visit(let.value, [&](const ExprNode& e) { loads |= e.op == Op::kLoad; });
-  if (loads && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0) {
+  if (HasLoad(let.value) && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0) {
     Line("const int ", var, " = __shfl_sync(0xffffffffu, int(", value, "), 0);");
   } else {
     Line("const int ", var, " = ", value, ";");

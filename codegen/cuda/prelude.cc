@@ -143,7 +143,8 @@ __device__ __forceinline__ bf16 to_bf16(float value) {
 }
 )"},
     {"from_bf16", "bf16", R"(
-// As the upper half of a register: a pair's halves need an instruction each, and a shift would be another.
+// The bits become the upper half of a register, in one instruction for each element of a pair. Shifts took two
+// for one of them.
 __device__ __forceinline__ float from_bf16(bf16 value) {
   float result;
   asm("mov.b32 %0, {%1, %2};" : "=f"(result) : "h"((unsigned short)0), "h"(value.bits));

@@ -26,7 +26,8 @@ absl::StatusOr<std::vector<LoopDim>> DimsAlongLoops(const std::vector<const For*
                                                     const std::vector<Expr>& indices,
                                                     const BufferNode& global);
 
-// Those along loops in the loops' order, in the places of such dimensions.
+// The box's dimensions. Those with a loop stand in the order of the loops; one without a loop keeps its
+// place.
 std::vector<BulkBox::Dim> InOrderOf(const std::vector<const For*>& loops, const std::vector<LoopDim>& dims);
 
 }  // namespace mycc

@@ -353,7 +353,7 @@ TEST(WarpSpecializedRule, WindowsAndStationaryWeights) {
   EXPECT_EQ(SketchesWith(stem, "fuse([t3.r1, t3.r2.1])", few_sms).size(), 1);
 }
 
-// Where the copy engine cannot fetch what one choice needs, the rule has another one.
+// The default leaves out a window, joined taps or stationary weights that the copy engine cannot fetch.
 TEST(WarpSpecializedRule, DefaultsOfWindowsLower) {
   Target few_sms = Sm90a();
   few_sms.sms = 2;

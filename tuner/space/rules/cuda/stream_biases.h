@@ -17,8 +17,8 @@ struct TileBias {
   const ExprNode* load;
 };
 
-// Those that fit the threads' registers as the scores do, each tensor once for each tile that reads it.
-// A vector of the keys, what is read along diagonals, or by rows that are several heads', does not.
+// The biases whose elements a thread reads beside its scores. A tensor comes once for each stage that reads
+// it. A vector of the keys, what is read along diagonals, or by rows that are several heads', does not.
 std::vector<TileBias> TileBiasesOf(const Anatomy& anatomy, const StreamChain& chain);
 
 // Whether the copy engine can fetch its tiles of `rows` by `keys` elements: rows of whole 16 bytes, and tiles

@@ -4,7 +4,6 @@
 
 #include "codegen/expr/affine.h"
 #include "tuner/space/rules/cuda/gpu.h"
-#include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
@@ -81,29 +80,13 @@ std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, c
 }
 
 AxisTile WindowTile(const std::vector<int64_t>& extents, int64_t size, const TapWindow& window) {
-  AxisTile best, tile(extents.size(), 1);
-  double best_cost = 0;
-  const auto choose = [&](size_t axis, int64_t left, const auto& self) -> void {
-    if (axis == 0) {
-      tile[0] = left;
-      const int64_t own = tile[window.axis], others = size / own;
-      if (others % kSwizzleRows != 0 || (window.joined >= 0 && tile[window.joined_axis] == 1)) return;
-      double tiles = 1;
-      for (size_t a = 0; a < extents.size(); ++a) tiles *= static_cast<double>(CeilDiv(extents[a], tile[a]));
-      const double cost = tiles * static_cast<double>(size + (own + window.reach) * others);
-      if (!best.empty() && cost >= best_cost) return;
-      best = tile;
-      best_cost = cost;
-      return;
-    }
-    for (int64_t t = PowerAtMost(std::min(left, PowerAtLeast(extents[axis]))); t >= 1; t /= 2) {
-      if (left % t != 0) continue;
-      tile[axis] = t;
-      self(axis - 1, left / t, self);
-    }
-  };
-  choose(extents.size() - 1, size, choose);
-  return best;
+  return CheapestTile(extents, size, [&](const AxisTile& tile) -> std::optional<double> {
+    const int64_t own = tile[window.axis], others = size / own;
+    if (others % kSwizzleRows != 0 || (window.joined >= 0 && tile[window.joined_axis] == 1))
+      return std::nullopt;
+    return static_cast<double>(TilesOf(extents, tile)) *
+           static_cast<double>(size + (own + window.reach) * others);
+  });
 }
 
 }  // namespace mycc

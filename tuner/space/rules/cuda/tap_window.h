@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "codegen/workload/workload.h"
+#include "tuner/space/rules/cuda/axis_tile.h"
 
 namespace mycc {
-
-// The extents of a tile, one for each axis of a side.
-using AxisTile = std::vector<int64_t>;
 
 struct TapWindow {
   int taps = 0;       // the reduction axis that runs over the taps

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "tuner/space/rules/tiles.h"
 
 namespace mycc {
 namespace {
@@ -13,39 +14,12 @@ bool IsDataDependent(const Expr& load) { return std::any_of(load->args.begin(), 
 }  // namespace
 
 AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size) {
-  AxisTile best, tile(extents.size(), 1);
-  double best_work = 0;
-  const auto choose = [&](size_t axis, int64_t left, const auto& self) -> void {
-    if (axis == 0) {
-      tile[0] = left;
-      double work = 1;
-      for (size_t a = 0; a < extents.size(); ++a) {
-        const int64_t tiles = (extents[a] + tile[a] - 1) / tile[a];
-        work *= static_cast<double>(tiles * tile[a]);
-      }
-      if (best.empty() || work < best_work) {
-        best = tile;
-        best_work = work;
-      }
-      return;
-    }
-    // Larger inner tiles first, so that they win between equals.
-    for (int64_t t = PowerAtMost(std::min(left, PowerAtLeast(extents[axis]))); t >= 1; t /= 2) {
-      if (left % t != 0) continue;
-      tile[axis] = t;
-      self(axis - 1, left / t, self);
-    }
-  };
-  if (extents.empty()) return {};
-  // The odd factor of the size (192 is 3 * 64) stays with the first axis.
-  choose(extents.size() - 1, size, choose);
-  return best;
-}
-
-int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile) {
-  int64_t tiles = 1;
-  for (size_t a = 0; a < extents.size(); ++a) tiles *= (extents[a] + tile[a] - 1) / tile[a];
-  return tiles;
+  return CheapestTile(extents, size, [&](const AxisTile& tile) -> std::optional<double> {
+    double work = 1;
+    for (size_t a = 0; a < extents.size(); ++a)
+      work *= static_cast<double>(CeilDiv(extents[a], tile[a]) * tile[a]);
+    return work;
+  });
 }
 
 std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }

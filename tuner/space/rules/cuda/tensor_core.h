@@ -14,8 +14,6 @@ namespace mycc {
 // The tile of `size` elements, of powers of two, that covers axes of these extents with the least waste;
 // larger inner axes break ties.
 AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size);
-// Tiles to cover the extents.
-int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
 
 // "t3.rf", k -> "t3.rf.k": loops are called alike in the stage's block and in that of its parts.
 std::string LoopOf(const std::string& block, const Var& axis);

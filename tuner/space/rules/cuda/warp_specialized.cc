@@ -307,7 +307,7 @@ void AddStarts(const Plan& plan, const std::vector<int64_t>& stages, const Value
   for (Values start : {Values{{"bm", 128}, {"bn", 256}, {"warpgroups", 2}, {"groups", 1}, {"window", 0}},
                        Values{{"bm", 128}, {"bn", 128}, {"warpgroups", 1}, {"groups", 2}, {"window", 0}},
                        Values{{"bm", 128}, {"bn", 64}, {"warpgroups", 2}, {"groups", 1}, {"window", 1}}}) {
-    for (const char* name : {"swap", "panels", "split", "cluster", "repack", "near"}) {
+    for (const char* name : {"repack", "near"}) {
       if (defaults.contains(name)) start.Add(name, defaults.at(name));
     }
     if (start.at("window") != 0 && !plan.t(start).window) continue;

@@ -1,0 +1,24 @@
+// Tiles over several axes at once, such as the rows and columns of an image's pixels. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace mycc {
+
+// The extents of a tile, one for each axis of a side.
+using AxisTile = std::vector<int64_t>;
+
+// The tile of `size` elements that costs least; of equal ones that with larger inner axes. Its extents are
+// powers of two, but for the first one, with which an odd factor of the size stays (192 is 3 * 64). `cost`
+// gives nullopt for a tile that is not wanted. Empty where none is, or without axes.
+AxisTile CheapestTile(const std::vector<int64_t>& extents, int64_t size,
+                      absl::FunctionRef<std::optional<double>(const AxisTile& tile)> cost);
+
+// Tiles to cover the extents.
+int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);
+
+}  // namespace mycc
