@@ -29,16 +29,18 @@ struct ShownModel {
   StoredModel stored;
   absl::Status usable;
   int samples = 0;
+  uint64_t unseen = 0;  // candidates that were measured after the training
   ModelMetrics metrics;
   std::vector<std::pair<FeatureSlot, double>> features;  // and their shares of the gain, the greatest first
 };
 
 ShownModel Look(StoredModel stored, int features) {
-  ShownModel shown{std::move(stored), absl::OkStatus(), 0, {}, {}};
+  ShownModel shown{std::move(stored), absl::OkStatus(), 0, 0, {}, {}};
   Learner learner;
   shown.usable = learner.Load(shown.stored.bytes);
   if (!shown.usable.ok()) return shown;
   shown.samples = learner.num_samples();
+  shown.unseen = learner.num_unseen();
   shown.metrics = learner.earlier().metrics();
   const absl::StatusOr<std::vector<double>> gains = learner.earlier().Gains();
   if (!gains.ok()) return shown;
@@ -77,6 +79,7 @@ nlohmann::json ToJson(const ShownModel& model) {
     return json;
   }
   json["samples_kept"] = model.samples;
+  json["samples_since_training"] = model.unseen;
   json["samples"] = model.metrics.samples;
   json["failures"] = model.metrics.failures;
   json["tasks"] = model.metrics.groups;
@@ -102,8 +105,10 @@ void WriteText(const ShownModel& model, std::ostream& out) {
   }
   const ModelMetrics& metrics = model.metrics;
   out << absl::StrFormat(
-      "  %d valid and %d failed candidates%s; %d kept for later jobs\n", metrics.samples, metrics.failures,
-      metrics.groups > 0 ? absl::StrCat(" of ", HowMany(metrics.groups, "task")) : "", model.samples);
+      "  %d valid and %d failed candidates%s%s; %d kept for later jobs\n", metrics.samples, metrics.failures,
+      metrics.groups > 0 ? absl::StrCat(" of ", HowMany(metrics.groups, "task")) : "",
+      model.unseen > 0 ? absl::StrCat("; ", model.unseen, " since, which wait for the next training") : "",
+      model.samples);
   if (metrics.corrected.rows == 0) {
     out << "  too few candidates to learn from; expected at least " << ModelConfig().min_samples
         << " valid ones\n";

@@ -70,7 +70,9 @@ void KernelEmitter::EmitVectors(const Vectors& vectors) {
       continue;
     }
     ForVectors(store, [&](const std::string& at, const std::string& address) {
-      Line(prelude_.Use("store_vec"), "(", address, ", ", at, ");");
+      const std::string value =
+          store.sums ? absl::StrCat(prelude_.Use("in_other_registers"), "(", at, ")") : at;
+      Line(prelude_.Use("store_vec"), "(", address, ", ", value, ");");
     });
   }
   for (const auto* moves : {&vectors.loads, &vectors.stores}) {

@@ -111,6 +111,18 @@ __device__ __forceinline__ void store_vec(T* to, const Vec<T, kCount>& value) {
   *reinterpret_cast<Vec<T, kCount>*>(to) = value;
 }
 )"},
+    {"in_other_registers", "Vec", R"(
+// The same numbers. A vector is stored from neighbouring registers. Sums in these registers would each be in the
+// bank that its place in the vector determines, also where they are computed, and an instruction with all three
+// operands in one bank takes longer. A compiler does not know that blockIdx.z is 0, so that it moves them.
+template <int kCount>
+__device__ __forceinline__ Vec<float, kCount> in_other_registers(const Vec<float, kCount>& sums) {
+  Vec<float, kCount> moved;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) moved.at[i] = __uint_as_float(__float_as_uint(sums.at[i]) ^ blockIdx.z);
+  return moved;
+}
+)"},
     {"swizzle", "", R"(
 // Where element `at` of a swizzled buffer is: rows of 16 << kBits bytes, the 16-byte chunks XORed with the row.
 template <int kBits, int kBytes>

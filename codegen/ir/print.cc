@@ -327,7 +327,7 @@ class Printer {
     Print(vectors.loop, depth + 1);
     for (const VectorMove& store : vectors.stores) {
       Line(depth + 1, "store ", Element(store.tensor, store.indices), " = ", store.lanes->name, ", ",
-           store.count, " at a time");
+           store.count, " at a time", store.sums ? ", of sums" : "");
     }
   }
 

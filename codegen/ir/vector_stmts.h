@@ -20,6 +20,7 @@ struct VectorMove {
   int64_t count = 1;
   std::vector<Expr> conditions;  // of a load: all of them hold
   bool once = false;             // a load of elements that the launch reads once
+  bool sums = false;             // a store of sums of products as they are, in f32
 };
 
 // Executes the loads, then `loop`, a vector loop that reads and writes their lanes, then the stores. The

@@ -7,6 +7,19 @@
 //
 //   for step: wait group; copy: tile[next] = x; work   ->   for step: wait group; copy: moved = x; work
 //                                                                     copy: tile[next] = moved
+//
+// A loop that waits at its end, with operands ahead (threads_pipeline.cc), stores what the step before has
+// loaded. The assembler puts loads off until shortly before their use, and here it cannot put them off past
+// the end of the step. They follow the wait, which would be one for them, too: it may share their scoreboard.
+//
+//   for step: work                                     ->   copy: moved = x[0]
+//             copy: tile[next] = x[step]                    for step: work
+//             work; wait group; work                                  copy: tile[next] = moved
+//                                                                     work; wait group
+//                                                                     copy: moved = x[step + 1]
+//                                                                     work
+//
+// Where no copy is left to cp.async, its groups and waits go, too.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -15,6 +28,7 @@
 #include "absl/status/status.h"
 #include "base/status.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/copy_nest.h"
 #include "codegen/passes/element_offset.h"
@@ -111,11 +125,16 @@ CopyInParts InParts(const Copy& copy) {
   return parts;
 }
 
-// The loop over the steps of a pipeline by threads.
-bool IsStepLoop(const Stmt& stmt) {
+// The loop over the steps of a pipeline by threads: it waits at its beginning, or at its end.
+enum class StepLoop { kNone, kWaitsFirst, kWaitsLast };
+StepLoop StepLoopOf(const Stmt& stmt) {
   const For* loop = DynAs<For>(stmt);
   const Seq* body = loop == nullptr ? nullptr : DynAs<Seq>(loop->body);
-  return body != nullptr && !body->stmts.empty() && body->stmts.front()->kind == StmtKind::kWaitGroup;
+  if (body == nullptr || body->stmts.empty()) return StepLoop::kNone;
+  if (body->stmts.front()->kind == StmtKind::kWaitGroup) return StepLoop::kWaitsFirst;
+  const bool waits = std::any_of(body->stmts.begin(), body->stmts.end(),
+                                 [](const Stmt& part) { return part->kind == StmtKind::kWaitGroup; });
+  return waits ? StepLoop::kWaitsLast : StepLoop::kNone;
 }
 
 // A step whose copies through registers end after its work, under the conditions around them.
@@ -123,12 +142,32 @@ class Step {
  public:
   explicit Step(int64_t team) : team_(team) {}
 
-  Stmt Apart(const Stmt& body) {
-    std::vector<Stmt> stmts = {Loads(body, {})};
+  Stmt Apart(const For& loop) {
+    std::vector<Stmt> stmts = {Loads(loop.body, {})};
     stmts.insert(stmts.end(), stores_.begin(), stores_.end());
-    Stmt apart = MakeSeq(std::move(stmts));
-    for (size_t i = moved_.size(); i-- > 0;) apart = std::make_shared<Alloc>(moved_[i], std::move(apart));
-    return apart;
+    return loop.With({.body = InAllocs(moved_, MakeSeq(std::move(stmts)))});
+  }
+
+  // For a loop that waits last.
+  Stmt OneAhead(const For& loop) {
+    const VarNode* step = loop.var.get();
+    std::vector<Stmt> first, next;
+    const Stmt body = RewriteEach<Copy>(loop.body, [&](const Copy& copy) -> Stmt {
+      if (!IsKept(copy)) return nullptr;
+      const CopyInParts parts = InParts(copy);
+      moved_.push_back(parts.moved);
+      first.push_back(CopyWithSuffix(SubstituteSimplified(parts.load, {{step, IntConst(0)}}), ".begin"));
+      next.push_back(
+          CopyWithSuffix(SubstituteSimplified(parts.load, {{step, VarRef(loop.var) + 1}}), ".ahead"));
+      return parts.store;
+    });
+    std::vector<Stmt> stmts;
+    for (const Stmt& stmt : As<Seq>(body).stmts) {
+      stmts.push_back(stmt);
+      if (stmt->kind == StmtKind::kWaitGroup) stmts.insert(stmts.end(), next.begin(), next.end());
+    }
+    first.push_back(loop.With({.body = MakeSeq(std::move(stmts))}));
+    return InAllocs(moved_, MakeSeq(std::move(first)));
   }
 
  private:
@@ -163,6 +202,16 @@ class Step {
   std::vector<Stmt> stores_;
 };
 
+// Where all copies go through registers, their groups are empty, and a wait for one is a barrier alone.
+Stmt WithoutEmptyGroups(const Stmt& launch) {
+  if (AnyOf<Copy>(launch, [](const Copy& copy) { return copy.engine == CopyEngine::kThreads; }))
+    return launch;
+  return RewriteStmts(launch, [](const Stmt& stmt) -> Stmt {
+    if (stmt->kind == StmtKind::kCommitGroup) return MakeSeq({});
+    return stmt->kind == StmtKind::kWaitGroup ? std::make_shared<Barrier>() : nullptr;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
@@ -177,11 +226,14 @@ absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
   });
   MYCC_RETURN_IF_ERROR(status);
   return RewriteEach<Launch>(divided, [](const Launch& launch) {
-    return RewriteInThreads(launch, [](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
-      if (threads.in_role || !IsStepLoop(stmt)) return nullptr;
-      const For& loop = As<For>(stmt);
-      return loop.With({.body = Step(threads.team).Apart(loop.body)});
-    });
+    const Stmt apart =
+        RewriteInThreads(launch, [](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
+          const StepLoop kind = threads.in_role ? StepLoop::kNone : StepLoopOf(stmt);
+          if (kind == StepLoop::kNone) return nullptr;
+          Step step(threads.team);
+          return kind == StepLoop::kWaitsFirst ? step.Apart(As<For>(stmt)) : step.OneAhead(As<For>(stmt));
+        });
+    return WithoutEmptyGroups(apart);
   });
 }
 

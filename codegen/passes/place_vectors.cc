@@ -6,7 +6,8 @@
 //                                                       vector v in 4: y.v[v] = x.v[v] * 2
 //                                                       store y[i*4] = y.v, 4 at a time
 //
-// A loop over two lanes that stores a product's left operand in registers packs them into one register.
+// A loop over two lanes that stores a product's left operand in registers packs them into one register. A
+// store of sums as they are is marked, since the registers of a vector are neighbours.
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
@@ -21,6 +22,7 @@
 #include "codegen/passes/executing_threads.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/read_once.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -68,11 +70,31 @@ BufferSet PackedOperands(const Stmt& launch) {
   return operands;
 }
 
+// What loops add products to, in registers, in f32.
+BufferSet SumsOfProducts(const Stmt& launch) {
+  BufferSet sums;
+  VisitEach<Store>(launch, [&](const Store& store) {
+    bool multiplies = false;
+    Visit(store.value, [&](const ExprNode& e) { multiplies |= e.op == Op::kMul; });
+    const bool is_sum = ReductionOf(store) == ReduceOp::kSum && multiplies;
+    if (is_sum && store.buffer->scope == Scope::kAccumulator && store.buffer->dtype == DType::kF32)
+      sums.insert(store.buffer.get());
+  });
+  return sums;
+}
+
+// What the vector loops of a launch need to know of all of it.
+struct LaunchTensors {
+  BufferSet once;    // read once
+  BufferSet packed;  // PackedOperands
+  BufferSet sums;    // SumsOfProducts
+};
+
 // One vector loop.
 class LaneMoves {
  public:
-  LaneMoves(const For& loop, const BufferSet& once, const BufferSet& packed, const ExecutingThreads& threads)
-      : loop_(loop), once_(once), packed_(packed), threads_(threads) {
+  LaneMoves(const For& loop, const LaunchTensors& tensors, const ExecutingThreads& threads)
+      : loop_(loop), tensors_(tensors), threads_(threads) {
     IsConstInt(loop.extent, &lanes_);
     // The statements that every lane executes.
     const std::vector<Stmt> parts =
@@ -90,7 +112,7 @@ class LaneMoves {
     const bool by_one = all_memory && threads_.replication > 1;
     for (const Store* store : stores_) Loads(store->value, {});
     for (const Store* store : stores_) {
-      if (packed_.contains(store->buffer.get())) MoveStore(*store, 2);
+      if (tensors_.packed.contains(store->buffer.get())) MoveStore(*store, 2);
     }
     for (const Store* store : stores_) {
       if (by_one || threads_.replication == 1) VectorStore(*store);
@@ -134,7 +156,7 @@ class LaneMoves {
     if (count == 1) return;
     VectorMove move = Move(expr->buffer, expr->args, count);
     move.conditions = std::move(conditions);
-    move.once = once_.contains(expr->buffer.get());
+    move.once = tensors_.once.contains(expr->buffer.get());
     loaded_[expr.get()] = Load(move.lanes, {VarRef(loop_.var)});
     load_moves_.push_back(std::move(move));
   }
@@ -143,7 +165,10 @@ class LaneMoves {
   void VectorStore(const Store& store) {
     if (written_.at(store.buffer.get()) > 1 || UsesUnder(loop_.body, store.buffer.get()).is_loaded) return;
     const int64_t count = CountOf(store.buffer, store.indices);
-    if (count > 1) MoveStore(store, count);
+    if (count == 1) return;
+    MoveStore(store, count);
+    store_moves_.back().sums =
+        store.value->op == Op::kLoad && tensors_.sums.contains(store.value->buffer.get());
   }
 
   void MoveStore(const Store& store, int64_t count) {
@@ -171,7 +196,7 @@ class LaneMoves {
   }
 
   const For& loop_;
-  const BufferSet &once_, &packed_;
+  const LaunchTensors& tensors_;
   const ExecutingThreads& threads_;
   int64_t lanes_ = 0;
   std::vector<const Store*> stores_;
@@ -185,7 +210,8 @@ class LaneMoves {
 
 Stmt PlaceVectors(const Stmt& body) {
   return RewriteEach<Launch>(body, [&](const Launch& launch) {
-    const BufferSet once = ReadOnce(body, launch), packed = PackedOperands(launch.body);
+    const LaunchTensors tensors = {ReadOnce(body, launch), PackedOperands(launch.body),
+                                   SumsOfProducts(launch.body)};
     return RewriteInThreads(launch, [&](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
       if (stmt->kind == StmtKind::kCopy) return stmt;
       const For* loop = DynAs<For>(stmt);
@@ -194,7 +220,7 @@ Stmt PlaceVectors(const Stmt& body) {
           loop->body, [&](const BufferNode& buffer) { return threads.registers.contains(&buffer); });
       if (targets == StoreTargets::kOther || (targets == StoreTargets::kBoth && threads.replication > 1))
         return nullptr;
-      return LaneMoves(*loop, once, packed, threads).Build();
+      return LaneMoves(*loop, tensors, threads).Build();
     });
   });
 }

@@ -1,6 +1,16 @@
 // Makes pipelines in which all threads copy (cp.async), for Ampere and for copies that the copy engine cannot
 // execute. With s stages, the copies of the first s - 1 iterations come before the loop, and iteration i
 // issues those of iteration i + s - 1.
+//
+// Ordinary arithmetic with many sums for each thread loads its operands one term ahead (term_operands.h). So
+// the loop waits for the next step's tiles before its last term, and the arithmetic has its operands on both
+// sides of the barrier:
+//
+//   wait group; loads(0)
+//   for step: for k in 4: loads(k + 1); products(k)
+//             copies of step + s - 1
+//             for k in 4 .. 6: loads(k + 1); products(k)
+//             wait group; loads(0) of step + 1; products(7)
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -12,6 +22,7 @@
 #include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_parts.h"
 #include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/term_operands.h"
 
 namespace mycc {
 namespace {
@@ -36,9 +47,12 @@ class ThreadsPipeline {
       if (ahead < most) result.push_back(FirstCopies(ahead, total));
       result.push_back(std::make_shared<CommitGroup>());
     }
-    const auto now = [&](const Stmt& work) {
-      return rings_.In(SubstituteSimplified(work, At(VarRef(step))), Mod(VarRef(step), stages_));
-    };
+    const auto now = [&](const Stmt& work) { return InStep(work, VarRef(step)); };
+    if (const std::optional<TermOperands> operands = Operands(total)) {
+      result.push_back(TermsAhead(*operands, step, total));
+      result.push_back(std::make_shared<WaitGroup>(0));
+      return rings_.Around(operands->Around(MakeSeq(result)));
+    }
     const Peeled work = PeelWork();
     std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
     if (work.first) body.push_back(now(work.first));
@@ -51,6 +65,45 @@ class ThreadsPipeline {
   }
 
  private:
+  // The work of one step, in its slot.
+  Stmt InStep(const Stmt& work, const Expr& step) const {
+    return rings_.In(SubstituteSimplified(work, At(step)), Simplify(Mod(step, stages_)));
+  }
+
+  // The operands of ordinary arithmetic, where it may load them one term ahead: the last step does so for one
+  // that does not exist, from a slot of zeros. There are steps enough that some copy while they multiply, also
+  // for the step after.
+  std::optional<TermOperands> Operands(const Expr& total) const {
+    if (parts_.work.size() != 1 || OnTensorCores() || !IsConstInt(total)) return std::nullopt;
+    const Stmt& work = parts_.work.front();
+    const bool is_alike = std::none_of(nest_.begin(), nest_.end(), [&](const For* loop) {
+      return AnyStmt(work, [&](const Stmt& stmt) { return UsesVar(stmt, loop->var.get()); });
+    });
+    return is_alike && IterationsOf(nest_) > stages_ ? TermOperands::Of(work, parts_.tiles) : std::nullopt;
+  }
+
+  Stmt TermsAhead(const TermOperands& operands, const Var& step, const Expr& total) const {
+    const int64_t last = operands.terms() - 1;
+    // Copies through registers end here and begin again (divide_copies): late enough that they have arrived,
+    // early enough that the barrier does not wait for them.
+    const int64_t copies = operands.terms() * 5 / 8;
+    const auto terms = [&](int64_t from, int64_t to, const std::string& suffix) {
+      const Var term = MakeVar("term" + suffix, to - from);
+      const Expr number = VarRef(term) + from;
+      const Stmt both = MakeSeq(
+          {operands.Loads(Simplify(number + 1), suffix), operands.Products(Simplify(number), suffix)});
+      return InStep(std::make_shared<For>(term, IntConst(to - from), LoopKind::kUnroll, both), VarRef(step));
+    };
+    const Stmt body = MakeSeq({terms(0, copies, ".early"), CopiesAhead(VarRef(step), stages_ - 1, total),
+                               std::make_shared<CommitGroup>(), terms(copies, last, ".late"),
+                               std::make_shared<WaitGroup>(stages_ - 2),
+                               InStep(operands.Loads(IntConst(0), ".next"), VarRef(step) + 1),
+                               operands.Products(IntConst(last), ".last")});
+    return MakeSeq({std::make_shared<WaitGroup>(stages_ - 2),
+                    InStep(operands.Loads(IntConst(0), ".first"), IntConst(0)),
+                    std::make_shared<For>(step, total, LoopKind::kSerial, body)});
+  }
+
   // Ordinary arithmetic, with its first term before the copies of the step: its reads from shared memory are
   // in flight while the copies are issued.
   struct Peeled {

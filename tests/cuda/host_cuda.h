@@ -25,6 +25,7 @@ static struct {
   struct {
     operator int() const { return host.block(); }
   } x;
+  unsigned z = 0;  // grids have one dimension
 } blockIdx;
 // The shared memory of a cluster's blocks, one after the other.
 alignas(1024) unsigned char shared[mycc::kHostClusterBlocks * mycc::kHostSharedBytes];

@@ -131,6 +131,28 @@ TEST(CudaPassesTest, CopiesRunAheadBesideArithmetic) {
         steps);
 }
 
+// A thread with 128 sums loads the operands of a term while it multiplies those of the term before. The copy
+// of a, which is turned over, goes through registers: it is stored a step after it was loaded.
+TEST(CudaPassesTest, OperandsAreLoadedATermAhead) {
+  std::string steps =
+      "split(t2.a0, [32])\nsplit(t2.a1, [16])\nsplit(t2.r0, [4])\n"
+      "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
+      "bind(t2.a0.0, block)\nbind(t2.a1.0, block)\n"
+      "stage_shared(t2, t0, t2.r0.0, shared)\npack(t0.s, [1, 0])\nlayout(t0.s, 4, 0)\n"
+      "bind(t0.s.a0.1, thread)\nbind(t0.s.r0.1, vector)\n"
+      "stage_shared(t2, t1, t2.r0.0, shared)\n"
+      "split(t2.a0.1, [16])\nsplit(t2.a1.1, [8])\n"
+      "reorder([t2.a0.1.0, t2.a1.1.0, t2.r0.1, t2.a0.1.1, t2.a1.1.1])\n"
+      "cache_write(t2, t2.a1.0)\npad_domain(t2)\npipeline(t2.r0.0, threads, 2)\nbind(t2.r0.1, unroll)\n";
+  for (const char* nest : {"", ".i", ".w"}) {
+    absl::StrAppend(&steps, "bind(t2", nest, ".a0.1.0, thread)\nbind(t2", nest, ".a1.1.0, thread)\n",
+                    "bind(t2", nest, ".a0.1.1, unroll)\nbind(t2", nest, ".a1.1.1, unroll)\n");
+  }
+  Check("cuda_terms_ahead",
+        "workload g(a: f32[35,12], b: f32[12,18]) -> (c: f32[35,18]) { c[i,j] = sum[k:12](a[i,k] * b[k,j]) }",
+        steps);
+}
+
 // Threads along one dimension write t1 into their registers, and threads along the other read it.
 TEST(CudaPassesTest, ThreadsThatDisagreeAreRefused) {
   const Workload canonical = CanonicalWorkload(R"(workload w(x: f32[8,32]) -> (y: f32[8,32]) {

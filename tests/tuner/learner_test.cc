@@ -182,8 +182,9 @@ TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
       body.Put(sample.seconds.value_or(0));
       for (const float feature : sample.features) body.Put(feature);
     }
+    body.Put<uint64_t>(0);  // samples after the training
     body.PutString(model.Save().value());
-    return Seal("mycc-learner-2", body.Take());
+    return Seal("mycc-learner-3", body.Take());
   };
   const auto trained = [](const std::vector<Sample>& samples) {
     std::vector<const Sample*> rows;
@@ -313,6 +314,48 @@ TEST(LearnerTest, SavedSamplesTeachTheNextJob) {
   EXPECT_EQ(*second.Save(), SavedSamples(all));
   EXPECT_EQ(damaged.Load(bytes.substr(0, bytes.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(damaged.num_samples(), 0);
+}
+
+// A training on thousands of samples takes seconds, which no job should end with.
+TEST(LearnerTest, AFifthMoreTrainsTheModelOfLaterJobsAnew) {
+  std::vector<Sample> all = WideSamples(5, 16, 1);
+  std::string bytes = SavedSamples(all);
+  const auto add = [&](uint64_t seed, int count) {
+    Learner learner;
+    ASSERT_TRUE(learner.Load(bytes).ok());
+    const std::vector<Sample> samples = InGroup(absl::StrCat("later ", seed), WideSamples(1, count, seed));
+    ASSERT_TRUE(learner.Add(samples).ok());
+    all.insert(all.end(), samples.begin(), samples.end());
+    bytes = learner.Save().value();
+  };
+  const auto saved = [&] {
+    Learner learner;
+    EXPECT_TRUE(learner.Load(bytes).ok());
+    EXPECT_EQ(learner.num_samples(), static_cast<int>(all.size()));
+    return std::make_pair(learner.earlier().metrics().samples, learner.num_unseen());
+  };
+  add(7, 8);
+  EXPECT_EQ(saved(), std::make_pair(80, uint64_t{8}));
+  add(8, 7);
+  EXPECT_EQ(saved(), std::make_pair(80, uint64_t{15}));
+  add(9, 1);
+  EXPECT_EQ(saved(), std::make_pair(96, uint64_t{0}));
+  EXPECT_EQ(bytes, SavedSamples(all));
+}
+
+// Such bytes are in the logs of earlier builds.
+TEST(LearnerTest, BytesOfTheFormatBeforeAreRead) {
+  const std::vector<Sample> samples = WideSamples(5, 16, 1);
+  const std::string bytes = SavedSamples(samples);
+  std::string body = Unseal("mycc-learner-3", bytes).value();
+  Learner learner;
+  ASSERT_TRUE(learner.Load(bytes).ok());
+  const std::string model = learner.earlier().Save().value();
+  // The count of samples after the training stands before the model, which its length precedes.
+  body.erase(body.size() - model.size() - 2 * sizeof(uint64_t), sizeof(uint64_t));
+  Learner before;
+  ASSERT_TRUE(before.Load(Seal("mycc-learner-2", body)).ok());
+  EXPECT_EQ(before.Save().value(), bytes);
 }
 
 }  // namespace

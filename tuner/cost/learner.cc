@@ -12,9 +12,10 @@
 namespace mycc {
 namespace {
 
-constexpr char kLearnerFormat[] = "mycc-learner-2";
-constexpr size_t kMaxSamples = 4000;       // kept for later jobs
-constexpr size_t kMaxSamplesOfTask = 512;  // of these, so that a long job leaves those of others
+constexpr char kLearnerFormat[] = "mycc-learner-3";
+constexpr char kFormatBefore[] = "mycc-learner-2";  // its model has seen all samples
+constexpr size_t kMaxSamples = 4000;                // kept for later jobs
+constexpr size_t kMaxSamplesOfTask = 512;           // of these, so that a long job leaves those of others
 // Limits of the samples that a model is trained on: its training takes the same time in every job.
 constexpr size_t kTrainedOfTask = 1000, kTrainedOfOthers = 1000;
 constexpr size_t kMostOfTask = 2 * kTrainedOfTask;
@@ -61,6 +62,13 @@ absl::Status CheckAnswer(const XgboostModel& model) {
   return absl::InvalidArgumentError(
       absl::StrCat("the cost model gives no correction for ", row.size(), " features",
                    answer.ok() ? "" : absl::StrCat(": ", std::string(answer.status().message()))));
+}
+
+// A fifth more samples than the model was trained on are worth a training, which takes seconds where there
+// are thousands.
+bool IsTrainingDue(const ModelMetrics& metrics, uint64_t unseen) {
+  const uint64_t seen = static_cast<uint64_t>(metrics.samples) + static_cast<uint64_t>(metrics.failures);
+  return unseen > 0 && 5 * unseen >= seen;
 }
 
 // The samples that are kept for later jobs.
@@ -199,8 +207,10 @@ absl::StatusOr<std::string> Learner::Save() const {
   for (const std::vector<Sample>* part : {&earlier_, &std::as_const(own)}) {
     for (const Sample& sample : *part) samples.push_back(&sample);
   }
+  const uint64_t unseen = unseen_ + own.size();
   XgboostModel trained(config_);
-  MYCC_RETURN_IF_ERROR(trained.Train(samples));
+  const bool trains = IsTrainingDue(earlier_model_.metrics(), unseen);
+  if (trains) MYCC_RETURN_IF_ERROR(trained.Train(samples));
   const std::vector<const Sample*> kept = LatestOf(samples);
   const size_t width = samples.empty() ? 0 : samples[0]->features.size();
   ByteWriter body;
@@ -208,13 +218,15 @@ absl::StatusOr<std::string> Learner::Save() const {
   body.Put(static_cast<uint32_t>(width));
   body.Put<uint64_t>(kept.size());
   for (const Sample* sample : kept) PutSample(*sample, &body);
-  MYCC_ASSIGN_OR_RETURN(const std::string model, trained.Save());
+  body.Put<uint64_t>(trains ? 0 : unseen);
+  MYCC_ASSIGN_OR_RETURN(const std::string model, (trains ? trained : earlier_model_).Save());
   body.PutString(model);
   return Seal(kLearnerFormat, body.Take());
 }
 
 absl::Status Learner::Load(const std::string& bytes) {
-  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(kLearnerFormat, bytes));
+  const bool is_before = Unseal(kFormatBefore, bytes).ok();
+  MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(is_before ? kFormatBefore : kLearnerFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();
   const uint32_t width = body.Get<uint32_t>();
@@ -226,6 +238,7 @@ absl::Status Learner::Load(const std::string& bytes) {
   }
   std::vector<Sample> samples;
   for (uint64_t i = 0; i < count && body.ok(); ++i) samples.push_back(GetSample(width, &body));
+  const uint64_t unseen = is_before ? 0 : body.Get<uint64_t>();
   const std::string bytes_of_model = body.GetString();
   if (!body.done()) return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
   for (const Sample& sample : samples) MYCC_RETURN_IF_ERROR(CheckSample(sample));
@@ -234,6 +247,7 @@ absl::Status Learner::Load(const std::string& bytes) {
   MYCC_RETURN_IF_ERROR(CheckAnswer(model));
   earlier_model_ = std::move(model);
   earlier_ = std::move(samples);
+  unseen_ = unseen;
   updated_for_.reset();
   return absl::OkStatus();
 }

@@ -33,8 +33,10 @@ class Learner {
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
   // was. REQUIRES: no samples yet.
   absl::Status Load(const std::string& bytes);
-  // A model that is trained from scratch on what was loaded and the latest 1000 of the job's samples of each
-  // task, and these samples; the latest alone where there are more than fit.
+  // What was loaded, and the latest 1000 of the job's samples of each task; the latest alone where there are
+  // more than fit. The model is trained from scratch on these samples, once there are a fifth more than it was
+  // trained on. Until then it is the loaded one: a job after thousands of samples does not end with seconds of
+  // training.
   absl::StatusOr<std::string> Save() const;
 
   // The samples of one generation of this job. Trains no model yet. REQUIRES: the version of every later
@@ -56,6 +58,8 @@ class Learner {
   ModelMetrics metrics() const;
   // The model that was loaded.
   const XgboostModel& earlier() const { return earlier_model_; }
+  // How many of the loaded samples this model was not trained on.
+  uint64_t num_unseen() const { return unseen_; }
   // In memory.
   int num_samples() const { return static_cast<int>(earlier_.size() + own_.size()); }
   int num_models() const { return static_cast<int>(own_models_.size()); }
@@ -83,6 +87,7 @@ class Learner {
   const ModelConfig config_;
   std::vector<Sample> earlier_;
   XgboostModel earlier_model_;
+  uint64_t unseen_ = 0;
   std::vector<OwnSample> own_;                            // the job's samples that are kept, in order
   uint64_t num_own_ = 0;                                  // of the job, with those that were dropped
   std::map<std::string, std::vector<uint64_t>> numbers_;  // of all samples, by group

@@ -67,6 +67,11 @@ StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target
     along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
     along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
   }
+  // Rows of one element lie along both. Stages that share rows become one kernel.
+  const bool is_row_of_one = target.kind == TargetKind::kCuda && along_reduction &&
+                             std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
+                                         [](const Var& axis) { return axis->extent == 1; });
+  if (is_row_of_one) return StageClass::kRow;
   if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return StageClass::kTile;
   return along_reduction || stage.axes.back()->extent == 1 ? StageClass::kRow : StageClass::kTile;
 }

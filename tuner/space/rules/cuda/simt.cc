@@ -269,6 +269,19 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
       kTurnedLanes);
   part.legal = [plan](const Values& v) { return plan.Legal(v); };
   MakeDefaultsLegal(&part);
+  // 128 sums for each thread, whose operands are loaded a term ahead: often the fastest where there are
+  // blocks enough.
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>(16, 8), std::pair<int64_t, int64_t>(8, 16)}) {
+    if (!pipelined) break;
+    part.Start({{"tile_m", 128},
+                {"tile_n", 128},
+                {"thread_m", rows},
+                {"thread_n", columns},
+                {"tile_k", 8},
+                {"stages", 2},
+                {"resident", 0}});
+  }
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }

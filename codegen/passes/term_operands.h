@@ -1,0 +1,55 @@
+// The operands of ordinary arithmetic in registers, for threads_pipeline.cc: a nest that sums up products of
+// elements in shared memory, taken apart into nests that load the operands of a term, and one that multiplies
+// them. The operands of the next term can then be loaded while a term is multiplied, also where the next term
+// is behind a barrier.
+//
+//   thread a: unroll k in 8:                          loads(k):     thread a: unroll i: x[k%2,a,i] =
+//   s[k,a*16+i]
+//     unroll i, vector j:                        ->                 thread a: vector j: y[k%2,a,j] = t[k,j]
+//       acc[a,i,j] += s[k,a*16+i] * t[k,j]            products(k):  thread a: unroll i, vector j:
+//                                                                     acc[a,i,j] += x[k%2,a,i] * y[k%2,a,j]
+//
+// The same double buffering of fragments as in CUTLASS's SIMT products. Pure functions; values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/stmt.h"
+
+namespace mycc {
+
+class TermOperands {
+ public:
+  // Nullopt where a thread has too few sums for it, where the number of terms is odd or not unrolled, or
+  // where the nest is more than loops around one store.
+  static std::optional<TermOperands> Of(const Stmt& nest, const std::vector<Buffer>& tiles);
+
+  int64_t terms() const { return terms_->var->extent; }
+  // Nests of their own, whose loops' names have the suffix. Loads reads the tiles, as the nest does.
+  Stmt Loads(const Expr& term, const std::string& suffix) const;
+  Stmt Products(const Expr& term, const std::string& suffix) const;
+  // The registers of two terms, around the loop over the steps.
+  Stmt Around(Stmt body) const;
+
+ private:
+  struct Operand {
+    Expr load;
+    Buffer registers;               // [term % 2, the thread loops, the loops that the element depends on]
+    std::vector<const For*> loops;  // these loops, in order
+  };
+
+  TermOperands() = default;
+  bool AddOperand(const Expr& load);
+  // The element of an operand that a term needs.
+  std::vector<Expr> Place(const Operand& operand, const Expr& term) const;
+
+  std::vector<const For*> threads_, inner_;
+  const For* terms_ = nullptr;
+  const Store* store_ = nullptr;
+  std::vector<Operand> operands_;
+};
+
+}  // namespace mycc
