@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
     Learner* const learner = &of_kind->second;
     // A model that this build cannot read is done without.
     if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)
-      (void)learner->Load(*bytes);
+      (void)learner->Load(*bytes, /*of_another_class=*/!models.contains(of_kind->first));
     search->learner_of_.push_back(learner);
     search->scorers_.push_back(std::make_unique<ScheduleScorer>(
         planned.workload, planned.target, planned.key.workload_hash, learner, appraiser,

@@ -70,20 +70,20 @@ BufferSet PackedOperands(const Stmt& launch) {
   return operands;
 }
 
-// What loops add products to, in registers, in f32.
+// The f32 accumulators in registers that loops add products to.
 BufferSet SumsOfProducts(const Stmt& launch) {
   BufferSet sums;
   VisitEach<Store>(launch, [&](const Store& store) {
-    bool multiplies = false;
-    Visit(store.value, [&](const ExprNode& e) { multiplies |= e.op == Op::kMul; });
-    const bool is_sum = ReductionOf(store) == ReduceOp::kSum && multiplies;
-    if (is_sum && store.buffer->scope == Scope::kAccumulator && store.buffer->dtype == DType::kF32)
+    const bool multiplies = std::any_of(store.value->args.begin(), store.value->args.end(),
+                                        [](const Expr& term) { return term->op == Op::kMul; });
+    if (ReductionOf(store) == ReduceOp::kSum && multiplies && store.buffer->scope == Scope::kAccumulator &&
+        store.buffer->dtype == DType::kF32)
       sums.insert(store.buffer.get());
   });
   return sums;
 }
 
-// What the vector loops of a launch need to know of all of it.
+// Tensors of a launch by their uses, for its vector loops.
 struct LaunchTensors {
   BufferSet once;    // read once
   BufferSet packed;  // PackedOperands

@@ -40,8 +40,10 @@ std::optional<TermOperands> TermOperands::Of(const Stmt& nest, const std::vector
       IterationsOf(parts.inner_) < kFewestSums) {
     return std::nullopt;
   }
+  // A load under a condition may be outside of a tile where the condition does not hold.
   bool fits = true;
   Visit(parts.store_->value, [&](const ExprNode& e) {
+    fits = fits && e.op != Op::kSelect;
     if (e.op == Op::kLoad && std::count(tiles.begin(), tiles.end(), e.buffer) > 0)
       fits = fits && parts.AddOperand(Load(e.buffer, e.args));
   });
@@ -52,6 +54,7 @@ std::optional<TermOperands> TermOperands::Of(const Stmt& nest, const std::vector
 }
 
 bool TermOperands::AddOperand(const Expr& load) {
+  if (std::any_of(load->args.begin(), load->args.end(), HasLoad)) return false;
   const auto is_same = [&](const Operand& operand) { return StructurallyEqual(operand.load, load); };
   if (std::any_of(operands_.begin(), operands_.end(), is_same)) return true;
   Operand operand{load, nullptr, {}};
@@ -62,8 +65,8 @@ bool TermOperands::AddOperand(const Expr& load) {
     operand.loops.push_back(loop);
     shape.push_back(loop->var->extent);
   }
-  operand.registers = MakeBuffer(absl::StrCat(load->buffer->name, ".term", operands_.size()),
-                                 load->buffer->dtype, std::move(shape), Scope::kLocal);
+  operand.registers = MakeBuffer(absl::StrCat(load->buffer->name, ".operands"), load->buffer->dtype,
+                                 std::move(shape), Scope::kLocal);
   // An operand that differs for each sum is not used twice.
   const bool is_reused = operand.loops.size() < inner_.size();
   operands_.push_back(std::move(operand));

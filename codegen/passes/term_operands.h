@@ -3,11 +3,11 @@
 // them. The operands of the next term can then be loaded while a term is multiplied, also where the next term
 // is behind a barrier.
 //
-//   thread a: unroll k in 8:                          loads(k):     thread a: unroll i: x[k%2,a,i] =
-//   s[k,a*16+i]
-//     unroll i, vector j:                        ->                 thread a: vector j: y[k%2,a,j] = t[k,j]
-//       acc[a,i,j] += s[k,a*16+i] * t[k,j]            products(k):  thread a: unroll i, vector j:
-//                                                                     acc[a,i,j] += x[k%2,a,i] * y[k%2,a,j]
+//   thread a: unroll k in 8: unroll i, vector j: acc[a,i,j] += s[k,a*16+i] * t[k,j]
+//
+//   loads(k):     thread a: unroll i: x[k%2,a,i] = s[k,a*16+i]
+//                 thread a: vector j: y[k%2,a,j] = t[k,j]
+//   products(k):  thread a: unroll i, vector j: acc[a,i,j] += x[k%2,a,i] * y[k%2,a,j]
 //
 // The same double buffering of fragments as in CUTLASS's SIMT products. Pure functions; values.
 #pragma once
@@ -23,8 +23,9 @@ namespace mycc {
 
 class TermOperands {
  public:
-  // Nullopt where a thread has too few sums for it, where the number of terms is odd or not unrolled, or
-  // where the nest is more than loops around one store.
+  // Nullopt where a thread has fewer than 128 sums, or needs more than 32 operands for a term; where the
+  // number of terms is odd, or their loop is not unrolled; where the nest is more than loops around one
+  // store, or loads under a condition.
   static std::optional<TermOperands> Of(const Stmt& nest, const std::vector<Buffer>& tiles);
 
   int64_t terms() const { return terms_->var->extent; }

@@ -6,11 +6,11 @@
 // the loop waits for the next step's tiles before its last term, and the arithmetic has its operands on both
 // sides of the barrier:
 //
-//   wait group; loads(0)
-//   for step: for k in 4: loads(k + 1); products(k)
-//             copies of step + s - 1
-//             for k in 4 .. 6: loads(k + 1); products(k)
-//             wait group; loads(0) of step + 1; products(7)
+//   wait group; loads(0)                                               .first
+//   for step: for k in 0 .. 4: loads(k + 1); products(k)               .early
+//             copies of step + s - 1                                   .next
+//             for k in 5 .. 6: loads(k + 1); products(k)               .late
+//             wait group; loads(0) of step + 1; products(7)            .ahead, .last
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -71,8 +71,8 @@ class ThreadsPipeline {
   }
 
   // The operands of ordinary arithmetic, where it may load them one term ahead: the last step does so for one
-  // that does not exist, from a slot of zeros. There are steps enough that some copy while they multiply, also
-  // for the step after.
+  // that does not exist, from a slot of zeros. There are steps enough that some copy while they multiply,
+  // also for the step after.
   std::optional<TermOperands> Operands(const Expr& total) const {
     if (parts_.work.size() != 1 || OnTensorCores() || !IsConstInt(total)) return std::nullopt;
     const Stmt& work = parts_.work.front();
@@ -97,7 +97,7 @@ class ThreadsPipeline {
     const Stmt body = MakeSeq({terms(0, copies, ".early"), CopiesAhead(VarRef(step), stages_ - 1, total),
                                std::make_shared<CommitGroup>(), terms(copies, last, ".late"),
                                std::make_shared<WaitGroup>(stages_ - 2),
-                               InStep(operands.Loads(IntConst(0), ".next"), VarRef(step) + 1),
+                               InStep(operands.Loads(IntConst(0), ".ahead"), VarRef(step) + 1),
                                operands.Products(IntConst(last), ".last")});
     return MakeSeq({std::make_shared<WaitGroup>(stages_ - 2),
                     InStep(operands.Loads(IntConst(0), ".first"), IntConst(0)),
@@ -152,8 +152,8 @@ class ThreadsPipeline {
 
   // The copies of a later iteration. With tensor cores they are under a condition that the iteration exists.
   // With ordinary arithmetic they are unconditional, so that the compiler can interleave the two in
-  // straight-line code; past the end zeros are copied into a slot that is not read again. The condition has
-  // the step alone on one side: NVRTC takes 15 times as long for a loop with two stages and `step + 1 <
+  // straight-line code; past the end zeros are copied into a slot whose values are not used. The condition
+  // has the step alone on one side: NVRTC takes 15 times as long for a loop with two stages and `step + 1 <
   // total`, whose last iterations it takes apart, until the registers do not suffice.
   Stmt CopiesAhead(const Expr& step, int64_t ahead, const Expr& total) const {
     const Expr exists = Simplify(MakeBinary(Op::kLt, step, total - ahead));

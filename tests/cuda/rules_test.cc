@@ -147,41 +147,52 @@ TEST(SimtRuleTest, CopiesAheadThroughRegisters) {
 // Threads with many sums load operands a term ahead, also beyond the last step, and copies through registers
 // a step ahead.
 TEST(SimtRuleTest, OperandsOfManySumsAreLoadedATermAhead) {
+  struct Case {
+    const char* workload;
+    int64_t rows, stages, runs;
+    bool is_ahead;
+  };
+  const char* const turned =
+      "workload g(a: f32[128,32], b: f32[128,32]) -> (c: f32[128,128]) { c[i,j] = sum[k:32](a[i,k] * b[j,k]) "
+      "}";
+  const char* const odd =
+      "workload g(a: f32[130,28], b: f32[28,99]) -> (c: f32[130,99]) { c[i,j] = sum[k:28](a[i,k] * b[k,j]) }";
+  const char* const epilogue =
+      "workload g(a: f32[30,93], b: f32[128,30], d: f32[128]) -> (c: f32[93,128]) {"
+      " t[i,j]: f32[93,128] = sum[k:30](a[k,i] * b[j,k])\n c[i,j] = max(t[i,j] + d[j], 0.0) }";
+  const char* const batch =
+      "workload g(a: f32[2,70,128], b: f32[2,65,128]) -> (c: f32[2,70,65]) {"
+      " c[z,i,j] = sum[k:128](a[z,i,k] * b[z,j,k]) }";
   std::vector<ScheduledCase> points;
-  for (const char* workload :
-       {"workload g(a: f32[128,32], b: f32[128,32]) -> (c: f32[128,128]) {"
-        " c[i,j] = sum[k:32](a[i,k] * b[j,k]) }",
-        "workload g(a: f32[130,28], b: f32[28,99]) -> (c: f32[130,99]) {"
-        " c[i,j] = sum[k:28](a[i,k] * b[k,j]) }",
-        "workload g(a: f32[30,93], b: f32[128,30], d: f32[128]) -> (c: f32[93,128]) {"
-        " t[i,j]: f32[93,128] = sum[k:30](a[k,i] * b[j,k])\n c[i,j] = max(t[i,j] + d[j], 0.0) }"}) {
-    const Workload canonical = CanonicalWorkload(workload);
+  for (const Case& wanted :
+       {Case{turned, 16, 2, 1, true}, Case{turned, 8, 3, 1, true},
+        Case{turned, 16, 4, 1, false},  // as many stages as steps
+        Case{odd, 16, 2, 1, true}, Case{odd, 8, 3, 1, true}, Case{epilogue, 16, 3, 1, true},
+        Case{epilogue, 8, 2, 1, true}, Case{batch, 16, 4, 2, true}}) {
+    const Workload canonical = CanonicalWorkload(wanted.workload);
     const Sketch sketch = GenerateSketches(canonical, TestGpu()).front();
     ASSERT_EQ(sketch.name, "simt");
-    for (const int64_t rows : {16, 8}) {
-      const std::map<std::string, int64_t> wanted = {{"tile_m", 128},    {"tile_n", 128},
-                                                     {"thread_m", rows}, {"thread_n", 128 / rows},
-                                                     {"tile_k", 8},      {"stages", 2 + rows % 16 / 8},
-                                                     {"resident", 0},    {"runs", 1}};
-      Choice choice = sketch.default_choice;
-      for (size_t d = 0; d < choice.size(); ++d) {
-        const Decision& decision = sketch.space.decisions[d];
-        const auto value = wanted.find(decision.name.substr(decision.name.find('.') + 1));
-        if (value == wanted.end()) continue;
-        const auto at = std::find(decision.choices.begin(), decision.choices.end(), value->second);
-        ASSERT_NE(at, decision.choices.end()) << decision.name;
-        choice[d] = static_cast<int>(at - decision.choices.begin());
-      }
-      ASSERT_TRUE(sketch.space.Legal(choice)) << workload;
-      absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
-      ASSERT_TRUE(point.ok()) << point.status();
-      const absl::StatusOr<LoweredFunction> lowered = Lower(point->function, TestGpu());
-      ASSERT_TRUE(lowered.ok()) << lowered.status();
-      EXPECT_TRUE(absl::StrContains(PrintLowered(*lowered), ".term1")) << point->name;
-      const absl::Status compiled = EmitChecked(*point, {Sm90a()}).status();
-      EXPECT_TRUE(compiled.ok()) << compiled << point->name;
-      points.push_back(*std::move(point));
+    const std::map<std::string, int64_t> values = {
+        {"tile_m", 128}, {"tile_n", 128}, {"thread_m", wanted.rows}, {"thread_n", 128 / wanted.rows},
+        {"tile_k", 8},   {"resident", 0}, {"stages", wanted.stages}, {"runs", wanted.runs}};
+    Choice choice = sketch.default_choice;
+    for (size_t d = 0; d < choice.size(); ++d) {
+      const Decision& decision = sketch.space.decisions[d];
+      const auto value = values.find(decision.name.substr(decision.name.find('.') + 1));
+      if (value == values.end()) continue;
+      const auto at = std::find(decision.choices.begin(), decision.choices.end(), value->second);
+      ASSERT_NE(at, decision.choices.end()) << decision.name << " of " << wanted.workload;
+      choice[d] = static_cast<int>(at - decision.choices.begin());
     }
+    ASSERT_TRUE(sketch.space.Legal(choice)) << wanted.workload;
+    absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, choice);
+    ASSERT_TRUE(point.ok()) << point.status();
+    const absl::StatusOr<LoweredFunction> lowered = Lower(point->function, TestGpu());
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    EXPECT_EQ(absl::StrContains(PrintLowered(*lowered), ".operands"), wanted.is_ahead) << point->name;
+    const absl::Status compiled = EmitChecked(*point, {Sm90a()}).status();
+    EXPECT_TRUE(compiled.ok()) << compiled << point->name;
+    points.push_back(*std::move(point));
   }
   const std::vector<absl::Status> results = CheckOnHost(points, 1e-4);
   for (size_t i = 0; i < points.size(); ++i) EXPECT_TRUE(results[i].ok()) << results[i] << points[i].name;

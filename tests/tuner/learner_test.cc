@@ -171,7 +171,8 @@ TEST(LearnerTest, AVersionOfMoreSamplesThanThereAreCountsAsAll) {
 
 // A digest tells damage, not what others write: such bytes come in a file of another's model.
 TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
-  const auto learner_of = [](const XgboostModel& model, const std::vector<Sample>& samples) {
+  const auto learner_of = [](const XgboostModel& model, const std::vector<Sample>& samples,
+                             uint64_t unseen = 0) {
     ByteWriter body;
     body.Put<int32_t>(kFeatureVersion);
     body.Put(static_cast<uint32_t>(FunctionFeatureSlots().size()));
@@ -182,7 +183,7 @@ TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
       body.Put(sample.seconds.value_or(0));
       for (const float feature : sample.features) body.Put(feature);
     }
-    body.Put<uint64_t>(0);  // samples after the training
+    body.Put(unseen);
     body.PutString(model.Save().value());
     return Seal("mycc-learner-3", body.Take());
   };
@@ -205,6 +206,8 @@ TEST(LearnerTest, BytesThatNoTrainingWritesAreRefused) {
   ASSERT_TRUE(Learner().Load(learner_of(sound, samples)).ok());
 
   EXPECT_THAT(refusal(learner_of(trained(MakeSamples(4, 20, 1)), {})), HasSubstr("trained on 10 features"));
+  // The product of such a number and five is a small one.
+  EXPECT_THAT(refusal(learner_of(sound, samples, 0x3333333333333334)), HasSubstr("of 80 samples"));
   std::vector<Sample> spoiled = samples;
   spoiled[3].analytic_seconds = 0;
   EXPECT_THAT(refusal(learner_of(sound, spoiled)), HasSubstr("a sample of task task0"));
@@ -341,6 +344,30 @@ TEST(LearnerTest, AFifthMoreTrainsTheModelOfLaterJobsAnew) {
   add(9, 1);
   EXPECT_EQ(saved(), std::make_pair(96, uint64_t{0}));
   EXPECT_EQ(bytes, SavedSamples(all));
+}
+
+// A class of devices without a model begins with that of the nearest one, and its first job makes its own.
+TEST(LearnerTest, AModelOfAnotherClassIsTrainedAnew) {
+  std::vector<Sample> all = WideSamples(5, 16, 1);
+  Learner learner;
+  ASSERT_TRUE(learner.Load(SavedSamples(all), /*of_another_class=*/true).ok());
+  const std::vector<Sample> samples = InGroup("own", WideSamples(1, 4, 2));
+  ASSERT_TRUE(learner.Add(samples).ok());
+  all.insert(all.end(), samples.begin(), samples.end());
+  EXPECT_EQ(learner.Save().value(), SavedSamples(all));
+}
+
+// Samples that a training has seen count as far as they are kept: 512 of each task.
+TEST(LearnerTest, AFifthOfTheSamplesThatAreLeftTrainsAnew) {
+  Learner first(SmallModel()), second(SmallModel());
+  ASSERT_TRUE(first.Add(InGroup("long", WideSamples(1, 1000, 1))).ok());
+  ASSERT_TRUE(second.Load(first.Save().value()).ok());
+  ASSERT_EQ(second.num_samples(), 512);
+  ASSERT_TRUE(second.Add(InGroup("other", WideSamples(1, 103, 2))).ok());
+  Learner third(SmallModel());
+  ASSERT_TRUE(third.Load(second.Save().value()).ok());
+  EXPECT_EQ(third.num_unseen(), 0u);
+  EXPECT_EQ(third.earlier().metrics().samples, 615);
 }
 
 // Such bytes are in the logs of earlier builds.

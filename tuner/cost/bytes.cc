@@ -17,8 +17,10 @@ absl::StatusOr<std::string> Unseal(const std::string& format, const std::string&
   ByteReader file(bytes);
   const std::string found = file.GetString(), digest = file.GetString();
   std::string body = file.GetString();
-  if (!file.done() || found != format)
+  if (found != format)
     return absl::InvalidArgumentError(absl::StrCat("these bytes are not a cost model of format ", format));
+  if (!file.done())
+    return absl::InvalidArgumentError("the cost model's bytes are cut short, or others follow them");
   if (Sha256Hex(body) != digest)
     return absl::InvalidArgumentError("the cost model's bytes are damaged: their digest is another");
   return body;

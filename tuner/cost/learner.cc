@@ -64,11 +64,12 @@ absl::Status CheckAnswer(const XgboostModel& model) {
                    answer.ok() ? "" : absl::StrCat(": ", std::string(answer.status().message()))));
 }
 
-// A fifth more samples than the model was trained on are worth a training, which takes seconds where there
-// are thousands.
-bool IsTrainingDue(const ModelMetrics& metrics, uint64_t unseen) {
+// A fifth more samples than the model was trained on, or than are left of these, are worth a training. It
+// takes seconds where there are thousands. A model that had too few samples is made as soon as there are
+// enough.
+bool IsTrainingDue(const ModelMetrics& metrics, uint64_t left, uint64_t unseen, int fewest) {
   const uint64_t seen = static_cast<uint64_t>(metrics.samples) + static_cast<uint64_t>(metrics.failures);
-  return unseen > 0 && 5 * unseen >= seen;
+  return unseen > 0 && (metrics.samples < fewest || 5 * unseen >= std::min(seen, left));
 }
 
 // The samples that are kept for later jobs.
@@ -209,7 +210,7 @@ absl::StatusOr<std::string> Learner::Save() const {
   }
   const uint64_t unseen = unseen_ + own.size();
   XgboostModel trained(config_);
-  const bool trains = IsTrainingDue(earlier_model_.metrics(), unseen);
+  const bool trains = IsTrainingDue(earlier_model_.metrics(), earlier_.size(), unseen, config_.min_samples);
   if (trains) MYCC_RETURN_IF_ERROR(trained.Train(samples));
   const std::vector<const Sample*> kept = LatestOf(samples);
   const size_t width = samples.empty() ? 0 : samples[0]->features.size();
@@ -224,7 +225,7 @@ absl::StatusOr<std::string> Learner::Save() const {
   return Seal(kLearnerFormat, body.Take());
 }
 
-absl::Status Learner::Load(const std::string& bytes) {
+absl::Status Learner::Load(const std::string& bytes, bool of_another_class) {
   const bool is_before = Unseal(kFormatBefore, bytes).ok();
   MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(is_before ? kFormatBefore : kLearnerFormat, bytes));
   ByteReader body(content);
@@ -241,13 +242,19 @@ absl::Status Learner::Load(const std::string& bytes) {
   const uint64_t unseen = is_before ? 0 : body.Get<uint64_t>();
   const std::string bytes_of_model = body.GetString();
   if (!body.done()) return absl::InvalidArgumentError("the cost model's bytes end too early or too late");
+  if (unseen > samples.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the cost model waits for a training on ", unseen, " of ", samples.size(), " samples"));
+  }
   for (const Sample& sample : samples) MYCC_RETURN_IF_ERROR(CheckSample(sample));
   XgboostModel model(config_);
   MYCC_RETURN_IF_ERROR(model.Load(bytes_of_model));
   MYCC_RETURN_IF_ERROR(CheckAnswer(model));
+  if (model.metrics().samples < 0 || model.metrics().failures < 0)
+    return absl::InvalidArgumentError("the cost model was trained on fewer than no samples");
   earlier_model_ = std::move(model);
   earlier_ = std::move(samples);
-  unseen_ = unseen;
+  unseen_ = of_another_class ? earlier_.size() : unseen;
   updated_for_.reset();
   return absl::OkStatus();
 }

@@ -31,12 +31,12 @@ class Learner {
   explicit Learner(const ModelConfig& config = {}) : config_(config), earlier_model_(config) {}
 
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
-  // was. REQUIRES: no samples yet.
-  absl::Status Load(const std::string& bytes);
-  // What was loaded, and the latest 1000 of the job's samples of each task; the latest alone where there are
-  // more than fit. The model is trained from scratch on these samples, once there are a fifth more than it was
-  // trained on. Until then it is the loaded one: a job after thousands of samples does not end with seconds of
-  // training.
+  // was. A model of another class of devices is trained anew when this job's is saved. REQUIRES: no samples
+  // yet.
+  absl::Status Load(const std::string& bytes, bool of_another_class = false);
+  // The loaded samples, and the latest 1000 of the job's samples of each task; the latest alone where there are
+  // more than fit. The model is trained from scratch on these samples once a fifth of them are new to it.
+  // Until then it is the loaded one: a job after thousands of samples does not end with seconds of training.
   absl::StatusOr<std::string> Save() const;
 
   // The samples of one generation of this job. Trains no model yet. REQUIRES: the version of every later
