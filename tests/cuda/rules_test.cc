@@ -121,6 +121,15 @@ TEST(RowRuleTest, LongRowsMayBeOnePassOfTuples) {
   }
 }
 
+// Such rows lie along both axes.
+TEST(RowRuleTest, ASoftmaxOverRowsOfOneElementIsOneKernel) {
+  const Workload canonical = CanonicalWorkload(
+      "workload g(x: f16[1000,1]) -> (y: f16[1000,1]) {"
+      " m[i]: f32[1000] = max[j:1](f32(x[i,j]))\n e[i,j]: f32[1000,1] = exp(f32(x[i,j]) - m[i])\n"
+      " s[i]: f32[1000] = sum[j:1](e[i,j])\n y[i,j] = f16(e[i,j] / s[i]) }");
+  EXPECT_EQ(GenerateSketches(canonical, TestGpu()).front().name, "row");
+}
+
 // Tiles that are turned over on their way to shared memory run ahead through registers.
 TEST(SimtRuleTest, CopiesAheadThroughRegisters) {
   const Workload canonical = CanonicalWorkload(

@@ -1,6 +1,7 @@
 #include "tuner/space/rules/cuda/axis_tile.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tuner/space/rules/cuda/gpu.h"
 #include "tuner/space/rules/tiles.h"
@@ -29,6 +30,15 @@ AxisTile CheapestTile(const std::vector<int64_t>& extents, int64_t size,
   };
   if (!extents.empty()) choose(extents.size() - 1, size, choose);
   return best;
+}
+
+AxisTile RememberedTile(const std::vector<int64_t>& question, absl::FunctionRef<AxisTile()> make) {
+  constexpr size_t kMost = 4096;
+  thread_local std::map<std::vector<int64_t>, AxisTile> answers;
+  const auto known = answers.find(question);
+  if (known != answers.end()) return known->second;
+  if (answers.size() >= kMost) answers.clear();
+  return answers[question] = make();
 }
 
 int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile) {

@@ -1,4 +1,5 @@
-// Tiles over several axes at once, such as the rows and columns of an image's pixels. Pure.
+// Tiles over several axes at once, such as the rows and columns of an image's pixels. Pure. A search asks for
+// the same few tiles thousands of times, so each thread remembers its answers.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,10 @@ using AxisTile = std::vector<int64_t>;
 // gives nullopt for a tile that is not wanted. Empty where none is, or without axes.
 AxisTile CheapestTile(const std::vector<int64_t>& extents, int64_t size,
                       absl::FunctionRef<std::optional<double>(const AxisTile& tile)> cost);
+
+// `make()`, which is a function of the question: of the extents, the size, and what the cost depends on.
+// Questions of different costs differ.
+AxisTile RememberedTile(const std::vector<int64_t>& question, absl::FunctionRef<AxisTile()> make);
 
 // Tiles to cover the extents.
 int64_t TilesOf(const std::vector<int64_t>& extents, const AxisTile& tile);

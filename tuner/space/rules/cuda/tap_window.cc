@@ -80,13 +80,17 @@ std::optional<TapWindow> FindTapWindow(const Stage& stage, const Expr& pixels, c
 }
 
 AxisTile WindowTile(const std::vector<int64_t>& extents, int64_t size, const TapWindow& window) {
-  return CheapestTile(extents, size, [&](const AxisTile& tile) -> std::optional<double> {
+  const auto cost = [&](const AxisTile& tile) -> std::optional<double> {
     const int64_t own = tile[window.axis], others = size / own;
     if (others % kSwizzleRows != 0 || (window.joined >= 0 && tile[window.joined_axis] == 1))
       return std::nullopt;
     return static_cast<double>(TilesOf(extents, tile)) *
            static_cast<double>(size + (own + window.reach) * others);
-  });
+  };
+  const int64_t joined = window.joined >= 0 ? static_cast<int64_t>(window.joined_axis) : -1;
+  std::vector<int64_t> question = {-1, size, static_cast<int64_t>(window.axis), window.reach, joined};
+  question.insert(question.end(), extents.begin(), extents.end());
+  return RememberedTile(question, [&] { return CheapestTile(extents, size, cost); });
 }
 
 }  // namespace mycc

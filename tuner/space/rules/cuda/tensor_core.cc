@@ -14,12 +14,15 @@ bool IsDataDependent(const Expr& load) { return std::any_of(load->args.begin(), 
 }  // namespace
 
 AxisTile BestAxisTile(const std::vector<int64_t>& extents, int64_t size) {
-  return CheapestTile(extents, size, [&](const AxisTile& tile) -> std::optional<double> {
-    double work = 1;
+  const auto work = [&](const AxisTile& tile) -> std::optional<double> {
+    double places = 1;
     for (size_t a = 0; a < extents.size(); ++a)
-      work *= static_cast<double>(CeilDiv(extents[a], tile[a]) * tile[a]);
-    return work;
-  });
+      places *= static_cast<double>(CeilDiv(extents[a], tile[a]) * tile[a]);
+    return places;
+  };
+  std::vector<int64_t> question = {size};
+  question.insert(question.end(), extents.begin(), extents.end());
+  return RememberedTile(question, [&] { return CheapestTile(extents, size, work); });
 }
 
 std::string LoopOf(const std::string& block, const Var& axis) { return absl::StrCat(block, ".", axis->name); }

@@ -163,8 +163,7 @@ bool WgmmaPlan::StationaryFits(const Values& v) const {
   // Panels have a dimension of their own, and no zeros after the last one.
   const bool has_panels = CeilDiv(Depth(v), bk(v)) > 1;
   if (has_panels && Depth(v) % bk(v) != 0) return false;
-  return v.at("persist") == 1 && v.at("swap") == 0 && v.at("cluster") == 1 && product.a.depth_contiguous &&
-         product.b.depth_contiguous && mycc::TilesOf(Cols(), ColTile(v)) == 1 &&
+  return product.a.depth_contiguous && product.b.depth_contiguous && mycc::TilesOf(Cols(), ColTile(v)) == 1 &&
          product.b.rank + (has_panels ? 1 : 0) <= kMostDims;
 }
 
@@ -222,8 +221,16 @@ bool WgmmaPlan::HasOrder(const TensorOperand& operand, const std::vector<int>& a
 
 bool WgmmaPlan::Legal(const Values& v) const {
   const int64_t bm = v.at("bm"), bn = v.at("bn"), warpgroups = v.at("warpgroups");
+  const int64_t persist = v.at("persist"), groups = v.at("groups"), cluster = v.at("cluster");
   const bool swap = v.at("swap") != 0;
+  // The cheapest conditions come first: a search draws thousands of points, and most are not legal.
   if (bm % (64 * warpgroups) != 0) return false;
+  // Groups that take turns are one warpgroup each.
+  if (groups > 1 && (persist == 0 || warpgroups != 1)) return false;
+  if (persist == kStream && (cluster != 1 || groups != 1)) return false;
+  if (v.at("split") > 1 && persist != 0) return false;
+  if (swap && v.at("epilogue") != 0) return false;
+  if (IsStationary(v) && (persist != 1 || swap || cluster != 1)) return false;
   const bool crowded = warpgroups > 2;  // compiled for 128 registers each, and then given 160
   if (Sums(bm / warpgroups, bn) > (crowded ? 96 : kAccumulators)) return false;
   if (!WindowFits(v) || !StationaryFits(v) || SharedBytes(v) > target.smem_bytes) return false;
@@ -247,18 +254,14 @@ bool WgmmaPlan::Legal(const Values& v) const {
   if (v.at("epilogue") != 0) {
     // The tile's rows in memory run along the output's last axis.
     const int64_t row = col_tile.back() * StoredBytes(v.at("split"));
-    if (swap || SwizzleOf(row) == 0 || !TilesGroups(v)) return false;
+    if (SwizzleOf(row) == 0 || !TilesGroups(v)) return false;
   }
-  if (v.at("split") > 1 && (PartsOf(Depth(v), v.at("split"), bk(v)) != v.at("split") || v.at("persist") != 0))
-    return false;
+  if (v.at("split") > 1 && PartsOf(Depth(v), v.at("split"), bk(v)) != v.at("split")) return false;
   const int64_t tiles = TilesOf(v);
-  if (v.at("persist") == 1 && tiles <= target.sms) return false;
-  if (v.at("persist") == kStream && (v.at("cluster") != 1 || v.at("groups") != 1 || Groups(v).groups == 0))
-    return false;
+  if (persist == 1 && tiles <= target.sms) return false;
+  if (persist == kStream && Groups(v).groups == 0) return false;
   if (!ClusterFits(v)) return false;
-  // Groups that take turns are one warpgroup each.
-  if (v.at("groups") > 1 && (v.at("persist") == 0 || warpgroups != 1 || tiles < int64_t{2} * target.sms))
-    return false;
+  if (groups > 1 && tiles < int64_t{2} * target.sms) return false;
   return GroupFits(v);
 }
 
