@@ -107,7 +107,7 @@ void WriteText(const ShownModel& model, std::ostream& out) {
   out << absl::StrFormat(
       "  %d valid and %d failed candidates%s%s; %d kept for later jobs\n", metrics.samples, metrics.failures,
       metrics.groups > 0 ? absl::StrCat(" of ", HowMany(metrics.groups, "task")) : "",
-      model.unseen > 0 ? absl::StrCat("; ", model.unseen, " since, of which the next training learns") : "",
+      model.unseen > 0 ? absl::StrCat("; ", model.unseen, " measured since the training") : "",
       model.samples);
   if (metrics.corrected.rows == 0) {
     out << "  too few candidates to learn from; expected at least " << ModelConfig().min_samples

@@ -20,7 +20,8 @@
 //                                                                     copy: moved = x[step + 1]
 //                                                                     work
 //
-// Where no copy is left to cp.async, its groups and waits go, too.
+// A launch whose copies all go through registers has no groups of cp.async: their commits go, and a wait for
+// one becomes a barrier.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -213,8 +214,8 @@ class Step {
   std::vector<Stmt> stores_;
 };
 
-// Where all copies go through registers, their groups are empty, and a wait for one is a barrier alone. The
-// copy engine's stores have such groups, too.
+// A launch whose copies all go through registers commits empty groups, and a wait for one is a barrier alone.
+// Any other copy keeps the groups: stores by the copy engine have groups, too.
 Stmt WithoutEmptyGroups(const Stmt& launch) {
   const auto has_copies = [&](bool through_registers) {
     return AnyOf<Copy>(launch, [&](const Copy& copy) {

@@ -357,7 +357,7 @@ TEST(LearnerTest, AModelOfAnotherClassIsTrainedAnew) {
   EXPECT_EQ(learner.Save().value(), SavedSamples(all));
 }
 
-// Samples that a training has seen count as far as they are kept: 512 of each task.
+// A model keeps 512 samples of each task. The fifth is one of the kept samples, not of all that it has seen.
 TEST(LearnerTest, AFifthOfTheSamplesThatAreLeftTrainsAnew) {
   Learner first(SmallModel()), second(SmallModel());
   ASSERT_TRUE(first.Add(InGroup("long", WideSamples(1, 1000, 1))).ok());

@@ -226,7 +226,7 @@ absl::StatusOr<std::string> Learner::Save() const {
 }
 
 absl::Status Learner::Load(const std::string& bytes, bool of_another_class) {
-  const bool is_before = Unseal(kFormatBefore, bytes).ok();
+  const bool is_before = ByteReader(bytes).GetString() == kFormatBefore;
   MYCC_ASSIGN_OR_RETURN(const std::string content, Unseal(is_before ? kFormatBefore : kLearnerFormat, bytes));
   ByteReader body(content);
   const int32_t version = body.Get<int32_t>();

@@ -271,13 +271,12 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
   MakeDefaultsLegal(&part);
   // 128 sums for each thread, whose operands are loaded a term ahead: often the fastest where there are
   // blocks enough.
-  for (const auto& [rows, columns] :
-       {std::pair<int64_t, int64_t>(16, 8), std::pair<int64_t, int64_t>(8, 16)}) {
-    if (!pipelined) break;
+  for (const int64_t rows : {16, 8}) {
+    if (!pipelined) continue;
     part.Start({{"tile_m", 128},
                 {"tile_n", 128},
                 {"thread_m", rows},
-                {"thread_n", columns},
+                {"thread_n", 128 / rows},
                 {"tile_k", 8},
                 {"stages", 2},
                 {"resident", 0}});

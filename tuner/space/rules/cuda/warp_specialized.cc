@@ -306,16 +306,15 @@ std::vector<int64_t> FormsOf(const TensorForms& forms, int64_t panel, const Anat
 void AddStarts(const Plan& plan, const std::vector<int64_t>& stages, const Values& defaults, Part* part) {
   const int64_t bulk_store = plan.forms.direct.bulk_store;
   for (Values start :
-       {Values{{"bm", 128}, {"bn", 256}, {"warpgroups", 2}, {"groups", 1}, {"window", 0}},
-        Values{{"bm", 128}, {"bn", 128}, {"warpgroups", 1}, {"groups", 2}, {"window", 0}},
-        Values{{"bm", 128}, {"bn", 64}, {"warpgroups", 2}, {"groups", 1}, {"window", 1}},
+       {Values{{"bm", 128}, {"bn", 256}, {"warpgroups", 2}, {"groups", 1}, {"window", 0}, {"stationary", 0}},
+        Values{{"bm", 128}, {"bn", 128}, {"warpgroups", 1}, {"groups", 2}, {"window", 0}, {"stationary", 0}},
+        Values{{"bm", 128}, {"bn", 64}, {"warpgroups", 2}, {"groups", 1}, {"window", 1}, {"stationary", 0}},
         Values{{"bm", 256}, {"bn", 64}, {"warpgroups", 1}, {"groups", 2}, {"window", 1}, {"stationary", 1}},
         Values{{"bm", 64}, {"bn", 64}, {"warpgroups", 1}, {"groups", 2}, {"window", 1}, {"stationary", 1}}}) {
     for (const char* name : {"repack", "near"}) {
       if (defaults.contains(name)) start.Add(name, defaults.at(name));
     }
     if (start.at("window") != 0 && !plan.t(start).window) continue;
-    if (!start.contains("stationary")) start["stationary"] = 0;
     start["swap"] = 0;
     start["panels"] = start["split"] = start["cluster"] = start["group"] = 1;
     start["epilogue"] = bulk_store;
