@@ -1,7 +1,7 @@
 /* Preloaded into mycc-tune by fault_test: what a candidate does in its own process goes wrong as
  * MYCC_TEST_FAULT says, "PHASE FAULT". The phase is `build`, met where a candidate's library is put in its
  * place (there the fault may be `full`: the disk is), `run`, met where its kernel starts its threads, or
- * `round`, met there by the second candidate of a process. */
+ * `round`, met where a process loads its second candidate: not every finalist starts threads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static void go_wrong(const char* fault) {
   }
 }
 
-/* Another than the first one that this process ran, and than the one that a trial is timed beside. */
+/* Another than the first one that this process loaded, and than the one that a trial is timed beside. */
 static int is_rival(const char* path) {
   static char first[4096];
   if (strstr(path, "/pacer-") != NULL) return 0;
@@ -57,6 +57,12 @@ int rename(const char* from, const char* to) {
   return real(from, to);
 }
 
+void* dlopen(const char* path, int mode) {
+  void* (*real)(const char*, int) = (void* (*)(const char*, int))dlsym(RTLD_NEXT, "dlopen");
+  if (is_candidate(path) && is_rival(path)) go_wrong(fault_of("round"));
+  return real(path, mode);
+}
+
 void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, unsigned flags) {
   void (*real)(void (*)(void*), void*, unsigned, unsigned) =
       (void (*)(void (*)(void*), void*, unsigned, unsigned))dlsym(RTLD_NEXT, "GOMP_parallel");
@@ -65,7 +71,6 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned num_threads, un
     const char* fault = fault_of("run");
     if (strcmp(fault, "wrong") == 0) return; /* nothing is computed */
     go_wrong(fault);
-    if (is_rival(where.dli_fname)) go_wrong(fault_of("round"));
   }
   real(function, data, num_threads, flags);
 }

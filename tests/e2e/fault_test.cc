@@ -144,7 +144,6 @@ TEST_F(WorkerFaultTest, AStoppedProcessThatHoldsTheDeviceIsNamed) {
 // A fault that takes a final round down takes nothing else: the job ends with its trials' results, and says
 // so.
 TEST(FinalRoundFaultTest, LeavesTheSingleTimings) {
-  if (UsableCpus() < 2) GTEST_SKIP() << "a kernel on one CPU starts no threads, where the faults are met";
   const TestFolder folder;
   const std::string file = folder.Path("gemm.te"), log = folder.Path("tuning.db");
   std::ofstream(file) << "workload gemm(x: f32[384,384], w: f32[384,384]) -> (y: f32[384,384]) {\n"
