@@ -108,8 +108,7 @@ class VectorLoop {
   bool MovesMemory() const {
     bool moves = false;
     const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
-      if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator || indices.empty()) return;
-      if (!UsesVar(indices.back(), loop_.var.get())) return;
+      if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator) return;
       const auto flat = SplitLinear(Simplify(FlatIndex(buffer, indices)), loop_.var.get());
       moves |= flat && flat->coefficient == 1 && DivisorOf(flat->rest) % 2 == 0;
     };

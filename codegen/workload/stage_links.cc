@@ -44,11 +44,34 @@ bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
   return true;
 }
 
-bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor) {
+bool IsAtOwnPosition(const ExprNode& load, const Stage& stage) {
+  if (load.buffer->num_elements() != stage.output->num_elements()) return false;
+  std::vector<Expr> own;
+  VarMap only;  // axes of one element
+  for (const Var& axis : stage.axes) {
+    own.push_back(VarRef(axis));
+    if (axis->extent == 1) only[axis.get()] = IntConst(0);
+  }
+  const Expr distance = FlatIndex(*load.buffer, load.args) - FlatIndex(*stage.output, own);
+  const Linear linear = ToLinear(Substitute(distance, only));
+  return linear.terms.empty() && linear.constant == 0;
+}
+
+namespace {
+
+template <typename IsOwnFn>
+bool AllReads(const Stage& stage, const Buffer& tensor, const IsOwnFn& is_own) {
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
-    return load->buffer != tensor || IsAtOwnAxes(*load, stage);
-  });
+  return std::all_of(loads.begin(), loads.end(),
+                     [&](const ExprNode* load) { return load->buffer != tensor || is_own(*load, stage); });
+}
+
+}  // namespace
+
+bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor) { return AllReads(stage, tensor, IsAtOwnAxes); }
+
+bool ReadsAtOwnPosition(const Stage& stage, const Buffer& tensor) {
+  return AllReads(stage, tensor, IsAtOwnPosition);
 }
 
 }  // namespace mycc

@@ -31,8 +31,11 @@ class StageLinks {
 // The loads of an expression; those in an index come after the load that it belongs to.
 std::vector<const ExprNode*> LoadsOf(const Expr& expr);
 
-// Every read of `tensor` in the stage is at the stage's own axes, in order.
-bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor);
+// The load, or every read of `tensor` in the stage, is at the stage's own axes, in order.
 bool IsAtOwnAxes(const ExprNode& load, const Stage& stage);
+bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor);
+// The same of the row-major number of the stage's own element: dimensions of one element may differ.
+bool IsAtOwnPosition(const ExprNode& load, const Stage& stage);
+bool ReadsAtOwnPosition(const Stage& stage, const Buffer& tensor);
 
 }  // namespace mycc

@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "codegen/passes/lower.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
 #include "tests/schedule/testing.h"
@@ -15,6 +17,8 @@
 
 namespace mycc {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr double kTolerance = 2e-2;  // of outputs in f16
 
@@ -121,13 +125,21 @@ TEST(RowRuleTest, LongRowsMayBeOnePassOfTuples) {
   }
 }
 
-// Such rows lie along both axes.
-TEST(RowRuleTest, ASoftmaxOverRowsOfOneElementIsOneKernel) {
+// Such rows reduce nothing: all stages are one, whose vectors run across rows.
+TEST(RowRuleTest, ASoftmaxOverRowsOfOneElementIsElementwise) {
   const Workload canonical = CanonicalWorkload(
-      "workload g(x: f16[1000,1]) -> (y: f16[1000,1]) {"
-      " m[i]: f32[1000] = max[j:1](f32(x[i,j]))\n e[i,j]: f32[1000,1] = exp(f32(x[i,j]) - m[i])\n"
-      " s[i]: f32[1000] = sum[j:1](e[i,j])\n y[i,j] = f16(e[i,j] / s[i]) }");
-  EXPECT_EQ(GenerateSketches(canonical, TestGpu()).front().name, "row");
+      "workload g(x: f16[1001,1]) -> (y: f16[1001,1]) {"
+      " m[i]: f32[1001] = max[j:1](f32(x[i,j]))\n e[i,j]: f32[1001,1] = exp(f32(x[i,j]) - m[i])\n"
+      " s[i]: f32[1001] = sum[j:1](e[i,j])\n y[i,j] = f16(e[i,j] / s[i]) }");
+  const Sketch sketch = GenerateSketches(canonical, TestGpu()).front();
+  EXPECT_EQ(sketch.name, "elementwise");
+  const absl::StatusOr<ScheduledCase> point = PointOf(canonical, sketch, sketch.default_choice);
+  ASSERT_TRUE(point.ok()) << point.status();
+  const absl::StatusOr<LoweredFunction> lowered = Lower(point->function, TestGpu());
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(PrintLowered(*lowered), HasSubstr("8 at a time"));
+  const absl::Status result = CheckOnHost({*point}, kTolerance).front();
+  EXPECT_TRUE(result.ok()) << result.message();
 }
 
 // Tiles that are turned over on their way to shared memory run ahead through registers.

@@ -103,6 +103,14 @@ TEST(CudaPassesTest, WholeVectors) {
         "split(t3.a1, [32, 4])\nbind(t3.a0, block)\nbind(t3.a1.1, thread)\nbind(t3.a1.2, vector)\n");
 }
 
+// Vectors run across rows of one element.
+TEST(CudaPassesTest, WholeVectorsOfAColumn) {
+  Check("cuda_whole_vectors_of_a_column",
+        "workload e(x: f32[251,1]) -> (y: f32[251,1]) { y[i,j] = x[i,j] * 2.0 }",
+        "fuse([t1.a0, t1.a1])\nsplit(t1.a0+a1, [32, 4])\nbind(t1.a0+a1.0, block)\nbind(t1.a0+a1.1, thread)\n"
+        "bind(t1.a0+a1.2, vector)\n");
+}
+
 // Rows of odd length begin at any element: no two of a vector's are moved at once, so the loop stays one.
 TEST(CudaPassesTest, VectorsOfSingleElements) {
   Check("cuda_single_elements", "workload e(x: f32[3,251]) -> (y: f32[3,251]) { y[i,j] = x[i,j] * 2.0 }",

@@ -153,6 +153,15 @@ TEST(PrimitivesTest, Phases) {
         "split_stride_phases(t2)\nsplit_axis(t2.a0, 2)\nsplit_axis(t2.a1, 3)\n");
 }
 
+TEST(PrimitivesTest, ElideReduction) {
+  Check("elide_reduction", R"(workload s(x: f32[6,1]) -> (y: f32[6,1]) {
+  m[i]: f32[6] = max[k:1](x[i,k])
+  s[i]: f32[6] = sum[k:1](exp(x[i,k] - m[i]))
+  y[i,j] = s[i] * 2.0
+})",
+        "elide_reduction(t1)\nelide_reduction(t2)\ninline(t1)\ninline(t2)\n");
+}
+
 // The zeros around the image become 128, as its other zeros do.
 TEST(PrimitivesTest, FlipSign) {
   Check("flip_sign", R"(workload c(x: i8[5,6,4], w: const i8[7,3,3,4], b: i32[7]) -> (y: i32[5,6,7]) {

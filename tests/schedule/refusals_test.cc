@@ -38,6 +38,8 @@ constexpr Refusal kRefusals[] = {
     {"bind(t3.a0, parallel)\nsplit_axis(t3.a0, 13)", "the loop is parallel; only serial loops are split"},
     {"split_axis(t3.a1, 6)\nrfactor(t3.r0, 2)", "t3 has been scheduled already"},
     {"split_stride_phases(t3)", "t3 is not a sum of select((i + p - r) % f == 0"},
+    {"elide_reduction(t3)", "elide_reduction(t3): t3 is no reduction of one term"},
+    {"elide_reduction(t4)", "elide_reduction(t4): t4 is no reduction of one term"},
     {"flip_sign(t3, t0)", "t3 is not a sum of i32(a[..]) * i32(b[..]) of bytes"},
     {"skip_zeros(t3, t2, 0)", "t3 does not sum products of elements of t2"},
     {"skip_zeros(t4, t0, 0)", "t4 does not sum products of elements of t0"},

@@ -186,7 +186,7 @@ bool Anatomy::ReadsElementwise(int reader, int producer) const {
 
 bool IsFlat(const Stage& stage) {
   for (const ExprNode* load : LoadsOf(stage.value)) {
-    if (load->buffer->num_elements() != 1 && !IsAtOwnAxes(*load, stage)) return false;
+    if (load->buffer->num_elements() != 1 && !IsAtOwnPosition(*load, stage)) return false;
   }
   return true;
 }

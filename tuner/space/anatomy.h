@@ -91,8 +91,8 @@ class Anatomy {
   std::vector<StageInfo> infos_;
 };
 
-// Every read is at the stage's own axes in order, or a scalar: the stage is one flat loop, whose vectors may
-// run across the ends of rows.
+// Every read is at the position of the stage's own element, or a scalar: the stage is one flat loop, whose
+// vectors may run across the ends of rows.
 bool IsFlat(const Stage& stage);
 // How the flattened address of a load moves when `var` grows by one: 0 broadcast, 1 contiguous; nullopt where
 // it is not linear.

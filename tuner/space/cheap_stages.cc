@@ -63,7 +63,7 @@ class Inlining {
   bool IsCheapForGpu(int s, int reader) const {
     constexpr double kMostOps = 64;
     return class_[reader] == StageClass::kElementwise && anatomy_.info(s).ops_per_element <= kMostOps &&
-           anatomy_.ReadsElementwise(reader, s);
+           ReadsAtOwnPosition(anatomy_.stage(reader), anatomy_.stage(s).output);
   }
   // An epilogue of a contraction or tile: left for its rule.
   bool FollowsTiled(int s) const {

@@ -51,6 +51,7 @@ void TraceBuilder::SplitStridePhases(const std::string& block) { Add("split_stri
 void TraceBuilder::FlipSign(const std::string& block, const std::string& buffer) {
   Add("flip_sign", {{block}, {buffer}});
 }
+void TraceBuilder::ElideReduction(const std::string& block) { Add("elide_reduction", {{block}}); }
 void TraceBuilder::OperandStage(const std::string& block, int64_t factor) {
   Add("operand_stage", {{block}, {factor}});
 }

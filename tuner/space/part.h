@@ -35,6 +35,7 @@ class TraceBuilder {
   void FlipSign(const std::string& block, const std::string& buffer);
   void OperandStage(const std::string& block, int64_t factor);
   void FactorStage(const std::string& block);
+  void ElideReduction(const std::string& block);
   void PermuteAxes(const std::string& block, std::vector<int64_t> order);
   void FoldStride(const std::string& block);
   void JoinGroups(const std::string& block, int64_t groups);

@@ -12,6 +12,7 @@
 #include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/padding.h"
 #include "codegen/schedule/permuted_axes.h"
+#include "codegen/schedule/single_term.h"
 #include "codegen/schedule/split_chain.h"
 #include "codegen/schedule/stride_phases.h"
 #include "codegen/target/instructions.h"
@@ -41,6 +42,15 @@ Workload Replaced(const Workload& workload, const ReplaceFn& replace) {
     result.stages.insert(result.stages.end(), stages.begin(), stages.end());
   }
   return result;
+}
+
+Workload WithoutSingleTerms(const Workload& workload, TraceBuilder* steps) {
+  return Replaced(workload, [&](int s) -> Replacement {
+    const Stage& stage = workload.stages[s];
+    if (!HasSingleTerm(stage)) return {};
+    steps->ElideReduction(stage.output->name);
+    return {SingleTermStage(stage)};
+  });
 }
 
 Workload WithPhases(const Workload& workload, TraceBuilder* steps) {
@@ -410,10 +420,11 @@ std::vector<Rewritten> WithRoundedOperands(const Rewritten& rewritten, const Tar
   return {{std::move(rounded), std::move(steps.steps)}};
 }
 
-Rewritten RewriteForCpu(const Workload& canonical, const Target& target) {
-  if (target.kind != TargetKind::kCpu) return {canonical, {}};
+Rewritten RewriteStages(const Workload& canonical, const Target& target) {
   TraceBuilder steps;
-  Workload workload = WithFlippedSigns(WithPhases(canonical, &steps), target, &steps);
+  Workload workload = WithoutSingleTerms(canonical, &steps);
+  if (target.kind == TargetKind::kCpu)
+    workload = WithFlippedSigns(WithPhases(workload, &steps), target, &steps);
   return {std::move(workload), std::move(steps.steps)};
 }
 

@@ -67,14 +67,6 @@ StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target
     along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
     along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
   }
-  // Rows of one element lie along both. Where other stages read what was made of them, such as in a softmax,
-  // stages that share rows become one kernel.
-  const bool is_output = std::any_of(anatomy.workload().outputs.begin(), anatomy.workload().outputs.end(),
-                                     [&](const Buffer& output) { return output == stage.output; });
-  const bool is_row_of_one = target.kind == TargetKind::kCuda && along_reduction && !is_output &&
-                             std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                                         [](const Var& axis) { return axis->extent == 1; });
-  if (is_row_of_one) return StageClass::kRow;
   if (along_output && (!along_reduction || stage.axes.back()->extent >= 4)) return StageClass::kTile;
   return along_reduction || stage.axes.back()->extent == 1 ? StageClass::kRow : StageClass::kTile;
 }

@@ -44,6 +44,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"pad_domain", "n", "pad_domain(block)", PadDomain},
     {"split_stride_phases", "n", "split_stride_phases(block)", SplitStridePhases},
     {"flip_sign", "nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
+    {"elide_reduction", "n", "elide_reduction(reduction of one term)", ElideReduction},
     {"operand_stage", "ni", "operand_stage(sum of products, factor 0|1)", OperandStage},
     {"factor_stage", "n", "factor_stage(block with a positive factor)", FactorStage},
     {"permute_axes", "nI", "permute_axes(block, the order of its dimensions)", PermuteAxes},
