@@ -158,7 +158,7 @@ class KernelEmitter {
   void EndClusterReduce();
   void CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks);
 
-  // Tensor cores (kernel_tiles.cc).
+  // Tensor cores (kernel_tiles.cc, kernel_wgmma.cc).
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
@@ -174,6 +174,7 @@ class KernelEmitter {
   void StorePair(const VectorMove& move);
   std::string PackFunction(const Buffer& operand);
   void PackOperand(const Mma& mma, const std::string& fragment, const std::string& step);
+  void PackOperands(const Mma& mma, const Instruction& row);
 
   // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
   void EmitCopy(const Copy& copy);

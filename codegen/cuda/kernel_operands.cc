@@ -57,4 +57,14 @@ void KernelEmitter::PackOperand(const Mma& mma, const std::string& fragment, con
   Close();
 }
 
+// The operand of all steps of a warpgroup's product, in `a`.
+void KernelEmitter::PackOperands(const Mma& mma, const Instruction& row) {
+  const int64_t steps = mma.k / row.k, row_tiles = LayoutOfAccumulator(mma).row_tiles();
+  Line("unsigned a[", steps, "][", row_tiles, "][", row.a.fragment.values() / 2, "];");
+  for (int64_t step = 0; step < steps; ++step) {
+    PackOperand(mma, absl::StrCat("a[", step, "]"), absl::StrCat(step));
+    for (int64_t t = 0; t < row_tiles; ++t) Line(prelude_.Use("wgmma_operand"), "(a[", step, "][", t, "]);");
+  }
+}
+
 }  // namespace mycc

@@ -1,4 +1,4 @@
-// Emits tensor-core statements: accumulators in the threads' registers, and Mma as wgmma or mma.sync.
+// Emits products on tensor cores: mma.sync here, wgmma in kernel_wgmma.cc.
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -9,59 +9,6 @@
 
 namespace mycc {
 namespace {
-
-// A matrix operand as a tile in shared memory, in panels as wide as the swizzle.
-struct OperandTile {
-  Layout layout;                 // of the buffer
-  int64_t element = 1;           // bytes
-  bool depth_contiguous = true;  // rows run along the depth (K-major); otherwise the depth runs across rows
-  int64_t depth_step = 1, other_step = 1;  // of the view, in numbers of elements
-
-  // The bytes from one panel to the next.
-  int64_t panel_bytes() const { return layout.dims.back().front().stride * element; }
-  int64_t swizzle_bytes() const { return layout.SwizzledRow() * element; }
-  // The offset in bytes of the part at `depth` elements along the depth, and `other` elements along the other
-  // dimension.
-  int64_t Offset(int64_t depth, int64_t other) const {
-    return layout.Flat(depth * depth_step + other * other_step) * element;
-  }
-};
-
-// A partial sum has 64 rows, and half of the columns if there are more than 128, so that it needs few
-// registers besides those of the sums.
-FragmentLayout PartLayout(const FragmentLayout& layout) {
-  const int64_t columns = layout.columns > 128 ? layout.columns / 2 : layout.columns;
-  return {layout.unit.rows, columns, WarpGrid{1, 1}, layout.unit};
-}
-
-// Code that multiplies over `row.partial_depth` at a time, and adds up the partial sums.
-std::vector<std::string> PartialProducts(const Instruction& row, const FragmentLayout& layout,
-                                         const FragmentLayout& part, const std::string& acc,
-                                         const OperandTile& a, const OperandTile& b, int64_t depth) {
-  std::vector<std::string> lines;
-  // Registers of one row of the thread's elements.
-  const int64_t next_row = row.sums.fragment.Steps(1).front().row;
-  const int64_t run = part.Register(next_row, 0), pitch = layout.Register(next_row, 0);
-  const std::string name = WarpgroupProduct(row, part, /*is_first=*/false, /*of_registers=*/false).name;
-  const auto multiply = [&](int64_t from, int64_t tile, int64_t column) {
-    lines.push_back("wgmma_fence();");
-    for (int64_t k = from; k < std::min<int64_t>(from + row.partial_depth, depth); k += row.k) {
-      const int64_t a_at = a.Offset(k, tile * row.m), b_at = b.Offset(k, column);
-      lines.push_back(
-          absl::StrCat(name, "<0, ", k > from ? 1 : 0, ">(part, a + ", a_at / 16, ", b + ", b_at / 16, ");"));
-    }
-    lines.push_back("wgmma_commit();");
-    lines.push_back("wgmma_wait<0>();");
-    lines.push_back(absl::StrCat("add_part<", layout.Register(tile * row.m, column), ", ", run, ", ", pitch,
-                                 ">(", acc, ", part);"));
-  };
-  for (int64_t from = 0; from < depth; from += row.partial_depth) {
-    for (int64_t tile = 0; tile < layout.row_tiles(); ++tile) {
-      for (int64_t column = 0; column < layout.columns; column += part.columns) multiply(from, tile, column);
-    }
-  }
-  return lines;
-}
 
 // The reason why mma.sync cannot execute the product; empty when it can.
 std::string WarpMmaProblem(const Mma& mma, const Instruction& row, const FragmentLayout& layout) {
@@ -102,87 +49,6 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
   const Place& place = PlaceOf(buffer);
   return absl::StrCat(prelude_.Use("shared_address"), "(&", place.name, "[",
                       Index(FromLinear(Flat(place, indices))).text, "])");
-}
-
-// Emits the products. Those of partial sums are complete afterwards; others are asynchronous.
-void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
-  if (mma.is_async != row.is_async)
-    return Fail(absl::StrCat(row.name, mma.is_async ? " adds up partial sums, and cannot be asynchronous"
-                                                    : " is asynchronous, and nothing waits for it"));
-  const FragmentLayout& layout = LayoutOfAccumulator(mma);
-  const auto tile_of = [&](const TileView& view, int64_t depth_step, int64_t other_step) {
-    const BufferNode& buffer = *view.buffer;
-    OperandTile tile{buffer.layout, DTypeBytes(buffer.dtype), depth_step == 1, depth_step, other_step};
-    if (buffer.layout.swizzle.bits == 0 || buffer.layout.dims.back().size() != 2) {
-      Fail(absl::StrCat(row.name, " reads swizzled tiles; ", buffer.name, " has rows of ",
-                        buffer.shape.back() * tile.element, " bytes and swizzle ", tile.swizzle_bytes(),
-                        ": expected 32, 64 or 128 that divides them"));
-    }
-    return tile;
-  };
-  const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
-  if ((!a_depth && mma.a.row_stride != 1) || (!b_depth && mma.b.col_stride != 1))
-    return Fail(absl::StrCat(row.name, ": an operand is contiguous along neither of its dimensions"));
-  if (DTypeBytes(row.operand) != 2 && !(a_depth && b_depth))
-    return Fail(absl::StrCat(row.name, ": an operand is not contiguous along the depth"));
-  const bool from_registers = IsInRegisters(mma.a);
-  const OperandTile a = from_registers ? OperandTile{} : tile_of(mma.a, mma.a.col_stride, mma.a.row_stride),
-                    b = tile_of(mma.b, mma.b.row_stride, mma.b.col_stride);
-  if (!status_.ok()) return;
-  const FragmentLayout unit = row.partial_depth > 0 ? PartLayout(layout) : layout;
-  const ProductFunction product = WarpgroupProduct(row, unit, mma.first, from_registers);
-  const std::string& name = product.name;
-  prelude_.Add(name, product.text);
-  for (const char* part : {"wgmma_fence", "wgmma_tile"}) prelude_.Use(part);
-
-  OpenBlock();
-  // A warpgroup's rows of a, and the descriptor's distances between panels and between groups of 8 rows.
-  const int64_t rows_of_group = layout.rows / layout.warps.rows;
-  const auto descriptor = [&](const char* var, const TileView& view, const OperandTile& tile,
-                              const std::string& more) {
-    // The hardware's modes are 1, 2, 3 for swizzles of 128, 64, 32 bytes. Along the depth there is one panel.
-    Line("const unsigned long long ", var, " = wgmma_tile<", 4 - tile.layout.swizzle.bits, ">(",
-         SharedAddress(view.buffer, view.indices), more, ", ",
-         tile.depth_contiguous ? 16 : tile.panel_bytes(), ", ", 8 * tile.swizzle_bytes(), ");");
-  };
-  if (from_registers) {
-    Line("unsigned a[", mma.k / row.k, "][", layout.row_tiles(), "][", row.a.fragment.values() / 2, "];");
-    for (int64_t step = 0; step < mma.k / row.k; ++step) {
-      PackOperand(mma, absl::StrCat("a[", step, "]"), absl::StrCat(step));
-      for (int64_t t = 0; t < layout.row_tiles(); ++t)
-        Line(prelude_.Use("wgmma_operand"), "(a[", step, "][", t, "]);");
-    }
-  } else {
-    const std::string group =
-        layout.warps.rows == 1 ? "" : absl::StrCat(" + ", Warpgroup(), " * ", a.Offset(0, rows_of_group));
-    descriptor("a", mma.a, a, group);
-  }
-  descriptor("b", mma.b, b, "");
-  const std::string acc = PlaceOf(mma.acc.buffer).name;
-  if (row.partial_depth > 0) {
-    Line("float part[", unit.registers(), "];");
-    for (const char* use : {"wgmma_commit", "wgmma_wait", "add_part"}) prelude_.Use(use);
-    for (const std::string& line : PartialProducts(row, layout, unit, acc, a, b, mma.k)) Line(line);
-    return Close();
-  }
-  Line("wgmma_fence();");
-  for (int64_t k = 0; k < mma.k; k += row.k) {
-    for (int64_t t = 0; t < layout.row_tiles(); ++t) {
-      const int64_t b_at = b.Offset(k, 0);
-      const std::string adds = mma.first && k == 0 ? "0" : "1";
-      if (from_registers) {
-        Line(name, "<", t, ", ", b.depth_contiguous ? 0 : 1, ", ", adds, ">(", acc, ", a[", k / row.k, "][",
-             t, "], b + ", b_at / 16, ");");
-        continue;
-      }
-      const int64_t a_at = a.Offset(k, t * row.m);
-      const std::string transposed =
-          absl::StrCat(", ", a.depth_contiguous ? 0 : 1, ", ", b.depth_contiguous ? 0 : 1);
-      Line(name, "<", t, DTypeBytes(row.operand) == 2 ? transposed : "", mma.first ? ", " + adds : "", ">(",
-           acc, ", a + ", a_at / 16, ", b + ", b_at / 16, ");");
-    }
-  }
-  Close();
 }
 
 // Loads fragments of 16 rows of a and of twice the columns of b by ldmatrix; then emits mma.sync on all of

@@ -1,5 +1,7 @@
 #include "codegen/cuda/product_functions.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -103,49 +105,124 @@ const std::vector<ProductFunction>& WarpProductFunctions() {
   return functions;
 }
 
-ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, bool is_first,
-                                 bool of_registers) {
-  const bool transposes = DTypeBytes(row.operand) == 2, of_floats = IsFloat(row.accumulator),
-             chooses = row.partial_depth > 0 || is_first || of_registers;
-  const std::string type = PtxTypeOf(row.operand, row.tf32), sum = of_floats ? "float" : "int",
-                    shape = absl::StrCat("m", row.m, "n", layout.columns, "k", row.k);
-  std::vector<std::string> sums;
-  for (int64_t column = 0; column < layout.columns; column += row.n) {
-    for (int64_t value = 0; value < row.sums.fragment.values(); ++value) {
-      const Fragment::Element element = row.sums.fragment.At(0, value);
-      sums.push_back(absl::StrCat(of_floats ? "\"+f\"" : "\"+r\"", "(d[kAt + ",
-                                  layout.Register(element.row, column + element.column), "])"));
+namespace {
+
+// A statement of wgmma: its extent, and its operands by number: the sums of all row tiles, then a (the
+// registers of every step and tile, or a descriptor), b's descriptor, whether the first step adds, what is
+// transposed, and the offsets.
+struct WarpgroupStatement {
+  int64_t steps, tiles, words;  // 32-bit registers of a step and tile of a; 0: a is in shared memory
+  int64_t sums, transposed;
+  int64_t registers_of_a() const { return steps * tiles * words; }
+  int64_t b() const { return sums + std::max<int64_t>(registers_of_a(), 1); }
+  int64_t adds() const { return b() + 1; }
+  int64_t offsets() const { return adds() + 1 + transposed; }
+  int64_t num_offsets() const { return steps * (words > 0 ? 1 : 1 + tiles); }
+};
+
+// `to` becomes the descriptor that was divided into its halves, moved by an offset. Addresses are in its
+// lower half.
+std::string MovedDescriptor(const std::string& to, int64_t offset) {
+  return absl::StrCat("add.u32 low, ", to, "_low, %", offset, ";\\nmov.b64 ", to, ", {low, ", to,
+                      "_high};\\n");
+}
+
+// The instructions, one for each step and row tile. `shape` is "m64n128k16.f32.bf16.bf16".
+std::string WarpgroupInstructions(const WarpgroupStatement& statement, const std::string& shape,
+                                  const std::string& flags) {
+  const int64_t of_tile = statement.sums / statement.tiles;
+  int64_t offset = statement.offsets(), registers = statement.sums;
+  std::string text;
+  for (int64_t step = 0; step < statement.steps; ++step) {
+    for (int64_t tile = 0; tile < statement.tiles; ++tile) {
+      std::string a = "a";
+      absl::StrAppend(&text, "      \"");
+      if (statement.words > 0) {
+        a = Registers(registers, statement.words);
+        registers += statement.words;
+      } else {
+        absl::StrAppend(&text, MovedDescriptor("a", offset++));
+      }
+      if (tile == 0) absl::StrAppend(&text, MovedDescriptor("b", offset++));
+      absl::StrAppend(&text, "wgmma.mma_async.sync.aligned.", shape, " ", Registers(tile * of_tile, of_tile),
+                      ", ", a, ", b, ", step == 0 ? "first" : "later", flags, ";\\n\"\n");
     }
   }
-  const auto number = static_cast<int64_t>(sums.size());
-  const int64_t of_a = of_registers ? WordsOf(row.a.fragment, row) : 1;
-  // The operands' numbers: a, b, how each is transposed (b alone, if a is in registers), and whether it adds.
-  const int64_t transposed = transposes ? (of_registers ? 1 : 2) : 0, flags = number + of_a + 1;
-  const std::string a = of_registers ? Registers(number, of_a) : absl::StrCat("%", number);
-  std::string transpositions;
-  for (int64_t i = 0; i < transposed; ++i) absl::StrAppend(&transpositions, ", %", flags + i);
-  const std::string name =
-      absl::StrCat(row.emitter, "_", shape, "_", type, of_registers ? "_of_registers" : "",
-                   layout.row_tiles() > 1 ? absl::StrCat("_x", layout.row_tiles()) : "",
-                   is_first && !of_registers ? "_from_zero" : "");
-  const std::string text =
-      absl::StrCat("\n// d ", chooses ? "(where it adds) " : "", "+= a (", row.m, " x ", row.k,
-                   of_registers ? ", in registers) * b (" : ") * b (", row.k, " x ", layout.columns,
-                   of_registers ? ", in shared memory).\n" : "), both in shared memory.\n",
-                   "template <int kTile", transposed == 2 ? ", int kTransposeA" : "",
-                   transposed > 0 ? ", int kTransposeB" : "", chooses ? ", int kAdds" : "",
-                   ">\n__device__ __forceinline__ void ", name, "(", sum, " (&d)[", layout.registers(), "], ",
-                   of_registers ? absl::StrCat("const unsigned (&a)[", of_a, "]") : "unsigned long long a",
-                   ", unsigned long long b) {\n  constexpr int kAt = kTile * ", layout.Register(row.m, 0),
-                   ";\n  asm volatile(\n      \"{\\n.reg .pred add;\\nsetp.ne.b32 add, ",
-                   chooses ? absl::StrCat("%", flags + transposed) : "1",
-                   ", 0;\\n\"\n      \"wgmma.mma_async.sync.aligned.", shape, ".", PtxTypeOf(row.accumulator),
-                   ".", type, ".", type, " ", Registers(0, number), ", ", a, ", %", number + of_a, ", add",
-                   of_floats ? ", 1, 1" : "", transpositions, ";\\n}\"\n      : ", absl::StrJoin(sums, ", "),
-                   "\n      : ", of_registers ? Numbered(of_a, "\"r\"(a[", "])") : "\"l\"(a)", ", \"l\"(b)",
-                   transposed == 2 ? ", \"n\"(kTransposeA)" : "",
-                   transposed > 0 ? ", \"n\"(kTransposeB)" : "", chooses ? ", \"n\"(kAdds)" : "", ");\n}\n");
-  return {name, text};
+  return text;
+}
+
+// The constraints of the sums of `tiles` row tiles from kTile on.
+std::vector<std::string> SumsOfTiles(const Instruction& row, const FragmentLayout& layout, int64_t tiles) {
+  std::vector<std::string> sums;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    for (int64_t column = 0; column < layout.columns; column += row.n) {
+      for (int64_t value = 0; value < row.sums.fragment.values(); ++value) {
+        const Fragment::Element element = row.sums.fragment.At(0, value);
+        const int64_t at = layout.Register(tile * row.m + element.row, column + element.column);
+        sums.push_back(absl::StrCat(IsFloat(row.accumulator) ? "\"+f\"" : "\"+r\"", "(d[kAt + ", at, "])"));
+      }
+    }
+  }
+  return sums;
+}
+
+// The constraints of the other operands.
+std::string InputsOf(const WarpgroupStatement& statement) {
+  std::vector<std::string> inputs;
+  for (int64_t step = 0; statement.words > 0 && step < statement.steps; ++step) {
+    for (int64_t tile = 0; tile < statement.tiles; ++tile) {
+      inputs.push_back(
+          Numbered(statement.words, absl::StrCat("\"r\"(a[", step, "][kTile + ", tile, "]["), "])"));
+    }
+  }
+  if (statement.words == 0) inputs.emplace_back("\"l\"(a)");
+  inputs.emplace_back("\"l\"(b), \"n\"(kAdds)");
+  if (statement.transposed == 2) inputs.emplace_back("\"n\"(kTransposeA)");
+  if (statement.transposed > 0) inputs.emplace_back("\"n\"(kTransposeB)");
+  inputs.push_back(Numbered(statement.num_offsets(), "\"n\"(offsets[", "])"));
+  return absl::StrJoin(inputs, ", ");
+}
+
+}  // namespace
+
+ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
+                                 int64_t steps, bool of_registers) {
+  const bool of_floats = IsFloat(row.accumulator);
+  const std::string type = PtxTypeOf(row.operand, row.tf32), sum = PtxTypeOf(row.accumulator);
+  const std::vector<std::string> sums = SumsOfTiles(row, layout, tiles);
+  const WarpgroupStatement statement{steps, tiles, of_registers ? WordsOf(row.a.fragment, row) : 0,
+                                     static_cast<int64_t>(sums.size()),
+                                     DTypeBytes(row.operand) != 2 ? 0 : (of_registers ? 1 : 2)};
+  std::string flags = of_floats ? ", 1, 1" : "";
+  for (int64_t i = 1; i <= statement.transposed; ++i) absl::StrAppend(&flags, ", %", statement.adds() + i);
+  const int64_t rows = row.m * tiles, depth = row.k * steps;
+  const std::string shape =
+      absl::StrCat("m", row.m, "n", layout.columns, "k", row.k, ".", sum, ".", type, ".", type);
+  const std::string name = absl::StrCat(
+      row.emitter, "_m", rows, "n", layout.columns, "k", depth, "_", type,
+      of_registers ? "_of_registers" : "",
+      layout.row_tiles() > tiles ? absl::StrCat("_of_", row.m * layout.row_tiles(), "_rows") : "");
+  return {name,
+          absl::StrCat("\n// d (where it adds) += a (", rows, " x ", depth,
+                       of_registers ? ", in registers" : "", ") * b (", depth, " x ", layout.columns,
+                       of_registers ? ", in shared memory).\n" : "), both in shared memory.\n",
+                       "template <int kTile, int kAdds", statement.transposed == 2 ? ", int kTransposeA" : "",
+                       statement.transposed > 0 ? ", int kTransposeB" : "",
+                       ", int... kOffsets>\n__device__ __forceinline__ void ", name, "(",
+                       of_floats ? "float" : "int", " (&d)[", layout.registers(), "], ",
+                       of_registers ? absl::StrCat("const unsigned (&a)[", steps, "][", layout.row_tiles(),
+                                                   "][", statement.words, "]")
+                                    : "unsigned long long a",
+                       ", unsigned long long b) {\n  constexpr int kAt = kTile * ", layout.Register(row.m, 0),
+                       ", offsets[] = {kOffsets...};\n  asm volatile(\n",
+                       "      \"{\\n.reg .pred first, later;\\n.reg .b64 a, b;\\n"
+                       ".reg .b32 a_low, a_high, b_low, b_high, low;\\n\"\n",
+                       "      \"setp.ne.b32 first, %", statement.adds(),
+                       ", 0;\\nsetp.ne.b32 later, 1, 0;\\n\"\n", "      \"",
+                       of_registers ? "" : absl::StrCat("mov.b64 {a_low, a_high}, %", statement.sums, ";\\n"),
+                       "mov.b64 {b_low, b_high}, %", statement.b(), ";\\n\"\n",
+                       WarpgroupInstructions(statement, shape, flags), "      \"}\"\n      : ",
+                       absl::StrJoin(sums, ", "), "\n      : ", InputsOf(statement), ");\n}\n")};
 }
 
 }  // namespace mycc

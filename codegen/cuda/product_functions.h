@@ -21,10 +21,12 @@ const std::vector<ProductFunction>& WarpProductFunctions();
 // "ldmatrix_x4", "ldmatrix_x4_trans".
 std::string LoadFunctionName(int64_t matrices, bool transposed);
 
-// wgmma for tile `kTile` of the accumulator's rows. Only elements of 16 bits may be transposed. Where
-// `is_first`, of a product that does not add to what the accumulator held, where sums are partial, and where
-// a is in registers, a parameter says whether the instruction adds.
-ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, bool is_first,
-                                 bool of_registers);
+// wgmma for `steps` steps of the depth, on `tiles` row tiles of the accumulator, as one statement: the
+// compiler's time grows with the sums that statements name. Template parameters: the first row tile, whether
+// the first step adds to the sums, what is transposed (a unless in registers, and b; elements of 16 bits
+// alone), and how far in shared memory, in units of 16 bytes, the parts of each step lie from the
+// descriptors: a of the first row tile (unless in registers), b, and a of the other row tiles.
+ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
+                                 int64_t steps, bool of_registers);
 
 }  // namespace mycc

@@ -8,12 +8,14 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/product_functions.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
+#include "tests/golden/golden.h"
 #include "tests/passes/lowered_function.h"
 #include "tests/passes/tensor_core_traces.h"
 #include "tests/schedule/testing.h"
@@ -248,6 +250,16 @@ TEST(TensorCoreTest, FloatsOfEightBits) {
   }
 }
 
+// Two row tiles in one statement, one of two, and a left operand in registers. Operands are known by number.
+TEST(TensorCoreTest, StatementsOfWgmma) {
+  const Instruction& row = *InstructionNamed("wgmma.f16");
+  const FragmentLayout layout{128, 8, WarpGrid{1, 1}, row.sums.fragment};
+  std::string text;
+  for (const auto& [tiles, of_registers] : {std::pair(2, false), {1, false}, {1, true}, {2, true}})
+    text += WarpgroupProduct(row, layout, tiles, /*steps=*/2, of_registers).text;
+  EXPECT_TRUE(MatchesGolden("cuda/wgmma_statements", text));
+}
+
 // More than 128 columns are multiplied in two halves: the registers of a half of the sums, and rows of b
 // further on.
 TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
@@ -263,9 +275,9 @@ TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   const std::string source = EmitCuda(*lowered, Sm90a(), "k")->source;
   EXPECT_THAT(source, HasSubstr("float part[64];"));
-  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k32_e4m3<0, 1>(part, a + 6, b + 6);"));
+  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k128_e4m3<0, 0, 0, 0, 2, 2, 4, 4, 6, 6>(part, a, b);"));
   EXPECT_THAT(source, HasSubstr("add_part<0, 32, 64>(t3_acc, part);"));
-  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k32_e4m3<0, 0>(part, a + 0, b + 1024);"));
+  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k128_e4m3<0, 0, 0, 1024, 2, 1026, 4, 1028, 6, 1030>(part, a, b);"));
   EXPECT_THAT(source, HasSubstr("add_part<32, 32, 64>(t3_acc, part);"));
 }
 

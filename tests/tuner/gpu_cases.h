@@ -80,7 +80,7 @@ inline constexpr GpuCase kGpuCases[] = {
           m[i]: f32[9] = max[j:30](x[i,j])
           s[i]: f32[9] = sum[j:30](exp(x[i,j] - m[i]))
           y[i] = log(s[i]) + m[i] })"},
-    {"row_of_one", "row",
+    {"row_of_one", "elementwise",
      R"(workload r(x: f32[3,1]) -> (y: f32[3,1]) {
           m[i]: f32[3] = max[j:1](x[i,j])
           y[i,j] = x[i,j] - m[i] })"},
