@@ -19,9 +19,9 @@ struct SharedTile {
   // The bytes from one panel to the next.
   int64_t panel_bytes() const { return layout.dims.back().front().stride * element; }
   int64_t swizzle_bytes() const { return layout.SwizzledRow() * element; }
-  // The descriptor's template arguments, and what it is made of: the distances between panels and between
-  // groups of 8 rows. The hardware's modes are 1, 2, 3 for swizzles of 128, 64, 32 bytes. Along the depth
-  // there is one panel.
+  // The arguments of wgmma_tile: besides the address, the distances between panels and between groups of 8
+  // rows. The hardware's modes are 1, 2, 3 for swizzles of 128, 64, 32 bytes. Along the depth there is one
+  // panel.
   std::string Descriptor(const std::string& address) const {
     return absl::StrCat("<", 4 - layout.swizzle.bits, ">(", address, ", ",
                         depth_contiguous ? 16 : panel_bytes(), ", ", 8 * swizzle_bytes(), ");");
@@ -57,9 +57,9 @@ FragmentLayout PartLayout(const FragmentLayout& layout) {
   return {layout.unit.rows, columns, WarpGrid{1, 1}, layout.unit};
 }
 
-// Row tiles are in one statement if they have no more sums. The compiler then sets all of them to zero before
-// the first product, and does not wait between the tiles. For more sums it takes longer than for a statement
-// of each tile.
+// A thread's sums in one statement, at most. All row tiles are one statement if they have no more: the
+// compiler then sets all sums to zero before the first product, and does not wait between the tiles. With
+// more sums, one statement compiles longer than one for each tile.
 constexpr int64_t kMostSumsOfStatement = 128;
 
 // The part of a product that one statement computes: over `steps` steps of the depth from `depth` on, of
@@ -99,7 +99,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const std::string sums = PlaceOf(mma.acc.buffer).name;
   const auto transposed = [](const SharedTile& tile) { return tile.depth_contiguous ? ", 0" : ", 1"; };
-  // `unit`: the layout of the sums `to`; `tile`: the first one of them.
+  // `unit`: the layout of the sums `to`; `tile`: the first row tile in them.
   const auto multiply = [&](const std::string& to, const FragmentLayout& unit, int64_t tile, const Part& part,
                             bool adds) {
     const ProductFunction product = WarpgroupProduct(row, unit, part.tiles, part.steps, of_registers);

@@ -120,7 +120,7 @@ struct WarpgroupStatement {
   int64_t num_offsets() const { return steps * (words > 0 ? 1 : 1 + tiles); }
 };
 
-// `to` becomes the descriptor that was divided into its halves, moved by an offset. Addresses are in its
+// Sets `to` to its descriptor, whose halves are to_low and to_high, plus an offset. Addresses are in its
 // lower half.
 std::string MovedDescriptor(const std::string& to, int64_t offset) {
   return absl::StrCat("add.u32 low, ", to, "_low, %", offset, ";\\nmov.b64 ", to, ", {low, ", to,

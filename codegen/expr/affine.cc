@@ -19,7 +19,7 @@ void AddTerm(Linear* linear, const Expr& atom, int64_t coefficient) {
   auto& terms = linear->terms;
   for (auto it = terms.begin(); it != terms.end(); ++it) {
     if (!StructurallyEqual(it->first, atom)) continue;
-    it->second += coefficient;
+    it->second = WrapAdd(it->second, coefficient);
     if (it->second == 0) terms.erase(it);
     return;
   }
@@ -27,8 +27,8 @@ void AddTerm(Linear* linear, const Expr& atom, int64_t coefficient) {
 }
 
 void AddScaled(Linear* to, const Linear& from, int64_t factor) {
-  to->constant += from.constant * factor;
-  for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, coefficient * factor);
+  to->constant = WrapAdd(to->constant, WrapMul(from.constant, factor));
+  for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, WrapMul(coefficient, factor));
 }
 
 // linear == divisor * quotient + remainder, taking every multiple of the divisor out of the terms. The

@@ -1,122 +1,229 @@
-// Ranges of index expressions, by interval arithmetic over their linear forms.
 #include "codegen/expr/range.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
 
 #include "codegen/expr/integers.h"
 
 namespace mycc {
 namespace {
 
-// Larger bounds count as unbounded, so that products of bounds never overflow.
-constexpr int64_t kLimit = int64_t{1} << 60;
+// Limits of the search among facts.
+constexpr int64_t kMaxCoefficient = int64_t{1} << 30;
+constexpr int kMaxSteps = 4096;
 
-std::optional<Interval> Checked(__int128 min, __int128 max) {
-  if (min < -kLimit || max > kLimit) return std::nullopt;
-  return Interval{static_cast<int64_t>(min), static_cast<int64_t>(max)};
+const Facts kNoFacts;
+
+std::optional<int64_t> Checked(__int128 bound) {
+  if (bound < -kMaxBound || bound > kMaxBound) return std::nullopt;
+  return static_cast<int64_t>(bound);
 }
 
-std::optional<Interval> ScaleInterval(const Interval& a, int64_t factor) {
-  const __int128 x = static_cast<__int128>(a.min) * factor, y = static_cast<__int128>(a.max) * factor;
-  return Checked(std::min(x, y), std::max(x, y));
+// p * a - q * b, for small p and q.
+Linear Combination(const Linear& a, int64_t p, const Linear& b, int64_t q) {
+  Linear result;
+  result.constant = a.constant * p - b.constant * q;
+  result.terms = a.terms;
+  for (auto& term : result.terms) term.second *= p;
+  for (const auto& [atom, coefficient] : b.terms) {
+    const auto same =
+        std::find_if(result.terms.begin(), result.terms.end(),
+                     [&atom = atom](const auto& term) { return StructurallyEqual(term.first, atom); });
+    if (same == result.terms.end()) {
+      result.terms.emplace_back(atom, -coefficient * q);
+    } else if ((same->second -= coefficient * q) == 0) {
+      result.terms.erase(same);
+    }
+  }
+  return result;
 }
 
-std::optional<Interval> RangeOfProduct(const ExprNode& product) {
-  const auto a = RangeOf(product.args[0]), b = RangeOf(product.args[1]);
-  if (!a || !b) return std::nullopt;
-  const auto at_min = ScaleInterval(*a, b->min), at_max = ScaleInterval(*a, b->max);
-  if (!at_min || !at_max) return std::nullopt;
-  return Interval{std::min(at_min->min, at_max->min), std::max(at_min->max, at_max->max)};
+bool IsWithin(const Linear& linear, int64_t limit) {
+  const auto small = [limit](int64_t value) { return value >= -limit && value <= limit; };
+  return small(linear.constant) && std::all_of(linear.terms.begin(), linear.terms.end(),
+                                               [&](const auto& t) { return small(t.second); });
 }
 
-std::optional<Interval> RangeOfBinary(const ExprNode& expr) {
-  const auto a = RangeOf(expr.args[0]), b = RangeOf(expr.args[1]);
-  int64_t divisor = 0;
-  const bool by_constant = IsConstInt(expr.args[1], &divisor) && divisor > 0;
-  switch (expr.op) {
-    case Op::kMod:
-      if (!by_constant) return std::nullopt;
-      if (a && a->min >= 0 && a->max < divisor) return a;
-      return Interval{0, divisor - 1};
-    case Op::kFloorDiv:
-      if (!by_constant || !a) return std::nullopt;
-      return Interval{FloorDivInt(a->min, divisor), FloorDivInt(a->max, divisor)};
-    case Op::kMin:
-      if (a && b) return Interval{std::min(a->min, b->min), std::min(a->max, b->max)};
-      return std::nullopt;
-    case Op::kMax:
-      if (a && b) return Interval{std::max(a->min, b->min), std::max(a->max, b->max)};
-      return std::nullopt;
-    default: return std::nullopt;
+int64_t CoefficientOf(const Linear& linear, const Expr& atom) {
+  for (const auto& [other, coefficient] : linear.terms) {
+    if (StructurallyEqual(other, atom)) return coefficient;
+  }
+  return 0;
+}
+
+std::optional<int64_t> Larger(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return !a || (b && *b > *a) ? b : a;
+}
+std::optional<int64_t> Smaller(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return !a || (b && *b < *a) ? b : a;
+}
+
+// One bound for both of two values.
+std::optional<int64_t> LargerOfBoth(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+}
+std::optional<int64_t> SmallerOfBoth(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
+}
+
+IndexRange RangeOfType(DType dtype) {
+  switch (dtype) {
+    case DType::kBool: return {0, 1};
+    case DType::kI8: return {-128, 127};
+    case DType::kU8: return {0, 255};
+    case DType::kI16: return {-32768, 32767};
+    case DType::kU16: return {0, 65535};
+    case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case DType::kU32: return {0, std::numeric_limits<uint32_t>::max()};
+    default: return {};
   }
 }
 
-// min(max(x, low), high) and max(min(x, high), low) with x unbounded: the clamp of a loaded index. `outer` is
-// the range of the outer bound, `inner` the inner min or max.
-std::optional<Interval> RangeOfClamp(const ExprNode& expr, const Expr& inner, const Interval& outer) {
-  if (inner->op != (expr.op == Op::kMin ? Op::kMax : Op::kMin)) return std::nullopt;
-  auto bound = RangeOf(inner->args[0]);
-  if (!bound) bound = RangeOf(inner->args[1]);
-  if (!bound) return std::nullopt;
-  if (expr.op == Op::kMin) return Interval{std::min(bound->min, outer.min), outer.max};
-  return Interval{outer.min, std::max(bound->max, outer.max)};
+class BoundFinder {
+ public:
+  BoundFinder(const Facts& facts, Arithmetic arithmetic) : facts_(facts), arithmetic_(arithmetic) {}
+
+  IndexRange Of(const Expr& expr, int effort) {
+    const bool narrows = effort > 0 && !facts_.empty();
+    switch (expr->op) {
+      case Op::kConst: return {Checked(expr->value.i), Checked(expr->value.i)};
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kNeg: return OfLinear(ToLinear(expr), effort);
+      default: return narrows ? OfLinear(ToLinear(expr), effort) : OfAtom(*expr, effort);
+    }
+  }
+
+  // Bounds term by term, then subtracts multiples of facts that cancel a term, at most `effort` facts.
+  IndexRange OfLinear(const Linear& linear, int effort) {
+    IndexRange range = ByTerms(linear, effort);
+    if (effort == 0 || facts_.empty() || linear.terms.empty()) return range;
+    range.lower = Larger(range.lower, LowerByFacts(linear, effort));
+    const auto negated = LowerByFacts(Negated(linear), effort);
+    if (negated) range.upper = Smaller(range.upper, -*negated);
+    return range;
+  }
+
+ private:
+  std::optional<int64_t> LowerByFacts(const Linear& linear, int effort) {
+    std::optional<int64_t> best;
+    for (const Linear& fact : facts_) {
+      for (const auto& [atom, coefficient] : linear.terms) {
+        const int64_t other = CoefficientOf(fact, atom);
+        if (other == 0 || (other < 0) != (coefficient < 0) || ++steps_ > kMaxSteps) continue;
+        const int64_t divisor = std::gcd(other, coefficient);
+        const int64_t p = std::abs(other / divisor), q = std::abs(coefficient / divisor);
+        const int64_t limit = p == 1 && q == 1 ? kMaxBound : kMaxCoefficient;
+        if (!IsWithin(linear, limit) || !IsWithin(fact, limit)) continue;
+        const auto rest = OfLinear(Combination(linear, p, fact, q), effort - 1).lower;  // p * linear >= rest
+        if (rest) best = Larger(best, -FloorDivInt(-*rest, p));
+      }
+    }
+    return best;
+  }
+
+  IndexRange ByTerms(const Linear& linear, int effort) {
+    IndexRange sum{Checked(linear.constant), Checked(linear.constant)};
+    for (const auto& [atom, coefficient] : linear.terms) {
+      IndexRange range = OfAtom(*atom, effort);
+      if (coefficient < 0) std::swap(range.lower, range.upper);
+      sum.lower = Sum(sum.lower, range.lower, coefficient);
+      sum.upper = Sum(sum.upper, range.upper, coefficient);
+      if (!sum.lower && !sum.upper) return {};
+    }
+    const bool is_atom = linear.terms.size() == 1 && linear.terms[0].second == 1 && linear.constant == 0;
+    const bool may_wrap = arithmetic_ == Arithmetic::kWraps && !is_atom;
+    return may_wrap && !(sum.lower && sum.upper) ? IndexRange() : sum;
+  }
+
+  static std::optional<int64_t> Sum(std::optional<int64_t> sum, std::optional<int64_t> bound,
+                                    int64_t coefficient) {
+    if (!sum || !bound) return std::nullopt;
+    return Checked(*sum + static_cast<__int128>(*bound) * coefficient);
+  }
+
+  IndexRange OfOperand(const ExprNode& expr, int operand, int effort) {
+    return Of(expr.args[operand], std::max(effort - 1, 0));
+  }
+
+  IndexRange OfAtom(const ExprNode& atom, int effort) {
+    switch (atom.op) {
+      case Op::kVar: return {0, std::max<int64_t>(atom.var->extent - 1, 0)};
+      case Op::kCast: {
+        const DType from = atom.args[0]->dtype;
+        return DTypeBytes(from) < 4 || arithmetic_ == Arithmetic::kExact ? RangeOfType(from) : IndexRange();
+      }
+      case Op::kFloorDiv:
+      case Op::kMod: return OfDivision(atom, effort);
+      case Op::kMul: return OfProduct(OfOperand(atom, 0, effort), OfOperand(atom, 1, effort));
+      case Op::kMin:
+      case Op::kMax: {
+        const IndexRange a = OfOperand(atom, 0, effort), b = OfOperand(atom, 1, effort);
+        // min(a, b) is at most both upper bounds, and at least the smaller lower bound if both are known; max
+        // is symmetric.
+        if (atom.op == Op::kMax) return {Larger(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
+        return {SmallerOfBoth(a.lower, b.lower), Smaller(a.upper, b.upper)};
+      }
+      case Op::kSelect: {
+        const IndexRange a = OfOperand(atom, 1, effort), b = OfOperand(atom, 2, effort);
+        return {SmallerOfBoth(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
+      }
+      default: return {};
+    }
+  }
+
+  IndexRange OfDivision(const ExprNode& atom, int effort) {
+    int64_t divisor = 0;
+    if (!IsConstInt(atom.args[1], &divisor) || divisor <= 0) return {};
+    IndexRange range = OfOperand(atom, 0, effort);
+    if (atom.op == Op::kMod) {
+      const bool is_own = range.lower && range.upper && *range.lower >= 0 && *range.upper < divisor;
+      return is_own ? range : IndexRange{0, divisor - 1};
+    }
+    if (range.lower) range.lower = FloorDivInt(*range.lower, divisor);
+    if (range.upper) range.upper = FloorDivInt(*range.upper, divisor);
+    return range;
+  }
+
+  static IndexRange OfProduct(const IndexRange& a, const IndexRange& b) {
+    if (!a.lower || !a.upper || !b.lower || !b.upper) return {};
+    const auto times = [](int64_t x, int64_t y) { return static_cast<__int128>(x) * y; };
+    const auto [least, most] = std::minmax({times(*a.lower, *b.lower), times(*a.lower, *b.upper),
+                                            times(*a.upper, *b.lower), times(*a.upper, *b.upper)});
+    return {Checked(least), Checked(most)};
+  }
+
+  const Facts& facts_;
+  const Arithmetic arithmetic_;
+  int steps_ = 0;
+};
+
+std::optional<Interval> IntervalOf(const IndexRange& range) {
+  return range.lower && range.upper ? std::optional(Interval{*range.lower, *range.upper}) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<Interval> RangeOfLinear(const Linear& linear) {
-  Interval sum{linear.constant, linear.constant};
-  for (const auto& [atom, coefficient] : linear.terms) {
-    const auto range = RangeOf(atom);
-    if (!range) return std::nullopt;
-    const auto scaled = ScaleInterval(*range, coefficient);
-    if (!scaled) return std::nullopt;
-    const auto total =
-        Checked(static_cast<__int128>(sum.min) + scaled->min, static_cast<__int128>(sum.max) + scaled->max);
-    if (!total) return std::nullopt;
-    sum = *total;
-  }
-  return sum;
+  return IntervalOf(BoundFinder(kNoFacts, Arithmetic::kWraps).OfLinear(linear, 0));
 }
 
 std::optional<Interval> RangeOf(const Expr& expr) {
-  switch (expr->op) {
-    case Op::kConst: return Checked(expr->value.i, expr->value.i);
-    case Op::kVar: return Interval{0, std::max<int64_t>(expr->var->extent - 1, 0)};
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kNeg: {
-      const Linear linear = ToLinear(expr);
-      // A product of two variables is its own only term.
-      if (linear.terms.size() == 1 && linear.terms[0].first == expr) return RangeOfProduct(*expr);
-      return RangeOfLinear(linear);
-    }
-    case Op::kSelect: {
-      const auto a = RangeOf(expr->args[1]), b = RangeOf(expr->args[2]);
-      if (!a || !b) return std::nullopt;
-      return Interval{std::min(a->min, b->min), std::max(a->max, b->max)};
-    }
-    case Op::kCast: {
-      const DType from = expr->args[0]->dtype;
-      if (from == DType::kBool) return Interval{0, 1};
-      if (from == DType::kU8) return Interval{0, 255};
-      if (from == DType::kI8) return Interval{-128, 127};
-      if (from == DType::kU16) return Interval{0, 65535};
-      if (from == DType::kI16) return Interval{-32768, 32767};
-      return std::nullopt;
-    }
-    case Op::kLoad: return std::nullopt;
-    default:
-      // min and max bound an operand that is itself unbounded (clamp of a loaded index).
-      if (expr->op == Op::kMin || expr->op == Op::kMax) {
-        const auto a = RangeOf(expr->args[0]), b = RangeOf(expr->args[1]);
-        if (a && b) return RangeOfBinary(*expr);
-        if (a) return RangeOfClamp(*expr, expr->args[1], *a);
-        return b ? RangeOfClamp(*expr, expr->args[0], *b) : std::nullopt;
-      }
-      return IsBinary(expr->op) ? RangeOfBinary(*expr) : std::nullopt;
-  }
+  return IntervalOf(BoundFinder(kNoFacts, Arithmetic::kWraps).Of(expr, 0));
+}
+
+IndexRange RangeUnder(const Linear& linear, const Facts& facts, Arithmetic arithmetic, int effort) {
+  return BoundFinder(facts, arithmetic).OfLinear(linear, effort);
+}
+
+bool IsContradictory(const Facts& facts) {
+  return std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+    const auto upper = BoundFinder(facts, Arithmetic::kExact).OfLinear(fact, 1).upper;
+    return upper && *upper < 0;
+  });
 }
 
 }  // namespace mycc

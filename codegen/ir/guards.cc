@@ -7,11 +7,6 @@
 namespace mycc {
 namespace {
 
-bool IsAtLeastZero(const Linear& linear) {
-  const std::optional<Interval> range = RangeOf(FromLinear(linear));
-  return range && range->min >= 0;
-}
-
 // The variable v of an atom v, v // c or v % c: such an atom takes all values of its range.
 const VarNode* FreeVar(const Expr& atom) {
   if (atom->op == Op::kVar) return atom->var.get();
@@ -28,29 +23,25 @@ void Guards::Assume(const Expr& condition, bool value) {
     Assume(condition->args[0], value);
     return Assume(condition->args[1], value);
   }
-  Guard guard{condition, {}};
-  for (const Linear& fact : FactsOf(condition, value))
-    guard.at_least_zero.push_back(ToLinear(Simplify(FromLinear(fact))));
-  guards_.push_back(std::move(guard));
+  for (const Linear& fact : FactsOf(condition, value)) facts_.push_back(ToLinear(Simplify(FromLinear(fact))));
+  if (facts_.size() == sources_.size()) facts_.emplace_back();  // 0 >= 0 for a condition that tells nothing
+  sources_.resize(facts_.size(), condition);
 }
 
 void Guards::AssumeWithin(const Expr& index, const Expr& extent) {
-  guards_.push_back(Guard{index + extent, {ToLinear(index), ToLinear(Simplify(extent - index - 1))}});
+  facts_.insert(facts_.end(), {ToLinear(index), ToLinear(Simplify(extent - index - 1))});
+  sources_.resize(facts_.size(), index + extent);
 }
 
 bool Guards::Mentions(const VarNode* var) const {
-  return std::any_of(guards_.begin(), guards_.end(),
-                     [var](const Guard& guard) { return UsesVar(guard.expr, var); });
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [var](const Expr& source) { return UsesVar(source, var); });
 }
 
 bool Guards::ProvablyAtLeastZero(const Expr& expr) const {
-  if (IsAtLeastZero(ToLinear(expr))) return true;
-  for (const Guard& guard : guards_) {
-    for (const Linear& known : guard.at_least_zero) {
-      if (IsAtLeastZero(ToLinear(expr - FromLinear(known)))) return true;
-    }
-  }
-  return false;
+  const std::optional<int64_t> lower =
+      RangeUnder(ToLinear(expr), facts_, Arithmetic::kWraps, /*effort=*/1).lower;
+  return lower && *lower >= 0;
 }
 
 bool Guards::ProvablyInside(const Expr& index, int64_t extent) const {

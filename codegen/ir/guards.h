@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/expr/affine.h"
+#include "codegen/expr/range.h"
 
 namespace mycc {
 
@@ -18,8 +18,8 @@ class Guards {
   void AssumeWithin(const Expr& index, const Expr& extent);
 
   // Restore(mark) drops the assumptions made since Mark() returned `mark`.
-  size_t Mark() const { return guards_.size(); }
-  void Restore(size_t mark) { guards_.resize(mark); }
+  size_t Mark() const { return facts_.size(); }
+  void Restore(size_t mark) { facts_.resize(mark), sources_.resize(mark); }
 
   // True when an i64 expression is provably at least 0 wherever the guards hold. The proof uses ranges and at
   // most one guard.
@@ -34,12 +34,8 @@ class Guards {
   bool Mentions(const VarNode* var) const;
 
  private:
-  struct Guard {
-    Expr expr;  // the source of its variables
-    std::vector<Linear> at_least_zero;
-  };
-
-  std::vector<Guard> guards_;
+  Facts facts_;
+  std::vector<Expr> sources_;  // for each fact, the condition or index that it follows from
 };
 
 }  // namespace mycc

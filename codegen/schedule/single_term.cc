@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "codegen/ir/reduction.h"
-
 namespace mycc {
 
 bool HasSingleTerm(const Stage& stage) {
@@ -16,10 +14,10 @@ bool HasSingleTerm(const Stage& stage) {
 Stage SingleTermStage(const Stage& stage) {
   VarMap at_zero;
   for (const Var& axis : stage.reduce_axes) at_zero[axis.get()] = IntConst(0);
-  const Expr term = Substitute(stage.value, at_zero);
-  const Expr identity = ReduceIdentity(stage.reduce, stage.output->dtype);
   Stage result = stage;
-  result.value = Reduction(stage.reduce).Combined(0, {identity}, {term});
+  result.value = Substitute(stage.value, at_zero);
+  if (stage.reduce == ReduceOp::kSum && IsFloat(stage.output->dtype))
+    result.value = ReduceIdentity(stage.reduce, stage.output->dtype) + result.value;
   result.reduce = ReduceOp::kNone;
   result.reduce_axes.clear();
   return result;

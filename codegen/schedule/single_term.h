@@ -9,8 +9,8 @@ namespace mycc {
 // Whether the stage reduces along axes that have one element each. False for argmax and argmin.
 bool HasSingleTerm(const Stage& stage);
 
-// The stage whose value is the identity combined with the only term. The identity stays, because a sum that
-// begins with 0 turns -0 into 0. REQUIRES: HasSingleTerm.
+// The stage whose value is the only term; for a sum of floats, 0 plus it, which turns -0 into 0. REQUIRES:
+// HasSingleTerm.
 Stage SingleTermStage(const Stage& stage);
 
 }  // namespace mycc

@@ -21,10 +21,15 @@ Expr InnermostMinMax(const Expr& expr) {
   return expr->op == Op::kMin || expr->op == Op::kMax ? expr : nullptr;
 }
 
+IndexRange RangeOfIndex(const Expr& index, const Facts& facts) {
+  constexpr int kEffort = 3;
+  return RangeUnder(ToLinear(index), facts, Arithmetic::kExact, kEffort);
+}
+
 // Whether 0 <= index < extent follows from the facts. When ranges do not prove it, min and max are split into
 // their two cases (reflections at a border need that), to the depth `splits`.
 bool IsInside(const Expr& index, int64_t extent, const Facts& facts, int splits) {
-  const auto [lower, upper] = RangeUnder(ToLinear(index), facts);
+  const auto [lower, upper] = RangeOfIndex(index, facts);
   if (lower && upper && ((*lower >= 0 && *upper < extent) || *lower > *upper)) return true;
   const Expr choice = splits > 0 ? InnermostMinMax(index) : nullptr;
   if (choice == nullptr) return false;
@@ -70,7 +75,7 @@ class ReadChecker {
     for (const Facts& facts : known) {
       constexpr int kSplits = 4;
       if (IsInside(read.args[d], extent, facts, kSplits)) continue;
-      const auto [lower, upper] = RangeUnder(ToLinear(read.args[d]), facts);
+      const auto [lower, upper] = RangeOfIndex(read.args[d], facts);
       const std::string range =
           lower && upper ? absl::StrCat("ranges over ", *lower, "..", *upper) : "has no known bounds";
       const std::string expected = extent == 0

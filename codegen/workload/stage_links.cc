@@ -45,16 +45,21 @@ bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
 }
 
 bool IsAtOwnPosition(const ExprNode& load, const Stage& stage) {
-  if (load.buffer->num_elements() != stage.output->num_elements()) return false;
-  std::vector<Expr> own;
-  VarMap only;  // axes of one element
-  for (const Var& axis : stage.axes) {
-    own.push_back(VarRef(axis));
-    if (axis->extent == 1) only[axis.get()] = IntConst(0);
+  auto axis = stage.axes.begin();
+  const auto skip_single = [&] {
+    while (axis != stage.axes.end() && (*axis)->extent == 1) ++axis;
+  };
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    const int64_t extent = load.buffer->shape[d];
+    if (extent == 1) continue;
+    skip_single();
+    const bool is_own = axis != stage.axes.end() && (*axis)->extent == extent &&
+                        load.args[d]->op == Op::kVar && load.args[d]->var == *axis;
+    if (!is_own) return false;
+    ++axis;
   }
-  const Expr distance = FlatIndex(*load.buffer, load.args) - FlatIndex(*stage.output, own);
-  const Linear linear = ToLinear(Substitute(distance, only));
-  return linear.terms.empty() && linear.constant == 0;
+  skip_single();
+  return axis == stage.axes.end();
 }
 
 namespace {

@@ -34,7 +34,8 @@ std::vector<const ExprNode*> LoadsOf(const Expr& expr);
 // The load, or every read of `tensor` in the stage, is at the stage's own axes, in order.
 bool IsAtOwnAxes(const ExprNode& load, const Stage& stage);
 bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor);
-// The same of the row-major number of the stage's own element: dimensions of one element may differ.
+// The load, or every read of `tensor`, is of the element with the row-major number of the stage's element:
+// its dimensions are the stage's, but for dimensions of extent 1 on either side.
 bool IsAtOwnPosition(const ExprNode& load, const Stage& stage);
 bool ReadsAtOwnPosition(const Stage& stage, const Buffer& tensor);
 

@@ -42,6 +42,25 @@ TEST(AffineTest, ClampBoundsALoadedIndex) {
   EXPECT_EQ(RangeOf(clamp)->max, 999);
 }
 
+// A value from memory with a bound on one side may wrap in a sum or a multiple, so that these have none.
+TEST(AffineTest, SumsOfValuesThatAreBoundedOnOneSide) {
+  const Buffer data = MakeBuffer("data", DType::kI64, {8});
+  const Expr at_least_0 = MakeBinary(Op::kMax, Load(data, {IntConst(3)}), IntConst(0));
+  for (const Expr& sum : {at_least_0 * 4, at_least_0 + 1, at_least_0 - 1})
+    EXPECT_FALSE(RangeOf(MakeBinary(Op::kMin, sum, IntConst(10))).has_value()) << PrintExpr(sum);
+  const std::optional<Interval> range = RangeOf(MakeBinary(Op::kMin, at_least_0, IntConst(10)));
+  ASSERT_TRUE(range.has_value());
+  EXPECT_EQ(range->min, 0);
+  EXPECT_EQ(range->max, 10);
+}
+
+TEST(AffineTest, TheLeastIntegerIsComparedWithoutOverflow) {
+  const Expr data = Load(MakeBuffer("data", DType::kI64, {8}), {IntConst(3)});
+  const Expr least = IntConst(std::numeric_limits<int64_t>::min());
+  EXPECT_TRUE(
+      StructurallyEqual(Simplify(MakeBinary(Op::kMax, least, data)), MakeBinary(Op::kMax, least, data)));
+}
+
 class Values : public EvalContext {
  public:
   std::unordered_map<const VarNode*, int64_t> vars;

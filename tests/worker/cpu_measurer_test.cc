@@ -116,7 +116,9 @@ TEST_F(CpuMeasurerTest, ConstantsAreMeasuredInAProcessOfTheirOwn) {
       EXPECT_GT(ConstantOf(sound, name), 0) << name;
     // On a busy host what all threads reach is unknown.
     EXPECT_EQ(ConstantOf(sound, kLaunchTime) > 0, threads > 1);
-    if (threads == 1) EXPECT_EQ(ConstantOf(sound, kPeakOfAll), 0);
+    if (threads == 1) {
+      EXPECT_EQ(ConstantOf(sound, kPeakOfAll), 0);
+    }
   }
   EXPECT_EQ(Measure({kPlain}, v1::TIMING_PROTOCOL_WARM)[0].status(), v1::MEASURE_STATUS_OK);
 }

@@ -44,15 +44,6 @@ Workload Replaced(const Workload& workload, const ReplaceFn& replace) {
   return result;
 }
 
-Workload WithoutSingleTerms(const Workload& workload, TraceBuilder* steps) {
-  return Replaced(workload, [&](int s) -> Replacement {
-    const Stage& stage = workload.stages[s];
-    if (!HasSingleTerm(stage)) return {};
-    steps->ElideReduction(stage.output->name);
-    return {SingleTermStage(stage)};
-  });
-}
-
 Workload WithPhases(const Workload& workload, TraceBuilder* steps) {
   return Replaced(workload, [&](int s) -> Replacement {
     const std::optional<Phases> phases = FindStridePhases(workload.stages[s]);
@@ -420,11 +411,22 @@ std::vector<Rewritten> WithRoundedOperands(const Rewritten& rewritten, const Tar
   return {{std::move(rounded), std::move(steps.steps)}};
 }
 
-Rewritten RewriteStages(const Workload& canonical, const Target& target) {
+Rewritten RewriteForCpu(const Workload& canonical, const Target& target) {
+  if (target.kind != TargetKind::kCpu) return {canonical, {}};
   TraceBuilder steps;
-  Workload workload = WithoutSingleTerms(canonical, &steps);
-  if (target.kind == TargetKind::kCpu)
-    workload = WithFlippedSigns(WithPhases(workload, &steps), target, &steps);
+  Workload workload = WithFlippedSigns(WithPhases(canonical, &steps), target, &steps);
+  return {std::move(workload), std::move(steps.steps)};
+}
+
+Rewritten WithoutSingleTerms(const Rewritten& rewritten) {
+  TraceBuilder steps;
+  steps.steps = rewritten.steps;
+  Workload workload = Replaced(rewritten.workload, [&](int s) -> Replacement {
+    const Stage& stage = rewritten.workload.stages[s];
+    if (!HasSingleTerm(stage)) return {};
+    steps.ElideReduction(stage.output->name);
+    return {SingleTermStage(stage)};
+  });
   return {std::move(workload), std::move(steps.steps)};
 }
 

@@ -15,11 +15,14 @@ struct Rewritten {
   std::vector<Step> steps;
 };
 
-// Reductions of one term become that term (codegen/schedule/single_term.h). On a CPU, transposed convolutions
-// become convolutions of each phase (codegen/schedule/stride_phases.h), and sums of products of two i8 or two
-// u8 become sums of u8 times i8 where the instruction for them multiplies nothing else
-// (codegen/schedule/flipped_sign.h).
-Rewritten RewriteStages(const Workload& canonical, const Target& target);
+// Transposed convolutions become convolutions of each phase (codegen/schedule/stride_phases.h), and sums of
+// products of two i8 or two u8 become sums of u8 times i8 where the instruction for them multiplies nothing
+// else (codegen/schedule/flipped_sign.h).
+Rewritten RewriteForCpu(const Workload& canonical, const Target& target);
+
+// Reductions of one term become that term (codegen/schedule/single_term.h). Not for rules that stream chains,
+// which know these by their reductions.
+Rewritten WithoutSingleTerms(const Rewritten& rewritten);
 
 // Computed factors of sums that end a chain along one axis (stream_chain.h) become stages of their own, for
 // rules that stream the chain.

@@ -329,16 +329,17 @@ std::vector<Rewritten> WaysForWarpgroups(const Rewritten& rewritten, const Targe
 
 std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return {NaiveSketch(canonical)};
-  const Rewritten rewritten = RewriteStages(canonical, target);
+  const Rewritten rewritten = RewriteForCpu(canonical, target);
   // Chains in one pass, where there are such; and every stage for itself. On a GPU one pass is always faster
   // than the tiles' way through memory, which takes a search longer to measure than all the rest.
   const Rewritten whole = WithSumsAsRead(WithOperandStages(rewritten));
   Refusals refusals;
   std::vector<SketchWithDefault> sketches = StreamedSketches(canonical, whole, target, &refusals);
   if (target.kind == TargetKind::kCuda && !sketches.empty()) return sketches;
-  for (SketchWithDefault& plain : SketchesOf(canonical, rewritten, /*streams=*/false, target, &refusals))
+  const Rewritten single = WithoutSingleTerms(rewritten);
+  for (SketchWithDefault& plain : SketchesOf(canonical, single, /*streams=*/false, target, &refusals))
     sketches.push_back(std::move(plain));
-  for (const Rewritten& way : WaysForWarpgroups(rewritten, target)) {
+  for (const Rewritten& way : WaysForWarpgroups(single, target)) {
     for (SketchWithDefault& sketch : SketchesOf(canonical, way, /*streams=*/false, target, &refusals)) {
       if (absl::StrContains(sketch.sketch.name, kWarpSpecialized)) sketches.push_back(std::move(sketch));
     }
@@ -350,14 +351,15 @@ std::vector<SketchWithDefault> GenerateSketchesWithDefaults(const Workload& cano
 std::vector<SketchWithDefault> SketchesOfSingleStages(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return {};
   Refusals refusals;
-  return SketchesOf(canonical, RewriteStages(canonical, target), /*streams=*/false, target, &refusals);
+  const Rewritten single = WithoutSingleTerms(RewriteForCpu(canonical, target));
+  return SketchesOf(canonical, single, /*streams=*/false, target, &refusals);
 }
 
 bool IsStreamedSketch(const std::string& name) { return absl::StrContains(name, "streamed"); }
 
 bool HasStreamedSketch(const Workload& canonical, const Target& target) {
   if (HasEmptyLoops(canonical)) return false;
-  const Rewritten whole = WithSumsAsRead(WithOperandStages(RewriteStages(canonical, target)));
+  const Rewritten whole = WithSumsAsRead(WithOperandStages(RewriteForCpu(canonical, target)));
   Refusals refusals;
   const auto streams = [&](const Rewritten& way) {
     return !SketchesOf(canonical, way, /*streams=*/true, target, &refusals).empty();
@@ -370,7 +372,7 @@ bool HasStreamedSketch(const Workload& canonical, const Target& target) {
 std::vector<std::string> WhyNotStreamed(const Workload& canonical, const Target& target) {
   Refusals refusals;
   if (HasEmptyLoops(canonical)) return refusals;
-  const Rewritten rewritten = RewriteStages(canonical, target);
+  const Rewritten rewritten = RewriteForCpu(canonical, target);
   if (!StreamedSketches(canonical, WithSumsAsRead(WithOperandStages(rewritten)), target, &refusals).empty())
     return {};
   if (!refusals.empty()) return refusals;

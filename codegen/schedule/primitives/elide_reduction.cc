@@ -1,7 +1,7 @@
 // elide_reduction(B): a reduction of one term is that term (codegen/schedule/single_term.h). Its readers can
 // then be computed with it, element by element.
 //
-//   for i: for k in 1: B: t1[i] += t0[i,k]     ->     for i: B: t1[i] = 0 + t0[i,0]
+//   for i: for k in 1: B: t1[i] += t0[i,k]     ->     for i: B: t1[i] = 0.0 + t0[i,0]
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
