@@ -158,7 +158,7 @@ class KernelEmitter {
   void EndClusterReduce();
   void CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks);
 
-  // Tensor cores (kernel_tiles.cc, kernel_wgmma.cc).
+  // Tensor cores (kernel_mma.cc, kernel_wgmma.cc).
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);

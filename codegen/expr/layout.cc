@@ -152,22 +152,6 @@ bool Layout::IsInjective() const {
   return true;
 }
 
-int64_t Layout::VectorWidth() const {
-  if (size() == 0) return 1;
-  const std::vector<Mode> modes = Layout{{[&] {
-                                    std::vector<Mode> all = Modes();
-                                    std::reverse(all.begin(), all.end());
-                                    return all;
-                                  }()}}
-                                      .Coalesced()
-                                      .Modes();
-  if (modes.empty() || modes.front().stride != 1) return 1;
-  uint64_t common = static_cast<uint64_t>(modes.front().extent);
-  for (size_t m = 1; m < modes.size(); ++m) common |= static_cast<uint64_t>(modes[m].stride);
-  const int64_t width = int64_t{1} << std::countr_zero(common);
-  return swizzle.bits == 0 ? width : std::min(width, int64_t{1} << swizzle.base);
-}
-
 int64_t Layout::RowPad() const {
   if (dims.size() < 2 || dims.back().size() != 1 || dims[dims.size() - 2].empty()) return 0;
   return dims[dims.size() - 2].back().stride - extent(dims.size() - 1);

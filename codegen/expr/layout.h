@@ -63,8 +63,6 @@ struct Layout {
 
   // Whether no two elements have the same offset. False also where modes overlap without meeting.
   bool IsInjective() const;
-  // The size of the largest aligned groups, a power of two, whose elements have consecutive, aligned offsets.
-  int64_t VectorWidth() const;
   // The elements between a row of the last dimension and the next that belong to no row.
   int64_t RowPad() const;
   // The elements of a swizzled row; 0: no swizzle.

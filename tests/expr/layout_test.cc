@@ -20,7 +20,7 @@ std::vector<int64_t> OffsetsOf(const Layout& layout) {
 }
 
 // A layout of up to three dimensions whose modes lie in memory in any order, without gaps.
-Layout RandomLayout(std::mt19937* random, bool powers_of_two = false) {
+Layout RandomLayout(std::mt19937* random) {
   const auto draw = [&](int n) { return static_cast<int>((*random)() % static_cast<unsigned>(n)); };
   Layout layout;
   std::vector<Mode*> modes;
@@ -32,7 +32,7 @@ Layout RandomLayout(std::mt19937* random, bool powers_of_two = false) {
   std::shuffle(modes.begin(), modes.end(), *random);
   int64_t stride = 1;
   for (Mode* mode : modes) {
-    *mode = {powers_of_two ? int64_t{1} << draw(4) : 1 + draw(4), stride};
+    *mode = {1 + draw(4), stride};
     stride *= mode->extent;
   }
   return layout;
@@ -58,7 +58,6 @@ TEST(LayoutTest, TensorsMayBeEmpty) {
       EXPECT_EQ(layout.footprint(), 0);
       for (size_t d = 0; d < shape.size(); ++d) EXPECT_EQ(layout.extent(d), shape[d]);
       EXPECT_TRUE(layout.IsInjective());
-      EXPECT_EQ(layout.VectorWidth(), 1);
       EXPECT_EQ(layout.At(std::vector<int64_t>(shape.size())), 0);
       EXPECT_EQ(layout.At(0), 0);
       // Statements under loops of no iterations have offsets too.
@@ -154,28 +153,6 @@ TEST(LayoutTest, NoTwoElementsOfAnInjectiveLayoutMeet) {
   }
   EXPECT_GT(injective, 100);
   EXPECT_FALSE((Layout{{{{4, 1}}, {{4, 2}}}, {}}.IsInjective()));
-}
-
-// The widest aligned groups of consecutive elements, found by trying.
-int64_t WidthByTrying(const Layout& layout) {
-  for (int64_t width = 64; width > 1; width /= 2) {
-    bool fits = layout.size() % width == 0;
-    for (int64_t number = 0; fits && number < layout.size(); ++number)
-      fits = layout.At(number) == layout.At(number / width * width) + number % width &&
-             layout.At(number / width * width) % width == 0;
-    if (fits) return width;
-  }
-  return 1;
-}
-
-TEST(LayoutTest, VectorsAreAsWideAsElementsLieTogether) {
-  std::mt19937 random(5);
-  for (int round = 0; round < 1000; ++round) {
-    const Layout layout = RandomLayout(&random, /*powers_of_two=*/true);
-    ASSERT_EQ(std::min<int64_t>(layout.VectorWidth(), 64), WidthByTrying(layout)) << layout.Text();
-  }
-  EXPECT_EQ(SharedMemoryLayout({8, 64}, 2, 0, 128).VectorWidth(), 8) << "chunks of 16 bytes";
-  EXPECT_EQ(SharedMemoryLayout({8, 60}, 2, 4, 0).VectorWidth(), 4);
 }
 
 // The swizzles of the hardware, in bytes: chunk c of row r is at chunk c ^ f(r).
