@@ -68,12 +68,9 @@ TEST(GroupedRules, NeighboursAreNotRead) {
     ASSERT_TRUE(expected.ok()) << expected.status();
     for (const Target& target : {Sm80(), Sm90a()}) {
       for (const Sketch& sketch : GenerateSketches(workload, target)) {
-        const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-        ASSERT_TRUE(trace.ok()) << trace.status();
-        const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
-        ASSERT_TRUE(schedule.ok()) << schedule.status();
-        const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
-        ASSERT_TRUE(lowered.ok()) << lowered.status() << PrintTrace(*trace);
+        const absl::StatusOr<LoweredFunction> lowered =
+            LowerPoint(workload, sketch, sketch.default_choice, target);
+        ASSERT_TRUE(lowered.ok()) << lowered.status();
         const absl::StatusOr<std::vector<NDArray>> actual = RunFunction(WholeFunction(*lowered), inputs, 0);
         ASSERT_TRUE(actual.ok()) << actual.status();
         for (int64_t i = 0; i < (*expected)[0].num_elements(); ++i) {
@@ -107,17 +104,15 @@ TEST(GroupedRules, ShallowProductsOverlap) {
         32 * channels, channels));
     const Sketch sketch = GenerateSketches(workload, Sm90a()).front();
     ASSERT_EQ(sketch.name, "warp_specialized");
-    const absl::StatusOr<Trace> trace = sketch.instantiate(sketch.default_choice);
-    ASSERT_TRUE(trace.ok()) << trace.status();
-    const absl::StatusOr<Schedule> schedule = Replay(workload, Sm90a(), *trace);
-    ASSERT_TRUE(schedule.ok()) << schedule.status();
-    const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), Sm90a());
+    const absl::StatusOr<LoweredFunction> lowered =
+        LowerPoint(workload, sketch, sketch.default_choice, Sm90a());
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, Sm90a(), "k");
     ASSERT_TRUE(program.ok()) << program.status();
     const absl::StatusOr<CudaImage> image = CompileCuda(program->source, Sm90a());
     ASSERT_TRUE(image.ok()) << image.status();
-    EXPECT_FALSE(image->serialized_wgmma) << PrintTrace(*trace) << image->log;
+    EXPECT_FALSE(image->serialized_wgmma)
+        << PrintTrace(*sketch.instantiate(sketch.default_choice)) << image->log;
   }
 }
 

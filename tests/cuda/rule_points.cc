@@ -4,6 +4,8 @@
 #include <random>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/schedule/schedule.h"
@@ -22,14 +24,23 @@ double OutputTolerance(const Workload& workload) {
   return tolerance;
 }
 
+absl::StatusOr<LoweredFunction> LowerPoint(const Workload& workload, const Sketch& sketch,
+                                           const Choice& choice, const Target& target) {
+  MYCC_ASSIGN_OR_RETURN(const Trace trace, sketch.instantiate(choice));
+  const auto in_trace = [&](const absl::Status& status, const std::string& more) {
+    return absl::Status(status.code(), absl::StrCat(status.message(), "\n", PrintTrace(trace), more));
+  };
+  const absl::StatusOr<Schedule> schedule = Replay(workload, target, trace);
+  if (!schedule.ok()) return in_trace(schedule.status(), "");
+  absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
+  if (!lowered.ok()) return in_trace(lowered.status(), PrintFunction(schedule->function()));
+  return lowered;
+}
+
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target) {
-  const absl::StatusOr<Trace> trace = sketch.instantiate(choice);
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  const std::string text = PrintTrace(*trace);
-  const absl::StatusOr<Schedule> schedule = Replay(workload, target, *trace);
-  ASSERT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
-  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), target);
-  ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintFunction(schedule->function());
+  const absl::StatusOr<LoweredFunction> lowered = LowerPoint(workload, sketch, choice, target);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const std::string text = PrintTrace(*sketch.instantiate(choice));
   const absl::Status status = CheckLowered(workload, *lowered, OutputTolerance(workload));
   ASSERT_TRUE(status.ok()) << status << "\n" << text << PrintLowered(*lowered);
   const absl::StatusOr<CudaProgram> program = EmitCuda(*lowered, target, "k");

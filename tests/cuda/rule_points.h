@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "codegen/passes/lower.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
 #include "tuner/space/space.h"
@@ -13,6 +15,10 @@ namespace mycc {
 
 // Roundings of the outputs' type; sums of f32 differ by their order alone.
 double OutputTolerance(const Workload& workload);
+
+// The point lowered; an error says its trace.
+absl::StatusOr<LoweredFunction> LowerPoint(const Workload& workload, const Sketch& sketch,
+                                           const Choice& choice, const Target& target);
 
 // The point lowers, means what the workload means by the interpreter, and compiles without spills.
 void CheckPoint(const Workload& workload, const Sketch& sketch, const Choice& choice, const Target& target);

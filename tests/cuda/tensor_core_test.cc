@@ -277,7 +277,8 @@ TEST(TensorCoreTest, PartialSumsAreOfAtMost128Columns) {
   EXPECT_THAT(source, HasSubstr("float part[64];"));
   EXPECT_THAT(source, HasSubstr("wgmma_m64n128k128_e4m3<0, 0, 0, 0, 2, 2, 4, 4, 6, 6>(part, a, b);"));
   EXPECT_THAT(source, HasSubstr("add_part<0, 32, 64>(t3_acc, part);"));
-  EXPECT_THAT(source, HasSubstr("wgmma_m64n128k128_e4m3<0, 0, 0, 1024, 2, 1026, 4, 1028, 6, 1030>(part, a, b);"));
+  EXPECT_THAT(source,
+              HasSubstr("wgmma_m64n128k128_e4m3<0, 0, 0, 1024, 2, 1026, 4, 1028, 6, 1030>(part, a, b);"));
   EXPECT_THAT(source, HasSubstr("add_part<32, 32, 64>(t3_acc, part);"));
 }
 

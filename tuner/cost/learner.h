@@ -34,8 +34,8 @@ class Learner {
   // was. A model of another class of devices is trained anew when this job's is saved. REQUIRES: no samples
   // yet.
   absl::Status Load(const std::string& bytes, bool of_another_class = false);
-  // The loaded samples, and the latest 1000 of the job's samples of each task; the latest alone where there are
-  // more than fit. The model is trained from scratch on these samples once a fifth of them are new to it.
+  // The loaded samples, and the latest 1000 of the job's samples of each task; the latest alone where there
+  // are more than fit. The model is trained from scratch on these samples once a fifth of them are new to it.
   // Until then it is the loaded one: a job after thousands of samples does not end with seconds of training.
   absl::StatusOr<std::string> Save() const;
 
