@@ -5,7 +5,8 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kLoads = 16;  // issued before the first of them is stored, by one statement
+// Issued before the first of them is stored, by one copy. Each may have an address and a condition of its own.
+constexpr int64_t kMostLoads = 32;
 
 // number / stride % steps; with steps 0 only the quotient.
 std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
@@ -118,7 +119,8 @@ void KernelEmitter::StoreRegisters(const ThreadCopyNest& copy, const std::string
 
 void KernelEmitter::EmitCopyByRegisters(const ThreadCopyNest& copy) {
   const int64_t steps = StepsOf(copy.chunks());
-  const int64_t groups = (steps + kLoads - 1) / kLoads, group = (steps + groups - 1) / groups;
+  const int64_t most = std::min(kMostLoads, kRegistersOfCopies / copy.registers());
+  const int64_t groups = (steps + most - 1) / most, group = (steps + groups - 1) / groups;
   const std::string first = groups > 1 ? Name("first") : "", moved = Name("moved");
   if (groups > 1) {
     Open("for (int ", first, " = 0; ", first, " < ", groups * group, "; ", first, " += ", group, ")");

@@ -2,6 +2,7 @@
 // values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "codegen/ir/pipeline_stmts.h"
 
 namespace mycc {
+
+// Registers of a thread that hold what neighbouring copies have loaded before the first of it is stored. All
+// of it arrives in the time of one access to memory.
+inline constexpr int64_t kRegistersOfCopies = 64;
 
 struct ThreadCopyNest {
   std::vector<const For*> loops;  // in the order in which their elements are dealt to the threads
@@ -18,6 +23,8 @@ struct ThreadCopyNest {
   int64_t chunk = 0;  // the copy's
 
   int64_t chunks() const { return elements / chunk; }
+  // Of a thread that holds one chunk.
+  int64_t registers() const { return std::max<int64_t>(chunk * DTypeBytes(load->dtype) / 4, 1); }
 };
 // Nullopt when the copy is more than a nest of loops around a store. Points into the copy.
 std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy);

@@ -20,6 +20,11 @@
 //                                                                     copy: moved = x[step + 1]
 //                                                                     work
 //
+// Neighbouring copies through registers load all before they store, as far as registers reach:
+//
+//   copy: a.s = a; copy: b.s = b   ->   copy: a.moved = a; copy: b.moved = b
+//                                       copy: a.s = a.moved; copy: b.s = b.moved
+//
 // A launch whose copies all go through registers has no groups of cp.async: their commits go, and a wait for
 // one becomes a barrier.
 #include <algorithm>
@@ -127,6 +132,57 @@ CopyInParts InParts(const Copy& copy) {
   return parts;
 }
 
+// That a thread of the team needs to hold all that it copies.
+int64_t RegistersOf(const Copy& copy, int64_t team) {
+  const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
+  return (nest.chunks() + team - 1) / team * nest.registers();
+}
+
+// Whether the copy has both its parts.
+bool IsWholeThroughRegisters(const Copy& copy) {
+  if (copy.engine != CopyEngine::kRegisters) return false;
+  const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
+  return nest.load->buffer->scope != Scope::kFragment && nest.store->buffer->scope != Scope::kFragment;
+}
+
+// The copies from `first` on that a thread can load before it stores one.
+size_t CopiesAtOnce(const std::vector<Stmt>& stmts, size_t first, int64_t team) {
+  int64_t registers = 0;
+  size_t end = first;
+  for (; end < stmts.size(); ++end) {
+    const Copy* copy = DynAs<Copy>(stmts[end]);
+    if (copy == nullptr || !IsWholeThroughRegisters(*copy)) break;
+    registers += RegistersOf(*copy, team);
+    if (registers > kRegistersOfCopies) break;
+  }
+  return end - first;
+}
+
+Stmt LoadsFirst(const std::vector<Stmt>& copies) {
+  std::vector<Buffer> moved;
+  std::vector<Stmt> stmts, stores;
+  for (const Stmt& copy : copies) {
+    CopyInParts parts = InParts(As<Copy>(copy));
+    moved.push_back(std::move(parts.moved));
+    stmts.push_back(std::move(parts.load));
+    stores.push_back(std::move(parts.store));
+  }
+  stmts.insert(stmts.end(), stores.begin(), stores.end());
+  return InAllocs(moved, MakeSeq(std::move(stmts)));
+}
+
+Stmt CopiesTogether(const Seq& seq, int64_t team) {
+  std::vector<Stmt> stmts;
+  for (size_t i = 0; i < seq.stmts.size();) {
+    const size_t copies = CopiesAtOnce(seq.stmts, i, team);
+    const auto first = seq.stmts.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = first + static_cast<std::ptrdiff_t>(std::max<size_t>(copies, 1));
+    stmts.push_back(copies < 2 ? *first : LoadsFirst({first, end}));
+    i += std::max<size_t>(copies, 1);
+  }
+  return stmts.size() == seq.stmts.size() ? nullptr : MakeSeq(std::move(stmts));
+}
+
 // The loop over the steps of a pipeline by threads: it waits at its beginning, or at its end.
 enum class StepLoop { kNone, kWaitsFirst, kWaitsLast };
 StepLoop StepLoopOf(const Stmt& stmt) {
@@ -202,11 +258,7 @@ class Step {
   }
 
   bool IsKept(const Copy& copy) const {
-    if (copy.engine != CopyEngine::kRegisters) return false;
-    const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
-    const int64_t steps = (nest.chunks() + team_ - 1) / team_,
-                  bytes = copy.chunk * DTypeBytes(nest.load->dtype);
-    return steps * std::max<int64_t>(bytes / 4, 1) <= kMostRegisters;
+    return copy.engine == CopyEngine::kRegisters && RegistersOf(copy, team_) <= kMostRegisters;
   }
 
   const int64_t team_;
@@ -250,7 +302,8 @@ absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
           Step step(threads.team);
           return kind == StepLoop::kWaitsFirst ? step.Apart(As<For>(stmt)) : step.OneAhead(As<For>(stmt));
         });
-    return WithoutEmptyGroups(apart);
+    return WithoutEmptyGroups(
+        RewriteEach<Seq>(apart, [&](const Seq& seq) { return CopiesTogether(seq, launch.shape.threads); }));
   });
 }
 

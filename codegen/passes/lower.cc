@@ -66,11 +66,12 @@ constexpr Pass kCudaPasses[] = {
     {"simplify", Run<SimplifyStmts>},
     // Before conditions move out of the loops around a reduction, which is a barrier of all threads.
     {"split_thread_reductions", Run<SplitThreadReductions>},
-    {"split_whole_vectors", Run<SplitWholeVectors>},
     {"tensorize_tiles", Run<TensorizeTiles>},
     // After tensorization, which does not recognize tiles indexed by a ring's slot.
     {"pipeline_loops", Run<PipelineLoops>},
     {"fragment_loops", Run<FragmentLoopsOf>},
+    // After fragments, whose registers are vectors; before conditions move out of loops.
+    {"split_whole_vectors", Run<SplitWholeVectors>},
     // After fragments, which make loops over a thread's registers.
     {"split_conversions", Run<SplitConversions>},
     // After fragments, which make the threads that share a row; before a loop has parts.
