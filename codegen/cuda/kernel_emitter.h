@@ -162,6 +162,7 @@ class KernelEmitter {
   const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
+  void EmitWaitProducts(const WaitProducts& wait);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count, int64_t registers,
                      bool depth_contiguous, const std::string& matrices, const std::string& element);

@@ -57,8 +57,7 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kArrive: return EmitArrive(As<Arrive>(stmt));
     case StmtKind::kWait: return EmitWait(As<Wait>(stmt));
     case StmtKind::kCommitProducts: return Line(prelude_.Use("wgmma_commit"), "();");
-    case StmtKind::kWaitProducts:
-      return Line(prelude_.Use("wgmma_wait"), "<", As<WaitProducts>(stmt).pending, ">();");
+    case StmtKind::kWaitProducts: return EmitWaitProducts(As<WaitProducts>(stmt));
     case StmtKind::kCommitGroup: return EmitCommitGroup();
     case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
     case StmtKind::kFence: return EmitFence();

@@ -133,6 +133,8 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   const int64_t next_row = row.sums.fragment.Steps(1).front().row;
   const int64_t run = partial.Register(next_row, 0), pitch = layout.Register(next_row, 0);
   for (const char* use : {"wgmma_commit", "wgmma_wait", "add_part"}) prelude_.Use(use);
+  const ProductFunction complete = CompleteSums(row.accumulator, partial.registers());
+  prelude_.Add(complete.name, complete.text);
   Line("float part[", partial.registers(), "];");
   for (int64_t depth = 0; depth < mma.k; depth += row.partial_depth) {
     const int64_t steps = std::min<int64_t>(row.partial_depth, mma.k - depth) / row.k;
@@ -142,11 +144,23 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
         multiply("part", partial, 0, {steps, 1, depth, at, column}, /*adds=*/false);
         Line("wgmma_commit();");
         Line("wgmma_wait<0>();");
+        Line(complete.name, "(part);");
         Line("add_part<", layout.Register(at, column), ", ", run, ", ", pitch, ">(", sums, ", part);");
       }
     }
   }
   Close();
+}
+
+void KernelEmitter::EmitWaitProducts(const WaitProducts& wait) {
+  Line(prelude_.Use("wgmma_wait"), "<", wait.pending, ">();");
+  if (wait.after_loop) Line(prelude_.Use("keep_behind"), "();");
+  for (const Buffer& sums : wait.sums) {
+    const Place& place = PlaceOf(sums);
+    const ProductFunction complete = CompleteSums(sums->dtype, place.fragment->registers());
+    prelude_.Add(complete.name, complete.text);
+    Line(complete.name, "(", place.name, ");");
+  }
 }
 
 }  // namespace mycc

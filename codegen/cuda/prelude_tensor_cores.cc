@@ -253,6 +253,16 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 )"},
+    {"keep_behind", "", R"(
+// Keeps the instructions that follow behind a wait for products. ptxas (CUDA 13.0) has been seen to read sums
+// before the wait where the loop of the products is unrolled. It moves nothing across an exit, which is never
+// taken: no kernel has so much shared memory.
+__device__ __forceinline__ void keep_behind() {
+  asm volatile(
+      "{\n.reg .pred never;\n.reg .u32 bytes;\nmov.u32 bytes, %dynamic_smem_size;\n"
+      "setp.eq.u32 never, bytes, 0xffffffff;\n@never exit;\n}" ::: "memory");
+}
+)"},
     {"wgmma_operand", "", R"(
 // The operand is in these registers here: before the wgmma_fence that follows, not after it.
 __device__ __forceinline__ void wgmma_operand(unsigned (&a)[4]) {

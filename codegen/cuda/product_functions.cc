@@ -185,6 +185,23 @@ std::string InputsOf(const WarpgroupStatement& statement) {
 
 }  // namespace
 
+ProductFunction CompleteSums(DType accumulator, int64_t registers) {
+  constexpr int64_t kMostOfStatement = 128;
+  const bool of_floats = IsFloat(accumulator);
+  const std::string name = absl::StrCat("complete_", registers, of_floats ? "_floats" : "_ints");
+  std::string statements;
+  for (int64_t first = 0; first < registers; first += kMostOfStatement) {
+    std::vector<std::string> sums;
+    for (int64_t i = first; i < std::min(first + kMostOfStatement, registers); ++i)
+      sums.push_back(absl::StrCat(of_floats ? "\"+f\"(d[" : "\"+r\"(d[", i, "])"));
+    absl::StrAppend(&statements, "  asm volatile(\"\" : ", absl::StrJoin(sums, ", "), " :: \"memory\");\n");
+  }
+  return {name,
+          absl::StrCat("\n// The products of these sums are complete: what reads them comes after this.\n",
+                       "__device__ __forceinline__ void ", name, "(", of_floats ? "float" : "int", " (&d)[",
+                       registers, "]) {\n", statements, "}\n")};
+}
+
 ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
                                  int64_t steps, bool of_registers) {
   const bool of_floats = IsFloat(row.accumulator);

@@ -28,5 +28,8 @@ std::string LoadFunctionName(int64_t matrices, bool transposed);
 // descriptors: a of the first row tile (unless in registers), b, and a of the other row tiles.
 ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
                                  int64_t steps, bool of_registers);
+// Stands after a wait for products, and keeps all reads of their sums behind it: the compiler may move
+// arithmetic on registers across a wait that does not name them.
+ProductFunction CompleteSums(DType accumulator, int64_t registers);
 
 }  // namespace mycc

@@ -104,13 +104,18 @@ struct Wait : StmtNode {
   Expr barrier, phase;
 };
 // Groups of asynchronous products, as in wgmma: CommitProducts closes the group of this role's products so
-// far; WaitProducts waits until at most the `pending` newest groups are incomplete.
+// far; WaitProducts waits until at most the `pending` newest groups are incomplete. Then all products of
+// `sums` are complete. A compiler that knows nothing of products may read these registers before the wait:
+// back ends prevent it.
 struct CommitProducts : StmtNode {
   CommitProducts() : StmtNode(StmtKind::kCommitProducts) {}
 };
 struct WaitProducts : StmtNode {
-  explicit WaitProducts(int pending) : StmtNode(StmtKind::kWaitProducts), pending(pending) {}
+  explicit WaitProducts(int pending, std::vector<Buffer> sums = {})
+      : StmtNode(StmtKind::kWaitProducts), pending(pending), sums(std::move(sums)) {}
   int pending;
+  std::vector<Buffer> sums;
+  bool after_loop = false;  // stands behind a loop of products
 };
 // Groups as in cp.async: CommitGroup closes the group of this role's asynchronous copies so far; WaitGroup
 // waits until at most `pending` groups are incomplete.

@@ -234,8 +234,12 @@ class Printer {
         return Line(depth, "wait barrier[", PrintExpr(wait.barrier), "] phase ", PrintExpr(wait.phase));
       }
       case StmtKind::kCommitProducts: return Line(depth, "commit products");
-      case StmtKind::kWaitProducts:
-        return Line(depth, "wait products until ", As<WaitProducts>(stmt).pending, " pending");
+      case StmtKind::kWaitProducts: {
+        const WaitProducts& wait = As<WaitProducts>(stmt);
+        return Line(depth, "wait products until ", wait.pending, " pending",
+                    wait.after_loop ? " after a loop" : "",
+                    wait.sums.empty() ? "" : absl::StrCat(", completing ", NamesText(wait.sums)));
+      }
       case StmtKind::kCommitGroup: return Line(depth, "commit group");
       case StmtKind::kWaitGroup:
         return Line(depth, "wait group until ", As<WaitGroup>(stmt).pending, " pending");

@@ -253,6 +253,7 @@ struct BufferReplacement {
       case StmtKind::kAwait: return InFlag<Await>(stmt);
       case StmtKind::kArrive: return InList(stmt, &Arrive::released);
       case StmtKind::kBypass: return InList(stmt, &Bypass::outputs);
+      case StmtKind::kWaitProducts: return InList(stmt, &WaitProducts::sums);
       case StmtKind::kTileMove:
         if (As<TileMove>(stmt).view.buffer != from) return nullptr;
         return Changed(As<TileMove>(stmt), [&](TileMove* moved) { moved->view = InView(moved->view); });
@@ -308,6 +309,9 @@ void ForEachBuffer(const Stmt& stmt, const std::function<void(const Buffer&)>& v
       return;
     case StmtKind::kBypass:
       for (const Buffer& output : As<Bypass>(stmt).outputs) visit(output);
+      return;
+    case StmtKind::kWaitProducts:
+      for (const Buffer& sums : As<WaitProducts>(stmt).sums) visit(sums);
       return;
     case StmtKind::kTileMove: return visit(As<TileMove>(stmt).view.buffer);
     case StmtKind::kSignal: return visit(As<Signal>(stmt).flags);

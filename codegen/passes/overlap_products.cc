@@ -133,9 +133,8 @@ class ProductOverlap {
     return MakeSeq(std::move(parts));
   }
 
-  void WaitForAll(std::vector<Stmt>* parts) {
-    if (!running_.empty()) parts->push_back(std::make_shared<WaitProducts>(0));
-    running_.clear();
+  void WaitForAll(std::vector<Stmt>* parts, bool after_loop = false) {
+    if (!running_.empty()) WaitUntilRun(0, parts, after_loop);
   }
 
   // Waits for the products that `need` it, and those before them.
@@ -143,8 +142,26 @@ class ProductOverlap {
   void WaitFor(const Need& need, std::vector<Stmt>* parts) {
     const auto last = std::find_if(running_.rbegin(), running_.rend(), need);
     if (last == running_.rend()) return;
-    parts->push_back(std::make_shared<WaitProducts>(static_cast<int>(last - running_.rbegin())));
-    running_.erase(running_.begin(), last.base());
+    WaitUntilRun(last - running_.rbegin(), parts);
+  }
+
+  // Only the `pending` latest products still run.
+  void WaitUntilRun(std::ptrdiff_t pending, std::vector<Stmt>* parts, bool after_loop = false) {
+    const auto first_pending = running_.end() - pending;
+    const auto runs_on = [&](const Buffer& sums) {
+      return std::any_of(first_pending, running_.end(),
+                         [&](const Mma* product) { return product->acc.buffer == sums; });
+    };
+    std::vector<Buffer> complete;
+    for (auto product = running_.begin(); product != first_pending; ++product) {
+      const Buffer& sums = (*product)->acc.buffer;
+      if (!runs_on(sums) && std::find(complete.begin(), complete.end(), sums) == complete.end())
+        complete.push_back(sums);
+    }
+    const auto wait = std::make_shared<WaitProducts>(static_cast<int>(pending), std::move(complete));
+    wait->after_loop = after_loop;
+    parts->push_back(wait);
+    running_.erase(running_.begin(), first_pending);
   }
 
   bool HasProduct(const Stmt& root) const {
@@ -237,8 +254,7 @@ class ProductOverlap {
     running_.push_back(&mma);
     if (released_.empty()) return;
     // All products of the turn before are complete once only this one is pending.
-    parts->push_back(std::make_shared<WaitProducts>(1));
-    running_.erase(running_.begin(), running_.end() - 1);
+    WaitUntilRun(1, parts);
     parts->insert(parts->end(), released_.begin(), released_.end());
     released_.clear();
   }
@@ -299,7 +315,7 @@ class ProductOverlap {
     marks.unroll_by = IsConstInt(loop.extent, &number) && number <= kShortLoop ? kUnrollShortBy : kUnrollBy;
     std::vector<Stmt> result = {
         loop.With({.extent = extent, .body = MakeSeq(std::move(body))})->Marked(marks)};
-    WaitForAll(&result);
+    WaitForAll(&result, /*after_loop=*/true);
     const Stmt last = ReleaseOf(loop, end, ".last", Simplify(extent - 1));
     // The number of turns may be 0 if it is not constant.
     result.push_back(is_constant ? last

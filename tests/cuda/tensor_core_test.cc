@@ -250,6 +250,17 @@ TEST(TensorCoreTest, FloatsOfEightBits) {
   }
 }
 
+// Behind a loop of products that run on, no instruction comes before the wait, and the wait names the sums.
+TEST(TensorCoreTest, SumsAreReadBehindTheWait) {
+  const absl::StatusOr<ScheduledCase> product = CaseOf(kGemm, WarpSpecialized());
+  ASSERT_TRUE(product.ok()) << product.status();
+  const absl::StatusOr<CudaProgram> program = EmitChecked(*product, {Sm90a()});
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(
+      program->source,
+      testing::ContainsRegex("\n *wgmma_wait<0>.*;\n *keep_behind.*;\n *complete_16_floats.t3_acc.;\n"));
+}
+
 // Two row tiles in one statement, one of two, and a left operand in registers. Operands are known by number.
 TEST(TensorCoreTest, StatementsOfWgmma) {
   const Instruction& row = *InstructionNamed("wgmma.f16");
@@ -257,6 +268,7 @@ TEST(TensorCoreTest, StatementsOfWgmma) {
   std::string text;
   for (const auto& [tiles, of_registers] : {std::pair(2, false), {1, false}, {1, true}, {2, true}})
     text += WarpgroupProduct(row, layout, tiles, /*steps=*/2, of_registers).text;
+  text += CompleteSums(row.accumulator, layout.registers()).text;
   EXPECT_TRUE(MatchesGolden("cuda/wgmma_statements", text));
 }
 

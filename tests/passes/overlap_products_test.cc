@@ -55,27 +55,27 @@ TEST(OverlapProductsTest, EachProductIsWaitedForBeforeWhatNeedsIt) {
                     second = absl::StrCat(kInto, "more[0,0]<64,1> += a[0,0,0]<64,1> * c[0,0,0]<64,1>\n");
   const Stmt products = MakeSeq({ProductInto(kSums, kA, kB), ProductInto(kMore, kA, kC)});
   const std::string both = absl::StrCat(first, "commit products\n", second, "commit products\n");
-  EXPECT_EQ(Overlapped(products), both + "wait products until 0 pending\n");
+  EXPECT_EQ(Overlapped(products), both + "wait products until 0 pending, completing sums, more\n");
   // The sums of the first, then those of the second.
   EXPECT_EQ(Overlapped(MakeSeq({products, MoveOne(kRow, kRow), MoveOne(kRow, kSums), MoveOne(kMore, kRow)})),
             both +
                 "row[0] = row[0]\n"
-                "wait products until 1 pending\n"
+                "wait products until 1 pending, completing sums\n"
                 "row[0] = sums[0,0]\n"
-                "wait products until 0 pending\n"
+                "wait products until 0 pending, completing more\n"
                 "more[0,0] = row[0]\n");
   // An operand of the second.
   const Stmt overwrite = std::make_shared<Copy>(MoveOne(kC, kA), CopyEngine::kThreads);
   EXPECT_EQ(Overlapped(MakeSeq({products, MoveOne(kRow, kA), overwrite})),
             both +
                 "row[0] = f32(a[0,0,0])\n"
-                "wait products until 0 pending\n"
+                "wait products until 0 pending, completing sums, more\n"
                 "copy by threads\n"
                 "  c[0,0,0] = a[0,0,0]\n");
   // Statements that let others go on.
   for (const Stmt& released : {ArriveOnce(IntConst(0)), Stmt(std::make_shared<Barrier>())}) {
     EXPECT_EQ(OverlappedRole(MakeSeq({products, released})),
-              both + "wait products until 0 pending\n" + PrintStmt(released));
+              both + "wait products until 0 pending, completing sums, more\n" + PrintStmt(released));
   }
 }
 
@@ -83,14 +83,14 @@ TEST(OverlapProductsTest, ProductsIntoTheSameSumsDoNotWaitForEachOther) {
   EXPECT_EQ(Overlapped(MakeSeq({ProductInto(kSums, kA, kB), ProductInto(kSums, kA, kC)})),
             absl::StrCat(kInto, "sums[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>\ncommit products\n",
                          kInto, "sums[0,0]<64,1> += a[0,0,0]<64,1> * c[0,0,0]<64,1>\ncommit products\n",
-                         "wait products until 0 pending\n"));
+                         "wait products until 0 pending, completing sums\n"));
   EXPECT_EQ(
       Overlapped(MakeSeq({ProductInto(kSums, kA, kB), ProductInto(kC, kA, kB), ProductInto(kSums, kA, kC)})),
       absl::StrCat(kInto, "sums[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>\ncommit products\n", kInto,
                    "c[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>\ncommit products\n",
-                   "wait products until 0 pending\n", kInto,
+                   "wait products until 0 pending, completing sums, c\n", kInto,
                    "sums[0,0]<64,1> += a[0,0,0]<64,1> * c[0,0,0]<64,1>\ncommit products\n",
-                   "wait products until 0 pending\n"));
+                   "wait products until 0 pending, completing sums\n"));
 }
 
 // A turn of attention: the second product takes what threads made of the sums of the first.
@@ -100,7 +100,7 @@ TEST(OverlapProductsTest, ALoopOfProductsIsOneGroup) {
             absl::StrCat("for tap in 3\n  ", kInto,
                          "sums[0,0]<64,1> += a[tap,0,0]<64,1> * b[tap,0,0]<64,1>\n"
                          "commit products\n"
-                         "wait products until 0 pending\n"
+                         "wait products until 0 pending, completing sums\n"
                          "row[0] = sums[0,0]\n"));
 }
 
@@ -118,17 +118,17 @@ TEST(OverlapProductsTest, TheSecondProductRunsOnIntoTheNextTurn) {
   more[0,0] = row[0]
   mma async wgmma.f16 64x64x64: more[0,0]<64,1> += a[j%2,0,0]<64,1> * b[j%2,0,0]<64,1>
   commit products
-  wait products until 1 pending
+  wait products until 1 pending, completing sums
   if 0 < j
     let j.before = j - 1
     arrive barrier[j.before % 2 + 2]
-  wait products until 0 pending
+  wait products until 0 pending, completing more
   c[0,0,0] = f16(more[0,0])
   sums[0,0] = row[0]
   fence
   mma async wgmma.f16 64x64x64: sums[0,0]<64,1> += c[j%2,0,0]<64,1> * b[j%2,0,0]<64,1>
   commit products
-wait products until 0 pending
+wait products until 0 pending after a loop, completing sums
 let j.last = 7
 arrive barrier[j.last % 2 + 2]
 row[0] = sums[0,0]
@@ -165,7 +165,7 @@ TEST(OverlapProductsTest, EachLoopReleasesWhatIsItsOwn) {
   const Stmt inner = Loop(k, MakeSeq({ProductInto(kMore, kA, kB), ArriveOnce(IntConst(1))}));
   EXPECT_EQ(OverlappedRole(Loop(i, MakeSeq({inner, ProductInto(kSums, kA, kB), ArriveOnce(IntConst(2))}))),
             R"(for i in 3 unrolled by 4
-  wait products until 0 pending
+  wait products until 0 pending, completing sums
   for k in 8 unrolled by 4
     mma async wgmma.f16 64x64x64: more[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>
     commit products
@@ -173,7 +173,7 @@ TEST(OverlapProductsTest, EachLoopReleasesWhatIsItsOwn) {
     if 0 < k
       let k.before = k - 1
       arrive barrier[1]
-  wait products until 0 pending
+  wait products until 0 pending after a loop, completing more
   let k.last = 7
   arrive barrier[1]
   mma async wgmma.f16 64x64x64: sums[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>
@@ -182,7 +182,7 @@ TEST(OverlapProductsTest, EachLoopReleasesWhatIsItsOwn) {
   if 0 < i
     let i.before = i - 1
     arrive barrier[2]
-wait products until 0 pending
+wait products until 0 pending after a loop, completing sums
 let i.last = 2
 arrive barrier[2]
 )");
@@ -202,7 +202,7 @@ for k in k.turns (of 64) unrolled by 2
   if 0 < k
     let k.before = k - 1
     arrive barrier[2]
-wait products until 0 pending
+wait products until 0 pending after a loop, completing sums
 if 0 < k.turns
   let k.last = k.turns - 1
   arrive barrier[2]
@@ -212,7 +212,7 @@ if 0 < k.turns
 TEST(OverlapProductsTest, WhereNothingIsReleasedLaterAWaitEndsTheTurn) {
   const std::string product =
       absl::StrCat("  ", kInto, "sums[0,0]<64,1> += a[0,0,0]<64,1> * b[0,0,0]<64,1>\n  commit products\n",
-                   "  wait products until 0 pending\n");
+                   "  wait products until 0 pending, completing sums\n");
   const Var k = MakeVar("k", 8), once = MakeVar("once", 1);
   const Stmt releases = MakeSeq({ProductInto(kSums, kA, kB), ArriveOnce(IntConst(0))});
   EXPECT_EQ(OverlappedRole(Loop(once, releases)), "for once in 1\n" + product + "  arrive barrier[0]\n");
@@ -237,8 +237,9 @@ TEST(OverlapProductsTest, OtherCodeStaysAsItIs) {
 TEST(OverlapProductsTest, AnArrivalOfTilesWaitsForTheirProducts) {
   const Stmt arrive = std::make_shared<Arrive>(IntConst(2), nullptr, 1, 0, std::vector<Buffer>{kB});
   const Stmt body = MakeSeq({ProductInto(kSums, kA, kB), ProductInto(kMore, kA, kC), arrive});
-  EXPECT_THAT(Overlapped(body), HasSubstr("commit products\nwait products until 1 pending\narrive barrier[2] "
-                                          "releasing b\nwait products until 0 pending\n"));
+  EXPECT_THAT(Overlapped(body),
+              HasSubstr("commit products\nwait products until 1 pending, completing sums\narrive barrier[2] "
+                        "releasing b\nwait products until 0 pending, completing more\n"));
 }
 
 }  // namespace
