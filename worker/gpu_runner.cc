@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,9 +26,9 @@
 #include "worker/gpu_constants.h"
 #include "worker/gpu_context.h"
 #include "worker/gpu_neighbour.h"
+#include "worker/gpu_semantics.h"
 #include "worker/gpu_timer.h"
 #include "worker/nvml.h"
-#include "worker/permitted_output.h"
 #include "worker/repetition.h"
 #include "worker/timer.h"
 #include "worker/undisturbed.h"
@@ -38,10 +37,6 @@ namespace mycc {
 namespace {
 
 constexpr int kChannel = 3;  // to the worker
-// Places that are computed from the language's semantics: to check a reference kernel, and where there is
-// none. The time bounds what a place of a long chain of stages may cost.
-constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
-constexpr double kCheckSeconds = 0.5, kSampleSeconds = 10;
 // A GPU that heats up under a heavy kernel is slower after it, which more attempts do not change.
 constexpr int kTimingAttempts = 2;
 // A repeated launch also writes over the outputs and reads them; one under strain takes turns with a
@@ -121,24 +116,14 @@ class GpuRunner {
   }
 
   absl::Status Prepare(const v1::PrepareRequest& request, v1::RunnerResponse* response) {
-    MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(request.workload(), "workload"));
+    if (request.early()) return BeginSemantics(request);
+    if (semantics_ == nullptr || !semantics_->IsOf(request)) MYCC_RETURN_IF_ERROR(BeginSemantics(request));
+    const std::unique_ptr<GpuSemantics> semantics = std::move(semantics_);
     v1::GpuCase& description = *response->mutable_gpu_case();
     description.set_seed(request.seed());
-    // A case with nothing expected yet draws the inputs.
-    v1::GpuCase nothing = description;
-    for (size_t i = 0; i < workload.outputs.size(); ++i) nothing.add_sampled();
-    MYCC_ASSIGN_OR_RETURN(GpuTest* const drawn, cases_->Find(request.workload(), nothing));
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> inputs, drawn->made->DownloadInputs());
-    MYCC_ASSIGN_OR_RETURN(const std::vector<NDArray> special, SpecialInputsOf(drawn));
-    // The host computes what the language says of both inputs at once, and beside the reference kernel.
-    const bool samples_alone = request.library().empty();
-    std::future<std::vector<SampledValues>> sampled = std::async(std::launch::async, [&] {
-      return samples_alone ? Sampled(workload, inputs, kSampledPlaces, kSampleSeconds, request.seed())
-                           : Sampled(workload, inputs, kCheckedPlaces, kCheckSeconds, request.seed());
-    });
-    *description.mutable_permitted() = PermitOutputs(workload, special, request.seed());
-    if (samples_alone) {
-      for (const SampledValues& values : sampled.get()) {
+    *description.mutable_permitted() = semantics->TakePermitted();
+    if (request.library().empty()) {
+      for (const SampledValues& values : semantics->Sample()) {
         v1::GpuCase::Sampled& of_output = *description.add_sampled();
         of_output.mutable_places()->Add(values.places.begin(), values.places.end());
         of_output.set_values(values.values);
@@ -147,7 +132,21 @@ class GpuRunner {
     }
     description.set_reference(request.library());
     MYCC_ASSIGN_OR_RETURN(GpuTest* const test, cases_->Find(request.workload(), description));
-    return CheckReference(workload, sampled.get(), test->made.get());
+    return CheckReference(semantics->workload(), semantics->TakeChecked(), test->made.get());
+  }
+
+  absl::Status BeginSemantics(const v1::PrepareRequest& request) {
+    MYCC_ASSIGN_OR_RETURN(Workload workload, ParseWorkload(request.workload(), "workload"));
+    // A case with nothing expected yet draws the inputs.
+    v1::GpuCase nothing;
+    nothing.set_seed(request.seed());
+    for (size_t i = 0; i < workload.outputs.size(); ++i) nothing.add_sampled();
+    MYCC_ASSIGN_OR_RETURN(GpuTest* const drawn, cases_->Find(request.workload(), nothing));
+    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> inputs, drawn->made->DownloadInputs());
+    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> special, SpecialInputsOf(drawn));
+    semantics_ =
+        std::make_unique<GpuSemantics>(request, std::move(workload), std::move(inputs), std::move(special));
+    return absl::OkStatus();
   }
 
   absl::Status MeasureConstants(v1::RunnerResponse* response) {
@@ -161,16 +160,6 @@ class GpuRunner {
     MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> special, drawn->made->DownloadInputs());
     MYCC_RETURN_IF_ERROR(drawn->made->DrawInputs());
     return special;
-  }
-
-  // Each output's values by the language's semantics, at some places.
-  static std::vector<SampledValues> Sampled(const Workload& workload, const std::vector<NDArray>& inputs,
-                                            int64_t places, double seconds, uint64_t seed) {
-    SampledReference reference(workload, inputs);
-    std::vector<SampledValues> sampled;
-    for (size_t i = 0; i < workload.outputs.size(); ++i)
-      sampled.push_back(SampleOutput(workload, &reference, static_cast<int>(i), places, seconds, seed));
-    return sampled;
   }
 
   // The reference kernel's outputs against the language's semantics.
@@ -355,6 +344,7 @@ class GpuRunner {
   const GpuHealth health_;
   int64_t free_at_start_ = 0;
   std::unique_ptr<GpuCases> cases_;
+  std::unique_ptr<GpuSemantics> semantics_;      // of the case that is to be prepared next
   std::vector<std::unique_ptr<GpuCall>> calls_;  // of the request being answered
 };
 

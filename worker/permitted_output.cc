@@ -10,13 +10,15 @@ constexpr double kPermitSeconds = 0.5;
 
 }  // namespace
 
-PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed) {
+PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
+                               PlaceShare share) {
   PermittedReference reference(workload, special);
   PermittedOutputs outputs;
-  const double seconds = kPermitSeconds / static_cast<double>(workload.outputs.size());
+  const double seconds =
+      kPermitSeconds / static_cast<double>(static_cast<int64_t>(workload.outputs.size()) * share.of);
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const PermittedValues values =
-        PermitOutput(workload, &reference, static_cast<int>(i), kPermittedPlaces, seconds, seed);
+        PermitOutput(workload, &reference, static_cast<int>(i), kPermittedPlaces, seconds, seed, share);
     v1::PermittedOutput& output = *outputs.Add();
     output.mutable_places()->Add(values.places.begin(), values.places.end());
     for (const ValueSet& set : values.sets) {
@@ -28,6 +30,11 @@ PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArr
     }
   }
   return outputs;
+}
+
+void AddShare(const PermittedOutputs& share, PermittedOutputs* outputs) {
+  while (outputs->size() < share.size()) outputs->Add();
+  for (int i = 0; i < share.size(); ++i) outputs->at(i).MergeFrom(share[i]);
 }
 
 std::vector<PermittedValues> PermittedOf(const Workload& workload, const PermittedOutputs& outputs) {

@@ -12,8 +12,12 @@ namespace mycc {
 
 using PermittedOutputs = google::protobuf::RepeatedPtrField<v1::PermittedOutput>;
 
-// The permitted values of each output, at some hundred places or as many as half a second suffices for.
-PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed);
+// The permitted values of each output, at some hundred places or as many as half a second suffices for; or a
+// share of them, in the same share of the time.
+PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
+                               PlaceShare share = {});
+// Adds the places of another share.
+void AddShare(const PermittedOutputs& share, PermittedOutputs* outputs);
 
 // For each output; none where the message is another workload's.
 std::vector<PermittedValues> PermittedOf(const Workload& workload, const PermittedOutputs& outputs);

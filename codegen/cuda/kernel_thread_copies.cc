@@ -5,7 +5,8 @@
 namespace mycc {
 namespace {
 
-// Issued before the first of them is stored, by one copy. Each may have an address and a condition of its own.
+// Issued before the first of them is stored, by one copy. Each may have an address and a condition of its
+// own.
 constexpr int64_t kMostLoads = 32;
 
 // number / stride % steps; with steps 0 only the quotient.

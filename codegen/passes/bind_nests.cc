@@ -8,8 +8,12 @@
 //                                           for r in 64: acc += x[f, r]      (not executed where f >= 300)
 //                                           y[f] = acc
 //
+// The last terms come in vectors where they are neighbours in memory, so that a thread loads 16 bytes of them
+// at once: its neighbours' terms may be a row away.
+//
 // A nest that is not a single block under its own loops stays as it is, and runs in one thread.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -102,16 +106,42 @@ class Binder {
     } else if (nest_.reduce.empty()) {
       body = Moved(*block, values, flat, nest_.elements);
     } else {
-      std::vector<LoopSpec> loops;
-      for (const For* loop : nest_.reduce) loops.push_back({loop->var});
       body = Accumulated(
           *block, [&](const Block& b) { return Moved(b, values, flat, nest_.elements); },
-          [&](Stmt update) { return MakeNest(loops, std::move(update)); });
+          [&](const Stmt& update) { return OverTerms(*block, update); });
     }
     return MakeNest({{grid, LoopKind::kGrid}, {thread, LoopKind::kThread}}, std::move(body));
   }
 
  private:
+  // The loops over a thread's terms.
+  Stmt OverTerms(const Block& block, Stmt update) const {
+    std::vector<LoopSpec> loops;
+    for (const For* loop : nest_.reduce) loops.push_back({loop->var});
+    const Var last = loops.back().var;
+    if (const int64_t lanes = LanesOf(block, last); lanes > 1) {
+      const Var vector = MakeVar(last->name + ".v", last->extent / lanes),
+                lane = MakeVar(last->name + ".l", lanes);
+      update = SubstituteVars(update, VarMap{{last.get(), VarRef(vector) * lanes + VarRef(lane)}});
+      loops.back() = {vector};
+      loops.push_back({lane, LoopKind::kVector});
+    }
+    return MakeNest(loops, std::move(update));
+  }
+
+  // The terms that are 16 bytes of some tensor, one after the other along the loop; 1 where there are none.
+  static int64_t LanesOf(const Block& block, const Var& last) {
+    constexpr int64_t kAccessBytes = 16;
+    const VarMap bindings = BindingsOf(block);
+    int64_t lanes = 1;
+    ForEachLoad(block.value, [&](const ExprNode& load) {
+      const auto place = SplitLinear(Substitute(FlatIndex(*load.buffer, load.args), bindings), last.get());
+      if (place && place->coefficient == 1)
+        lanes = std::max(lanes, std::gcd(kAccessBytes / DTypeBytes(load.dtype), last->extent));
+    });
+    return lanes;
+  }
+
   // One thread block for each element.
   Stmt Together(const Block& block) {
     const Var grid = MakeVar(name_ + ".b", nest_.elements);

@@ -436,12 +436,12 @@ ValueSet PermittedReference::Output(int output, int64_t flat) {
 }
 
 PermittedValues PermitOutput(const Workload& workload, PermittedReference* reference, int output,
-                             int64_t count, double seconds, uint64_t seed) {
+                             int64_t count, double seconds, uint64_t seed, PlaceShare share) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const Buffer& tensor = workload.outputs[output];
   PermittedValues permitted{tensor->dtype, {}, {}};
-  for (const int64_t place : PickPlaces(tensor->num_elements(), count, seed)) {
+  for (const int64_t place : PickPlaces(tensor->num_elements(), count, seed, share)) {
     if (!permitted.places.empty() && Clock::now() >= end) break;
     permitted.places.push_back(place);
     permitted.sets.push_back(reference->Output(output, place));

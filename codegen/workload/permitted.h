@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/workload/reference.h"
+#include "codegen/workload/sampled_values.h"
 #include "codegen/workload/value_set.h"
 
 namespace mycc {
@@ -36,7 +37,7 @@ struct PermittedValues {
 // The sets of at most `count` places of output number `output`: at least one, then as many as `seconds`
 // allow.
 PermittedValues PermitOutput(const Workload& workload, PermittedReference* reference, int output,
-                             int64_t count, double seconds, uint64_t seed);
+                             int64_t count, double seconds, uint64_t seed, PlaceShare share = {});
 
 // A message about the first element of `got` (a whole tensor in storage form) that is not permitted; "" when
 // there is none.

@@ -7,7 +7,7 @@
 
 namespace mycc {
 
-std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) {
+std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed, PlaceShare share) {
   std::vector<int64_t> places;
   std::unordered_set<int64_t> seen;
   std::mt19937_64 random(seed);
@@ -19,7 +19,10 @@ std::vector<int64_t> PickPlaces(int64_t elements, int64_t count, uint64_t seed) 
                                        : static_cast<int64_t>(random() % static_cast<uint64_t>(elements));
     if (seen.insert(place).second) places.push_back(place);
   }
-  return places;
+  std::vector<int64_t> shared;
+  for (size_t i = static_cast<size_t>(share.index); i < places.size(); i += static_cast<size_t>(share.of))
+    shared.push_back(places[i]);
+  return shared;
 }
 
 Expected SampledValues::expected() const {
@@ -28,11 +31,11 @@ Expected SampledValues::expected() const {
 }
 
 SampledValues SampleOutput(const Workload& workload, SampledReference* reference, int output, int64_t count,
-                           double seconds, uint64_t seed) {
+                           double seconds, uint64_t seed, PlaceShare share) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const Buffer& tensor = workload.outputs[output];
-  SampledValues sampled{tensor->dtype, PickPlaces(tensor->num_elements(), count, seed), ""};
+  SampledValues sampled{tensor->dtype, PickPlaces(tensor->num_elements(), count, seed, share), ""};
   size_t reached = 0;
   while (reached < sampled.places.size() && (reached == 0 || Clock::now() < end)) {
     std::string bytes(DTypeBytes(sampled.dtype), '\0');

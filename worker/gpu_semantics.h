@@ -1,0 +1,51 @@
+// What the language says of the outputs of a GPU's test case, at some places: to check a reference kernel, to
+// do without one, and on inputs with special values. Threads of the host compute it, each a share of the
+// places, while the device and the compiler work. Thread rule: one thread uses an object, and its destructor
+// waits for the threads.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "codegen/workload/reference.h"
+#include "codegen/workload/sampled_values.h"
+#include "codegen/workload/workload.h"
+#include "proto/measure.pb.h"
+#include "worker/permitted_output.h"
+
+namespace mycc {
+
+class GpuSemantics {
+ public:
+  // Begins to compute what a reference kernel is checked with, and what is permitted on the `special` inputs.
+  GpuSemantics(const v1::PrepareRequest& request, Workload workload, std::vector<NDArray> inputs,
+               std::vector<NDArray> special);
+  GpuSemantics(const GpuSemantics&) = delete;
+
+  const Workload& workload() const { return workload_; }
+  // Whether it is the request's: of the same workload and inputs.
+  bool IsOf(const v1::PrepareRequest& request) const;
+
+  // These wait, and have a result once. Each output's values at some places.
+  std::vector<SampledValues> TakeChecked();
+  PermittedOutputs TakePermitted();
+
+  // The values at many places: all that is expected where there is no reference kernel.
+  std::vector<SampledValues> Sample() const;
+
+ private:
+  // The values of one share, at `places` of all shares at most, in at most `seconds`.
+  std::vector<SampledValues> SampleShare(int64_t places, double seconds, PlaceShare share) const;
+
+  const std::string text_;
+  const uint64_t seed_;
+  const Workload workload_;
+  const std::vector<NDArray> inputs_, special_;
+  // The last members, so that the others outlive the threads.
+  std::vector<std::future<std::vector<SampledValues>>> checked_;
+  std::vector<std::future<PermittedOutputs>> permitted_;
+};
+
+}  // namespace mycc
