@@ -190,12 +190,16 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
 }
 
 void GpuMeasurer::PrepareWhenBuilt(const Built& of_case) {
-  OpenIn(of_case.batch);
-  references_.WhenBuilt(of_case.reference, [this, of_case] {
+  const auto put_first = [this](const Built& built) {
     const MutexLock lock(&mutex_);
-    line_.push_front(of_case);
+    line_.push_front(built);
     changed_.NotifyAll();
-  });
+  };
+  for (int items = 0; items < 2; ++items) OpenIn(of_case.batch);
+  Built early = of_case;
+  early.is_early = true;
+  put_first(early);
+  references_.WhenBuilt(of_case.reference, [put_first, of_case] { put_first(of_case); });
 }
 
 void GpuMeasurer::OnBuilt(const std::shared_ptr<Built>& built, size_t i,
@@ -230,6 +234,7 @@ void GpuMeasurer::RunDevice() {
       continue;
     }
     Batch* const batch = built->batch;
+    LearnBest(&*built);
     Take(*built);
     const MutexLock lock(&mutex_);
     --batch->open;
@@ -287,7 +292,22 @@ void GpuMeasurer::Take(const Built& built) {
 void GpuMeasurer::Prepare(const Built& built) {
   if (built.reference->cases.contains(built.assignment.seed())) return;
   const HostLock alone(HostLock::Mode::kTiming, gpu_.uuid, [&built] { return built.IsUnwanted(); });
-  if (!alone.gave_up()) (void)PreparedCase(built);
+  if (alone.gave_up()) return;
+  if (!built.is_early) {
+    (void)PreparedCase(built);
+    return;
+  }
+  v1::RunnerRequest request = PrepareRequestOf(built.assignment);
+  request.mutable_prepare()->set_early(true);
+  Ending ending;
+  (void)runners_->Call(request, options_.prepare_seconds, &ending);
+}
+
+v1::RunnerRequest GpuMeasurer::PrepareRequestOf(const v1::Assignment& assignment) {
+  v1::RunnerRequest request;
+  request.mutable_prepare()->set_workload(assignment.workload());
+  request.mutable_prepare()->set_seed(assignment.seed());
+  return request;
 }
 
 void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results) {
@@ -300,6 +320,19 @@ void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::Measure
   }
 }
 
+void GpuMeasurer::LearnBest(Built* built) {
+  const auto known = built->batch->best.find(built->reference.get());
+  if (known == built->batch->best.end() || !built->assignment.rivals().empty()) return;
+  const double best = built->assignment.best_seconds();
+  built->assignment.set_best_seconds(best > 0 ? std::min(best, known->second) : known->second);
+}
+
+void GpuMeasurer::TellBest(const Built& built, const v1::MeasureResult& result) {
+  if (result.status() != v1::MEASURE_STATUS_OK || !built.assignment.rivals().empty()) return;
+  const auto [best, is_first] = built.batch->best.emplace(built.reference.get(), result.timing().seconds());
+  if (!is_first) best->second = std::min(best->second, result.timing().seconds());
+}
+
 std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
   const Lane lane{
       [&](const auto& libraries, v1::MeasureResult* failure) { return Run(built, libraries, failure); },
@@ -308,6 +341,7 @@ std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
       }};
   std::vector<v1::MeasureResult> results = book_.Make(built.assignment, built.outcomes, lane);
   share_.candidates += static_cast<int>(results.size());
+  if (!results.empty()) TellBest(built, results[0]);
   for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
   return results;
 }
@@ -403,10 +437,8 @@ absl::StatusOr<v1::GpuCase> GpuMeasurer::PreparedCase(const Built& built) {
 absl::StatusOr<v1::GpuCase> GpuMeasurer::PrepareCase(const Built& built) {
   const v1::Assignment& assignment = built.assignment;
   MYCC_ASSIGN_OR_RETURN(const Workload workload, ParseWorkload(assignment.workload(), "workload"));
-  v1::RunnerRequest request;
+  v1::RunnerRequest request = PrepareRequestOf(assignment);
   v1::PrepareRequest& prepare = *request.mutable_prepare();
-  prepare.set_workload(assignment.workload());
-  prepare.set_seed(assignment.seed());
   const BuildOutcome reference = references_.Await(built.reference);
   if (IsInfrastructureFailure(reference.ending.status)) return ErrorOf(reference.ending);
   // A reference that cannot be built, or would take too long, is done without.

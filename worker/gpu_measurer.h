@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -78,6 +79,9 @@ class GpuMeasurer {
     size_t open = 0;  // guarded by mutex_
     std::set<std::pair<const Reference*, uint64_t>> cases =
         {};  // that were asked for, by seed; Measure's own
+    // The best time of each workload's candidates so far, in seconds; the device's thread's own. The leases
+    // of a generation were given when its results were not known.
+    std::map<const Reference*, double> best = {};
   };
   // An assignment's traces, as they are built.
   struct Built {
@@ -88,6 +92,7 @@ class GpuMeasurer {
     std::vector<BuildOutcome> outcomes;
     size_t open = 0;
     bool is_wanted = true;  // by the time that they were built
+    bool is_early = false;  // of a case: its reference is still being built
 
     // It is there to have the case prepared, while its candidates are built.
     bool is_case() const { return outcomes.empty(); }
@@ -108,7 +113,7 @@ class GpuMeasurer {
   // The i-th trace was built, or was not wanted any more.
   void OnBuilt(const std::shared_ptr<Built>& built, size_t i, std::optional<BuildOutcome> outcome);
   void OpenIn(Batch* batch);
-  // Puts the case in front of the line, as soon as its reference is built.
+  // Puts the case in front of the line: at once, for what the host computes, and when its reference is built.
   void PrepareWhenBuilt(const Built& of_case);
 
   // On the device's thread.
@@ -117,6 +122,9 @@ class GpuMeasurer {
   void Take(const Built& built);
   void Prepare(const Built& built);
   void KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results);
+  // Lowers the best time of the assignment to that of its batch; and the batch's to that of a result.
+  static void LearnBest(Built* built);
+  static void TellBest(const Built& built, const v1::MeasureResult& result);
   std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
@@ -129,6 +137,7 @@ class GpuMeasurer {
   std::optional<v1::RunnerResponse> GiveUp(v1::MeasureResult* failure);
   absl::StatusOr<v1::GpuCase> PreparedCase(const Built& built);
   absl::StatusOr<v1::GpuCase> PrepareCase(const Built& built);
+  static v1::RunnerRequest PrepareRequestOf(const v1::Assignment& assignment);
   void NoteIdle(bool last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Gpu gpu_;
