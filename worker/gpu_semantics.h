@@ -1,5 +1,5 @@
-// What the language says of the outputs of a GPU's test case, at some places: to check a reference kernel, to
-// do without one, and on inputs with special values. Threads of the host compute it, each a share of the
+// Computes the outputs of a GPU's test case as the language defines them, at some places: to check a reference
+// kernel, to do without one, and on inputs with special values. Threads of the host do it, each a share of the
 // places, while the device and the compiler work. Thread rule: one thread uses an object, and its destructor
 // waits for the threads.
 #pragma once

@@ -42,7 +42,7 @@ bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
   return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
 }
 
-// What a proof is known as: by the binary and the workload.
+// A proof is known by the binary and the workload.
 std::string ProofName(const BuildOutcome& build, const v1::Assignment& assignment) {
   return absl::StrCat(build.built.code_digest(), " ", assignment.workload());
 }

@@ -23,7 +23,7 @@ struct ThreadCopyNest {
   int64_t chunk = 0;  // the copy's
 
   int64_t chunks() const { return elements / chunk; }
-  // Of a thread that holds one chunk.
+  // The registers of a thread that holds one chunk.
   int64_t registers() const { return std::max<int64_t>(chunk * DTypeBytes(load->dtype) / 4, 1); }
 };
 // Nullopt when the copy is more than a nest of loops around a store. Points into the copy.

@@ -1,3 +1,4 @@
+// Shares of places by several threads are together what one thread computes.
 #include "worker/gpu_semantics.h"
 
 #include <gtest/gtest.h>

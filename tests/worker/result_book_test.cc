@@ -103,7 +103,7 @@ TEST(ResultBookTest, WhoIsBehindInAFinalRoundIsNotProven) {
   EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "d", "e", "f"}));
   EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_WRONG_RESULT);
   EXPECT_TRUE(IsProven(results[1].verification()));
-  // What is known of one that is behind costs nothing.
+  // A proof that is known costs nothing.
   results = book.Make(round, {BuiltAs("a"), BuiltAs("e"), BuiltAs("g")}, device.MakeLane());
   EXPECT_EQ(device.proven.size(), 4u);
   EXPECT_TRUE(IsProven(results[1].verification()));
