@@ -167,7 +167,7 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   // A workload's first candidate has its reference built, before all else.
   const std::shared_ptr<Reference> reference = references_.Take(RequestOf(assignment));
   if (batch->cases.emplace(reference.get(), assignment.seed()).second)
-    PrepareWhenBuilt(Built{batch, assignment, reference, {}, {}});
+    BeginCase(Built{batch, assignment, reference, {}, {}});
   const auto built =
       std::make_shared<Built>(Built{batch, assignment, reference, std::move(digests), {}, traces.size()});
   built->outcomes.resize(traces.size());
@@ -189,7 +189,7 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
   }
 }
 
-void GpuMeasurer::PrepareWhenBuilt(const Built& of_case) {
+void GpuMeasurer::BeginCase(const Built& of_case) {
   const auto put_first = [this](const Built& built) {
     const MutexLock lock(&mutex_);
     line_.push_front(built);
@@ -321,7 +321,7 @@ void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::Measure
 }
 
 void GpuMeasurer::LearnBest(Built* built) {
-  const auto known = built->batch->best.find(built->reference.get());
+  const auto known = built->batch->best.find({built->reference.get(), built->assignment.protocol()});
   if (known == built->batch->best.end() || !built->assignment.rivals().empty()) return;
   const double best = built->assignment.best_seconds();
   built->assignment.set_best_seconds(best > 0 ? std::min(best, known->second) : known->second);
@@ -329,8 +329,10 @@ void GpuMeasurer::LearnBest(Built* built) {
 
 void GpuMeasurer::TellBest(const Built& built, const v1::MeasureResult& result) {
   if (result.status() != v1::MEASURE_STATUS_OK || !built.assignment.rivals().empty()) return;
-  const auto [best, is_first] = built.batch->best.emplace(built.reference.get(), result.timing().seconds());
-  if (!is_first) best->second = std::min(best->second, result.timing().seconds());
+  const double seconds = result.timing().seconds();
+  const std::pair key(static_cast<const Reference*>(built.reference.get()), built.assignment.protocol());
+  const auto [best, is_first] = built.batch->best.try_emplace(key, seconds);
+  if (!is_first) best->second = std::min(best->second, seconds);
 }
 
 std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {

@@ -3,8 +3,9 @@
 //
 //   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
 //
-// A workload's inputs and expected outputs are made on the device as soon as its reference is built, while
-// its first candidates still are.
+// A workload's inputs are drawn at once, and threads of the host begin to compute its outputs at some places.
+// Its expected outputs are made on the device as soon as its reference is built, while its first candidates
+// still are.
 //
 // Thread rule: Measure may be called by several threads at once, so that the next assignments are built while
 // the device works on the last.
@@ -79,9 +80,9 @@ class GpuMeasurer {
     size_t open = 0;  // guarded by mutex_
     std::set<std::pair<const Reference*, uint64_t>> cases =
         {};  // that were asked for, by seed; Measure's own
-    // The best time of each workload's candidates so far, in seconds; the device's thread's own. The leases
-    // of a generation were given when its results were not known.
-    std::map<const Reference*, double> best = {};
+    // The best time so far, in seconds, of each workload's candidates under one protocol; the device's
+    // thread's own. The leases of a generation were given when its results were not known.
+    std::map<std::pair<const Reference*, v1::TimingProtocol>, double> best = {};
   };
   // An assignment's traces, as they are built.
   struct Built {
@@ -114,7 +115,7 @@ class GpuMeasurer {
   void OnBuilt(const std::shared_ptr<Built>& built, size_t i, std::optional<BuildOutcome> outcome);
   void OpenIn(Batch* batch);
   // Puts the case in front of the line: at once, for what the host computes, and when its reference is built.
-  void PrepareWhenBuilt(const Built& of_case);
+  void BeginCase(const Built& of_case);
 
   // On the device's thread.
   void RunDevice();

@@ -116,8 +116,11 @@ class GpuRunner {
   }
 
   absl::Status Prepare(const v1::PrepareRequest& request, v1::RunnerResponse* response) {
-    if (request.early()) return BeginSemantics(request);
-    if (semantics_ == nullptr || !semantics_->IsOf(request)) MYCC_RETURN_IF_ERROR(BeginSemantics(request));
+    // Another case has begun, and would lose what was computed.
+    if (request.early() && semantics_ != nullptr) return absl::OkStatus();
+    if (semantics_ != nullptr && !semantics_->IsOf(request)) semantics_ = nullptr;
+    if (semantics_ == nullptr) MYCC_RETURN_IF_ERROR(BeginSemantics(request));
+    if (request.early()) return absl::OkStatus();
     const std::unique_ptr<GpuSemantics> semantics = std::move(semantics_);
     v1::GpuCase& description = *response->mutable_gpu_case();
     description.set_seed(request.seed());

@@ -1,6 +1,7 @@
 #include "worker/gpu_semantics.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -12,29 +13,38 @@ namespace {
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 0.5, kSampleSeconds = 10;
 constexpr int64_t kMostThreads = 8;
+constexpr double kPlacesOfShare = 4;  // that a thread computes at least, about
 
-// One call for each share, each by a thread of its own.
+void Add(std::vector<SampledValues> share, std::vector<SampledValues>* all) {
+  all->resize(share.size());
+  for (size_t i = 0; i < share.size(); ++i) {
+    SampledValues& joined = (*all)[i];
+    joined.dtype = share[i].dtype;
+    joined.places.insert(joined.places.end(), share[i].places.begin(), share[i].places.end());
+    joined.values += share[i].values;
+  }
+}
+void Add(const PermittedOutputs& share, PermittedOutputs* all) { AddShare(share, all); }
+
+// Computes the shares of at most `places` places by several threads, which may take `seconds` together. The
+// first place comes first, alone: it says how many threads have enough to do, since each computes what its
+// places need of intermediate tensors, and keeps it. Where that place takes most of the time, it is all.
 template <typename Fn>
-auto StartShares(const Fn& of_share) {
-  const int64_t threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
-  std::vector<std::future<decltype(of_share(PlaceShare()))>> shares;
+auto InShares(int64_t places, double seconds, const Fn& of_share) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  auto all = of_share(PlaceShare{0, places});
+  const double first = std::chrono::duration<double>(Clock::now() - start).count();
+  if (first > seconds / 2) return all;
+  all = {};
+  const int64_t most = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+  const int64_t threads =
+      std::clamp<int64_t>(static_cast<int64_t>(seconds / (kPlacesOfShare * first + 1e-9)), 1, most);
+  std::vector<std::future<decltype(all)>> shares;
   for (int64_t i = 0; i < threads; ++i)
     shares.push_back(std::async(std::launch::async, of_share, PlaceShare{i, threads}));
-  return shares;
-}
-
-std::vector<SampledValues> Joined(std::vector<std::future<std::vector<SampledValues>>>* shares) {
-  std::vector<SampledValues> joined;
-  for (std::future<std::vector<SampledValues>>& share : *shares) {
-    std::vector<SampledValues> outputs = share.get();
-    joined.resize(outputs.size());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      joined[i].dtype = outputs[i].dtype;
-      joined[i].places.insert(joined[i].places.end(), outputs[i].places.begin(), outputs[i].places.end());
-      joined[i].values += outputs[i].values;
-    }
-  }
-  return joined;
+  for (auto& share : shares) Add(share.get(), &all);
+  return all;
 }
 
 }  // namespace
@@ -46,37 +56,29 @@ GpuSemantics::GpuSemantics(const v1::PrepareRequest& request, Workload workload,
       workload_(std::move(workload)),
       inputs_(std::move(inputs)),
       special_(std::move(special)),
-      checked_(StartShares(
-          [this](PlaceShare share) { return SampleShare(kCheckedPlaces, kCheckSeconds, share); })),
-      permitted_(StartShares(
-          [this](PlaceShare share) { return PermitOutputs(workload_, special_, seed_, share); })) {}
+      checked_(std::async(std::launch::async, [this] { return Sample(kCheckedPlaces, kCheckSeconds); })),
+      permitted_(std::async(std::launch::async, [this] {
+        return InShares(kPermittedPlaces, kPermitSeconds, [this](PlaceShare share) {
+          return PermitOutputs(workload_, special_, seed_, share);
+        });
+      })) {}
 
 bool GpuSemantics::IsOf(const v1::PrepareRequest& request) const {
   return text_ == request.workload() && seed_ == request.seed();
 }
 
-std::vector<SampledValues> GpuSemantics::TakeChecked() { return Joined(&checked_); }
+std::vector<SampledValues> GpuSemantics::Sample() const { return Sample(kSampledPlaces, kSampleSeconds); }
 
-PermittedOutputs GpuSemantics::TakePermitted() {
-  PermittedOutputs outputs;
-  for (std::future<PermittedOutputs>& share : permitted_) AddShare(share.get(), &outputs);
-  return outputs;
-}
-
-std::vector<SampledValues> GpuSemantics::Sample() const {
-  auto shares =
-      StartShares([this](PlaceShare share) { return SampleShare(kSampledPlaces, kSampleSeconds, share); });
-  return Joined(&shares);
-}
-
-std::vector<SampledValues> GpuSemantics::SampleShare(int64_t places, double seconds, PlaceShare share) const {
-  SampledReference reference(workload_, inputs_);
-  std::vector<SampledValues> sampled;
-  for (size_t i = 0; i < workload_.outputs.size(); ++i) {
-    sampled.push_back(SampleOutput(workload_, &reference, static_cast<int>(i), places,
-                                   seconds / static_cast<double>(share.of), seed_, share));
-  }
-  return sampled;
+std::vector<SampledValues> GpuSemantics::Sample(int64_t places, double seconds) const {
+  return InShares(places, seconds, [this, places, seconds](PlaceShare share) {
+    SampledReference reference(workload_, inputs_);
+    std::vector<SampledValues> sampled;
+    for (size_t i = 0; i < workload_.outputs.size(); ++i) {
+      sampled.push_back(SampleOutput(workload_, &reference, static_cast<int>(i), places,
+                                     seconds / static_cast<double>(share.of), seed_, share));
+    }
+    return sampled;
+  });
 }
 
 }  // namespace mycc

@@ -1,7 +1,7 @@
-// Computes the outputs of a GPU's test case as the language defines them, at some places: to check a reference
-// kernel, to do without one, and on inputs with special values. Threads of the host do it, each a share of the
-// places, while the device and the compiler work. Thread rule: one thread uses an object, and its destructor
-// waits for the threads.
+// Computes the outputs of a GPU's test case as the language defines them, at some places: to check a
+// reference kernel, to do without one, and on inputs with special values. Threads of the host do it, each a
+// share of the places, while the device and the compiler work. Thread rule: one thread uses an object, and
+// its destructor waits for the threads.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,22 @@ class GpuSemantics {
   bool IsOf(const v1::PrepareRequest& request) const;
 
   // These wait, and have a result once. Each output's values at some places.
-  std::vector<SampledValues> TakeChecked();
-  PermittedOutputs TakePermitted();
+  std::vector<SampledValues> TakeChecked() { return checked_.get(); }
+  PermittedOutputs TakePermitted() { return permitted_.get(); }
 
   // The values at many places: all that is expected where there is no reference kernel.
   std::vector<SampledValues> Sample() const;
 
  private:
-  // The values of one share, at `places` of all shares at most, in at most `seconds`.
-  std::vector<SampledValues> SampleShare(int64_t places, double seconds, PlaceShare share) const;
+  std::vector<SampledValues> Sample(int64_t places, double seconds) const;
 
   const std::string text_;
   const uint64_t seed_;
   const Workload workload_;
   const std::vector<NDArray> inputs_, special_;
   // The last members, so that the others outlive the threads.
-  std::vector<std::future<std::vector<SampledValues>>> checked_;
-  std::vector<std::future<PermittedOutputs>> permitted_;
+  std::future<std::vector<SampledValues>> checked_;
+  std::future<PermittedOutputs> permitted_;
 };
 
 }  // namespace mycc

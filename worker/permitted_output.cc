@@ -3,13 +3,6 @@
 #include <utility>
 
 namespace mycc {
-namespace {
-
-constexpr int64_t kPermittedPlaces = 256;
-constexpr double kPermitSeconds = 0.5;
-
-}  // namespace
-
 PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
                                PlaceShare share) {
   PermittedReference reference(workload, special);

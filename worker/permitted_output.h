@@ -12,8 +12,10 @@ namespace mycc {
 
 using PermittedOutputs = google::protobuf::RepeatedPtrField<v1::PermittedOutput>;
 
-// The permitted values of each output, at some hundred places or as many as half a second suffices for; or a
-// share of them, in the same share of the time.
+// The places of each output at most, and the time that they may take.
+inline constexpr int64_t kPermittedPlaces = 256;
+inline constexpr double kPermitSeconds = 0.5;
+// The permitted values at these places; or a share of them, in the same share of the time.
 PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
                                PlaceShare share = {});
 // Adds the places of another share.

@@ -15,8 +15,6 @@
 namespace mycc {
 namespace {
 
-// A candidate of a final round that is behind by more will not be served.
-constexpr double kNearTheBest = 1.01;
 constexpr size_t kRememberedDigests = 20000, kRememberedBaselines = 64;
 // A server refuses a message with a text that is much longer, and the results beside it would be lost.
 constexpr size_t kMostErrorBytes = 64 << 10;
@@ -40,11 +38,6 @@ v1::MeasureStatus StatusWithout(const absl::Status& reference) {
 bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
   const double best = assignment.best_seconds();
   return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
-}
-
-// A proof is known by the binary and the workload.
-std::string ProofName(const BuildOutcome& build, const v1::Assignment& assignment) {
-  return absl::StrCat(build.built.code_digest(), " ", assignment.workload());
 }
 
 }  // namespace
@@ -118,11 +111,8 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   for (size_t i = 0; i < runners.size(); ++i) {
     v1::MeasureResult& result = results[runners[i]];
     TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), &result);
-  }
-  ProveFastest(assignment, builds, lane, &results);
-  for (const size_t runner : runners) {
-    results[runner].mutable_timing()->set_run_seconds(SecondsSince(start) /
-                                                      static_cast<double>(runners.size()));
+    if (result.status() == v1::MEASURE_STATUS_OK) Prove(assignment, builds[runners[i]], lane, &result);
+    result.mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
   }
   v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it
   own.clear_rivals();
@@ -133,31 +123,10 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   return results;
 }
 
-void ResultBook::ProveFastest(const v1::Assignment& assignment, const std::vector<BuildOutcome>& builds,
-                              const Lane& lane, std::vector<v1::MeasureResult>* results) {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < results->size(); ++i) {
-    if ((*results)[i].status() == v1::MEASURE_STATUS_OK) order.push_back(i);
-  }
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return (*results)[a].timing().seconds() < (*results)[b].timing().seconds();
-  });
-  double most = 0;  // the lower end of a candidate's interval that may still be the best; 0: none is proven
-  for (const size_t i : order) {
-    v1::MeasureResult& result = (*results)[i];
-    const v1::Timing timing = result.timing();
-    const bool is_behind = most > 0 && timing.ci_low_seconds() > most && timing.seconds() > most;
-    if (is_behind && !proofs_.contains(ProofName(builds[i], assignment))) continue;
-    Prove(assignment, builds[i], lane, &result);
-    if (most == 0 && result.status() == v1::MEASURE_STATUS_OK)
-      most = std::max(timing.ci_high_seconds(), kNearTheBest * timing.seconds());
-  }
-}
-
 void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
                        v1::MeasureResult* result) {
   const std::string& digest = build.built.code_digest();
-  const std::string binary = ProofName(build, assignment);
+  const std::string binary = absl::StrCat(digest, " ", assignment.workload());
   if (const auto proof = proofs_.find(binary); proof != proofs_.end()) {
     *result->mutable_verification() = proof->second;
     return;

@@ -41,9 +41,8 @@ class ResultBook {
   // result is known from an equal binary (which is not timed twice), or is that of its failed build, or of
   // its run. The candidates of a final round are all timed, each for itself; a round that failed as a whole,
   // which is no candidate's alone, has one result that says so. Possible winners are proven: a
-  // candidate that is as fast as the best of its workload; and in a final round the fastest, and those that
-  // are about as fast. A binary is proven once for a workload: what this device has seen of it counts in
-  // later rounds.
+  // candidate that is as fast as the best of its workload, and all of a final round. A binary is proven once
+  // for a workload: what this device has seen of it counts in later rounds.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
                                       const std::vector<BuildOutcome>& builds, const Lane& lane);
 
@@ -51,9 +50,6 @@ class ResultBook {
   v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
   std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
                                            const std::vector<BuildOutcome>& builds, const Lane& lane);
-  // Proves the candidates of a final round that may be the best.
-  void ProveFastest(const v1::Assignment& assignment, const std::vector<BuildOutcome>& builds,
-                    const Lane& lane, std::vector<v1::MeasureResult>* results);
   // Proves a candidate that was verified and timed, or makes its result a failure.
   void Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
              v1::MeasureResult* result);

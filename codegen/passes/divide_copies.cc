@@ -40,6 +40,7 @@
 #include "codegen/passes/copy_nest.h"
 #include "codegen/passes/element_offset.h"
 #include "codegen/passes/executing_threads.h"
+#include "codegen/passes/lane_conditions.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {
@@ -84,9 +85,7 @@ int64_t ChunkOf(const ThreadCopyNest& nest, const Store* store) {
   if (nest.condition) SplitConjunction(nest.condition, &parts);
   for (const Expr& part : parts) {
     if (!UsesVar(part, last)) continue;
-    // last + ... < bound, with all terms multiples of the chunk.
-    if (part->op != Op::kLt && part->op != Op::kLe) return 1;
-    chunk = CommonDivisor(ToLinear(part->args[1] - part->args[0]), last, chunk);
+    while (chunk > 1 && !LanesAgree(part, last, chunk)) chunk /= 2;
   }
   return chunk;
 }
@@ -132,7 +131,7 @@ CopyInParts InParts(const Copy& copy) {
   return parts;
 }
 
-// That a thread of the team needs to hold all that it copies.
+// The registers of a thread that holds all that it copies, as one of the team.
 int64_t RegistersOf(const Copy& copy, int64_t team) {
   const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
   return (nest.chunks() + team - 1) / team * nest.registers();

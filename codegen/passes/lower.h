@@ -14,7 +14,8 @@
 //   nests       bind_nests, lower_blocks, unfuse_loops, simplify
 //   threads     split_thread_reductions, tensorize_tiles
 //   pipelines   pipeline_loops: rings of tiles, roles that copy and compute, and their barriers
-//   registers   fragment_loops, split_whole_vectors, split_conversions, defer_sums: loops over each thread's own elements
+//   registers   fragment_loops, split_whole_vectors, split_conversions, defer_sums: loops over each thread's
+//               own elements
 //   overlap     rotate_products, unmask_tiles, fetch_ahead, overlap_products: what runs beside products
 //   the rest    fit_locals, hoist_conditions, join_launches
 //   launches    launches, place_roles, place_combines, place_shared, place_barriers, after buffers have moved

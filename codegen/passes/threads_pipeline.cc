@@ -175,7 +175,10 @@ class ThreadsPipeline {
   Stmt Copies(const Expr& number, const std::string& suffix) const {
     std::vector<Stmt> copies;
     for (const Stmt& copy : parts_.copies) {
-      Stmt at = SubstituteSimplified(rings_.In(copy, Simplify(Mod(number, stages_))), At(number));
+      const Stmt to_slot = rings_.In(copy, Simplify(Mod(number, stages_)));
+      Stmt at = SubstituteSimplified(to_slot, At(number));
+      // A step whose elements are all beyond a condition has a copy as well, which reads none of them.
+      if (StoreOf(at)->value->op == Op::kConst) at = SubstituteVars(to_slot, At(number));
       copies.push_back(std::make_shared<Copy>(CopyWithSuffix(at, suffix), CopyEngine::kThreads));
     }
     return MakeSeq(copies);

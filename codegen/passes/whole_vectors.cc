@@ -16,6 +16,7 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/lane_conditions.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -39,14 +40,7 @@ std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane
   const int64_t least = split->coefficient > 0 ? 0 : lanes - 1;
   LaneCondition decided;
   decided.whole = Simplify(Substitute(condition, {{lane.get(), IntConst(least)}}));
-  // The margin is a multiple of the number of lanes plus a constant: lanes agree when no sign change lies
-  // between them.
-  const Linear rest = ToLinear(split->rest);
-  const bool multiple = std::all_of(rest.terms.begin(), rest.terms.end(),
-                                    [&](const auto& term) { return term.second % lanes == 0; });
-  const int64_t over = ((rest.constant % lanes) + lanes) % lanes;
-  decided.agrees =
-      multiple && (split->coefficient == 1 ? over == 0 : split->coefficient == -1 && over == lanes - 1);
+  decided.agrees = LanesAgree(condition, lane.get(), lanes);
   return decided;
 }
 

@@ -88,9 +88,9 @@ TEST(EmitCudaTest, TilesInSharedMemory) {
         "split(t1.r.a0+r.a1, [64, 4])\nbind(t1.r.a0+r.a1.1, thread)\nbind(t1.r.a0+r.a1.2, vector)\n");
 }
 
-// A product of odd sizes whose copies run ahead: vectors along the depth of `a` are turned over in registers,
-// rows of `b` come element by element, and only copies and the last store ask where the edges are.
-TEST(EmitCudaTest, CopiesOfOddSizesRunAhead) {
+// A product whose copies run ahead: vectors along the depth of `a` are turned over in registers, and rows of
+// `b` come element by element. Padded, only copies and the last store ask where the edges are.
+std::string CopiesAhead(bool padded) {
   const std::string tiles =
       "split(t2.a0, [16])\nsplit(t2.a1, [16])\nsplit(t2.r0, [8])\n"
       "reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])\n"
@@ -103,17 +103,37 @@ TEST(EmitCudaTest, CopiesOfOddSizesRunAhead) {
       "fuse([t1.s.r0.1, t1.s.a1.1])\nsplit(t1.s.r0.1+s.a1.1, [32])\n"
       "reorder([t1.s.r0.1+s.a1.1.1, t1.s.r0.1+s.a1.1.0])\n"
       "bind(t1.s.r0.1+s.a1.1.1, thread)\nbind(t1.s.r0.1+s.a1.1.0, unroll)\n";
-  std::string work =
+  std::string work = absl::StrCat(
       "split(t2.a0.1, [4])\nsplit(t2.a1.1, [2])\n"
-      "reorder([t2.a0.1.0, t2.a1.1.0, t2.r0.1, t2.a0.1.1, t2.a1.1.1])\ncache_write(t2, t2.a1.0)\n"
-      "pad_domain(t2)\npipeline(t2.r0.0, threads, 3)\nbind(t2.r0.1, unroll)\n";
+      "reorder([t2.a0.1.0, t2.a1.1.0, t2.r0.1, t2.a0.1.1, t2.a1.1.1])\ncache_write(t2, t2.a1.0)\n",
+      padded ? "pad_domain(t2)\n" : "", "pipeline(t2.r0.0, threads, 3)\nbind(t2.r0.1, unroll)\n");
   for (const char* stage : {"t2", "t2.i", "t2.w"}) {
     absl::StrAppend(&work, "bind(", stage, ".a0.1.0, thread)\nbind(", stage, ".a1.1.0, thread)\n", "bind(",
                     stage, ".a0.1.1, unroll)\nbind(", stage, ".a1.1.1, unroll)\n");
   }
+  return absl::StrCat(tiles, turned, single, work);
+}
+
+TEST(EmitCudaTest, CopiesOfOddSizesRunAhead) {
   Check("odd_product",
         "workload g(a: f32[35,44], b: f32[44,37]) -> (c: f32[35,37]) { c[i,j] = sum[k:44](a[i,k] * b[k,j]) }",
-        absl::StrCat(tiles, turned, single, work));
+        CopiesAhead(/*padded=*/true));
+}
+
+// A copy asks for a whole vector only where its elements agree.
+TEST(EmitCudaTest, ConditionsWithinACopiedVector) {
+  std::vector<ScheduledCase> cases;
+  for (const char* condition :
+       {"k <= 4*i", "4*i < k", "k <= 36", "0 < k", "k < 36", "4*i <= k", "2*k < 31", "k < 4", "k != 6"}) {
+    const absl::StatusOr<ScheduledCase> gpu_case =
+        CaseOf(absl::StrCat("workload g(a: f32[32,64], b: f32[64,32]) -> (c: f32[32,32]) {"
+                            " c[i,j] = sum[k:64](select(",
+                            condition, ", a[i,k], 0.0) * b[k,j]) }"),
+               CopiesAhead(/*padded=*/false));
+    ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+    cases.push_back(*gpu_case);
+  }
+  for (const absl::Status& status : CheckOnHost(cases, 1e-5)) EXPECT_TRUE(status.ok()) << status.message();
 }
 
 // Stages of a softmax in one launch, `inner` being the splits of a row: steps, threads, lanes.
