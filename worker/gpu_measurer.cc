@@ -195,7 +195,7 @@ void GpuMeasurer::BeginCase(const Built& of_case) {
     line_.push_front(built);
     changed_.NotifyAll();
   };
-  for (int items = 0; items < 2; ++items) OpenIn(of_case.batch);
+  for (int items = 0; items < 2; ++items) OpenIn(of_case.batch);  // both, before either can end
   Built early = of_case;
   early.is_early = true;
   put_first(early);

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 0.5, kSampleSeconds = 10;
 constexpr int64_t kMostThreads = 8;
-constexpr double kPlacesOfShare = 4;  // that a thread computes at least, about
+constexpr double kPlacesOfShare = 4;  // about; a thread with fewer is not begun
 
 void Add(std::vector<SampledValues> share, std::vector<SampledValues>* all) {
   all->resize(share.size());
@@ -26,9 +26,9 @@ void Add(std::vector<SampledValues> share, std::vector<SampledValues>* all) {
 }
 void Add(const PermittedOutputs& share, PermittedOutputs* all) { AddShare(share, all); }
 
-// Computes the shares of at most `places` places by several threads, which may take `seconds` together. The
-// first place comes first, alone: it says how many threads have enough to do, since each computes what its
-// places need of intermediate tensors, and keeps it. Where that place takes most of the time, it is all.
+// Computes at most `places` places by several threads, which may take `seconds` together. The first place is
+// computed alone. Its time decides how many threads begin, because each of them computes and keeps what its
+// places need of intermediate tensors. A first place that takes most of the time is the whole result.
 template <typename Fn>
 auto InShares(int64_t places, double seconds, const Fn& of_share) {
   using Clock = std::chrono::steady_clock;

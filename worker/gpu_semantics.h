@@ -28,7 +28,7 @@ class GpuSemantics {
   // Whether it is the request's: of the same workload and inputs.
   bool IsOf(const v1::PrepareRequest& request) const;
 
-  // These wait, and have a result once. Each output's values at some places.
+  // Both wait for the threads, and are called once. Each output's values at some places.
   std::vector<SampledValues> TakeChecked() { return checked_.get(); }
   PermittedOutputs TakePermitted() { return permitted_.get(); }
 

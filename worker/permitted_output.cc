@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace mycc {
+
 PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
                                PlaceShare share) {
   PermittedReference reference(workload, special);

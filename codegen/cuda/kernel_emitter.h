@@ -163,6 +163,7 @@ class KernelEmitter {
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
   void EmitWaitProducts(const WaitProducts& wait);
+  void EmitCompleteSums(const std::string& sums, DType accumulator, int64_t registers);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count, int64_t registers,
                      bool depth_contiguous, const std::string& matrices, const std::string& element);

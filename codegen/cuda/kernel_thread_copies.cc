@@ -5,7 +5,7 @@
 namespace mycc {
 namespace {
 
-// Issued before the first of them is stored, by one copy. Each may have an address and a condition of its
+// The loads that one copy issues before it stores the first. Each may have an address and a condition of its
 // own.
 constexpr int64_t kMostLoads = 32;
 

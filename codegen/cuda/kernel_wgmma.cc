@@ -133,8 +133,6 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   const int64_t next_row = row.sums.fragment.Steps(1).front().row;
   const int64_t run = partial.Register(next_row, 0), pitch = layout.Register(next_row, 0);
   for (const char* use : {"wgmma_commit", "wgmma_wait", "add_part"}) prelude_.Use(use);
-  const ProductFunction complete = CompleteSums(row.accumulator, partial.registers());
-  prelude_.Add(complete.name, complete.text);
   Line("float part[", partial.registers(), "];");
   for (int64_t depth = 0; depth < mma.k; depth += row.partial_depth) {
     const int64_t steps = std::min<int64_t>(row.partial_depth, mma.k - depth) / row.k;
@@ -144,7 +142,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
         multiply("part", partial, 0, {steps, 1, depth, at, column}, /*adds=*/false);
         Line("wgmma_commit();");
         Line("wgmma_wait<0>();");
-        Line(complete.name, "(part);");
+        EmitCompleteSums("part", row.accumulator, partial.registers());
         Line("add_part<", layout.Register(at, column), ", ", run, ", ", pitch, ">(", sums, ", part);");
       }
     }
@@ -157,10 +155,14 @@ void KernelEmitter::EmitWaitProducts(const WaitProducts& wait) {
   if (wait.after_loop) Line(prelude_.Use("keep_behind"), "();");
   for (const Buffer& sums : wait.sums) {
     const Place& place = PlaceOf(sums);
-    const ProductFunction complete = CompleteSums(sums->dtype, place.fragment->registers());
-    prelude_.Add(complete.name, complete.text);
-    Line(complete.name, "(", place.name, ");");
+    EmitCompleteSums(place.name, sums->dtype, place.fragment->registers());
   }
+}
+
+void KernelEmitter::EmitCompleteSums(const std::string& sums, DType accumulator, int64_t registers) {
+  const ProductFunction complete = CompleteSums(accumulator, registers);
+  prelude_.Add(complete.name, complete.text);
+  Line(complete.name, "(", sums, ");");
 }
 
 }  // namespace mycc

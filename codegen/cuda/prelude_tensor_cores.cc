@@ -255,8 +255,8 @@ __device__ __forceinline__ void wgmma_wait() {
 )"},
     {"keep_behind", "", R"(
 // Keeps the instructions that follow behind a wait for products. ptxas (CUDA 13.0) has been seen to read sums
-// before the wait where the loop of the products is unrolled. It moves nothing across an exit, which is never
-// taken: no kernel has so much shared memory.
+// before the wait where the loop of the products is unrolled. It moves nothing across an exit. This exit is
+// never taken: no kernel has 4 GB of shared memory.
 __device__ __forceinline__ void keep_behind() {
   asm volatile(
       "{\n.reg .pred never;\n.reg .u32 bytes;\nmov.u32 bytes, %dynamic_smem_size;\n"

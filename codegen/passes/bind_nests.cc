@@ -8,8 +8,8 @@
 //                                           for r in 64: acc += x[f, r]      (not executed where f >= 300)
 //                                           y[f] = acc
 //
-// The last terms come in vectors where they are neighbours in memory, so that a thread loads 16 bytes of them
-// at once: its neighbours' terms may be a row away.
+// The innermost loop over terms has vectors where its terms are neighbours in memory. A thread then loads 16
+// bytes at once; the terms of the next thread may be a row away.
 //
 // A nest that is not a single block under its own loops stays as it is, and runs in one thread.
 #include <algorithm>
@@ -129,7 +129,7 @@ class Binder {
     return MakeNest(loops, std::move(update));
   }
 
-  // The terms that are 16 bytes of some tensor, one after the other along the loop; 1 where there are none.
+  // The number of terms in 16 bytes of a tensor that is contiguous along the loop; 1 where none is.
   static int64_t LanesOf(const Block& block, const Var& last) {
     constexpr int64_t kAccessBytes = 16;
     const VarMap bindings = BindingsOf(block);

@@ -11,8 +11,8 @@
 
 namespace mycc {
 
-// Registers of a thread that hold what neighbouring copies have loaded before the first of it is stored. All
-// of it arrives in the time of one access to memory.
+// The registers of a thread for what neighbouring copies load before the first of them stores. Their loads
+// take the time of one access to memory.
 inline constexpr int64_t kRegistersOfCopies = 64;
 
 struct ThreadCopyNest {

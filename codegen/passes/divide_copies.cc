@@ -20,7 +20,8 @@
 //                                                                     copy: moved = x[step + 1]
 //                                                                     work
 //
-// Neighbouring copies through registers load all before they store, as far as registers reach:
+// Neighbouring copies through registers all load before the first of them stores. A thread keeps what they
+// have loaded in at most kRegistersOfCopies registers:
 //
 //   copy: a.s = a; copy: b.s = b   ->   copy: a.moved = a; copy: b.moved = b
 //                                       copy: a.s = a.moved; copy: b.s = b.moved
@@ -144,7 +145,7 @@ bool IsWholeThroughRegisters(const Copy& copy) {
   return nest.load->buffer->scope != Scope::kFragment && nest.store->buffer->scope != Scope::kFragment;
 }
 
-// The copies from `first` on that a thread can load before it stores one.
+// The number of copies, from `first` on, that a thread can load before it stores one.
 size_t CopiesAtOnce(const std::vector<Stmt>& stmts, size_t first, int64_t team) {
   int64_t registers = 0;
   size_t end = first;
@@ -173,11 +174,10 @@ Stmt LoadsFirst(const std::vector<Stmt>& copies) {
 Stmt CopiesTogether(const Seq& seq, int64_t team) {
   std::vector<Stmt> stmts;
   for (size_t i = 0; i < seq.stmts.size();) {
-    const size_t copies = CopiesAtOnce(seq.stmts, i, team);
+    const size_t copies = std::max<size_t>(CopiesAtOnce(seq.stmts, i, team), 1);
     const auto first = seq.stmts.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto end = first + static_cast<std::ptrdiff_t>(std::max<size_t>(copies, 1));
-    stmts.push_back(copies < 2 ? *first : LoadsFirst({first, end}));
-    i += std::max<size_t>(copies, 1);
+    stmts.push_back(copies == 1 ? *first : LoadsFirst({first, first + static_cast<std::ptrdiff_t>(copies)}));
+    i += copies;
   }
   return stmts.size() == seq.stmts.size() ? nullptr : MakeSeq(std::move(stmts));
 }
@@ -301,6 +301,7 @@ absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
           Step step(threads.team);
           return kind == StepLoop::kWaitsFirst ? step.Apart(As<For>(stmt)) : step.OneAhead(As<For>(stmt));
         });
+    // Roles have no copies by threads, so that the block is the team.
     return WithoutEmptyGroups(
         RewriteEach<Seq>(apart, [&](const Seq& seq) { return CopiesTogether(seq, launch.shape.threads); }));
   });

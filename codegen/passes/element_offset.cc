@@ -3,7 +3,9 @@
 #include <numeric>
 
 namespace mycc {
+namespace {
 
+// The same for one linear form, whatever its coefficient of `lane`.
 int64_t CommonDivisor(const Linear& linear, const VarNode* lane, int64_t most) {
   int64_t common = std::gcd(most, linear.constant);
   for (const auto& [atom, coefficient] : linear.terms) {
@@ -12,6 +14,8 @@ int64_t CommonDivisor(const Linear& linear, const VarNode* lane, int64_t most) {
   }
   return common;
 }
+
+}  // namespace
 
 int64_t ConsecutiveElements(const Layout& layout, const std::vector<Expr>& indices, const VarNode* lane,
                             int64_t most) {

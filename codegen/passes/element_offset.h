@@ -15,7 +15,5 @@ namespace mycc {
 // where they are not.
 int64_t ConsecutiveElements(const Layout& layout, const std::vector<Expr>& indices, const VarNode* lane,
                             int64_t most);
-// The same for one linear form, whatever its coefficient of `lane`.
-int64_t CommonDivisor(const Linear& linear, const VarNode* lane, int64_t most);
 
 }  // namespace mycc

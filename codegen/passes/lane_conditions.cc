@@ -6,8 +6,9 @@
 
 namespace mycc {
 
-// The margin, which is negative where the condition is false, is lane + rest or rest - lane, with a rest that
-// is a multiple of the number of lanes plus a constant: lanes agree when no sign change lies between them.
+// The margin is negative where the condition is false. It must be lane + rest or rest - lane, with a rest
+// that is a multiple of the number of lanes plus a constant. The constant decides whether the sign changes
+// between two lanes.
 bool LanesAgree(const Expr& condition, const VarNode* lane, int64_t lanes) {
   const Expr margin = MarginOf(condition);
   if (margin == nullptr) return false;

@@ -78,6 +78,11 @@ class GpuMeasurerTest : public ::testing::Test {
 
   static bool IsFake() { return gpu_->target.model == "Fake GPU"; }
 
+  // The same workload under another name: the measurer has not seen it.
+  static std::string DoublingNamed(const std::string& name) {
+    return absl::StrCat("workload ", name, std::string(kDoubling).substr(strlen("workload doubling")));
+  }
+
   static v1::Assignment AssignmentOf(const std::string& trace) {
     v1::Assignment assignment;
     assignment.mutable_lease()->set_trial(trace);
@@ -116,8 +121,7 @@ class GpuMeasurerTest : public ::testing::Test {
   // A binary that is known is not timed again, so each good one has a seed of its own in its trace.
   static void ExpectGood() {
     v1::Assignment assignment = AssignmentOf("good");
-    const std::string name = absl::StrCat("workload doubling", seed_);
-    assignment.set_workload(name + std::string(kDoubling).substr(strlen("workload doubling")));
+    assignment.set_workload(DoublingNamed(absl::StrCat("doubling", seed_)));
     const v1::MeasureResult result = Measure(assignment);
     ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
     EXPECT_TRUE(result.verification().passed());
@@ -189,7 +193,7 @@ TEST_F(GpuMeasurerTest, ItBuildsWhatItCannotFetch) {
 
 TEST_F(GpuMeasurerTest, WhatWasMeasuredIsNotBuiltAgain) {
   v1::Assignment assignment = AssignmentOf("good");
-  assignment.set_workload("workload again" + std::string(kDoubling).substr(strlen("workload doubling")));
+  assignment.set_workload(DoublingNamed("again"));
   const int64_t before = BuildsOf("good");
   for (int i = 0; i < 3; ++i) {
     const v1::MeasureResult result = Measure(assignment);
@@ -319,8 +323,7 @@ TEST_F(GpuMeasurerTest, OneBitInEveryThirteenthLaunchIsWrong) {
 
 TEST_F(GpuMeasurerTest, WhoMayBeTheBestIsProven) {
   v1::Assignment assignment = AssignmentOf("slow");
-  const std::string name = absl::StrCat("workload doubling", seed_);
-  assignment.set_workload(name + std::string(kDoubling).substr(strlen("workload doubling")));
+  assignment.set_workload(DoublingNamed(absl::StrCat("doubling", seed_)));
   assignment.set_best_seconds(1e-9);
   const v1::MeasureResult behind = Measure(assignment);
   ASSERT_EQ(behind.status(), v1::MEASURE_STATUS_OK) << behind.error();
@@ -343,8 +346,7 @@ TEST_F(GpuMeasurerTest, WhoIsBehindOneOfItsBatchIsNotProven) {
   bool good_came_first = false;
   for (int attempt = 0; attempt < 20 && !good_came_first; ++attempt) {
     v1::Assignment good = AssignmentOf("good"), slow = AssignmentOf("slow");
-    const std::string text =
-        absl::StrCat("workload doubling", seed_) + std::string(kDoubling).substr(strlen("workload doubling"));
+    const std::string text = DoublingNamed(absl::StrCat("doubling", seed_));
     for (v1::Assignment* assignment : {&good, &slow}) {
       assignment->set_workload(text);
       assignment->set_seed(static_cast<uint64_t>(seed_));
