@@ -309,6 +309,10 @@ bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var) {
   return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& expr) { return UsesVar(expr, var); });
 }
 
+bool IsSameRead(const ExprNode& a, const ExprNode& b) {
+  return a.buffer == b.buffer && std::equal(a.args.begin(), a.args.end(), b.args.begin(), StructurallyEqual);
+}
+
 bool Loads(const Expr& expr, const Buffer& buffer) {
   return AnyExpr(expr, [&](const ExprNode& e) { return e.op == Op::kLoad && e.buffer == buffer; });
 }

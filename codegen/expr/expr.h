@@ -119,6 +119,8 @@ bool IsConstInt(const Expr& expr, int64_t value);
 bool IsZero(const Expr& expr);  // the constant 0 of any type
 
 bool StructurallyEqual(const Expr& a, const Expr& b);
+// Whether two loads read the same element.
+bool IsSameRead(const ExprNode& a, const ExprNode& b);
 
 // Calls `visit` on the expression and everything under it, parents first.
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit);

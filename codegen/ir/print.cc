@@ -74,6 +74,12 @@ std::string NamesText(const std::vector<Buffer>& buffers) {
                        [](std::string* text, const Buffer& buffer) { text->append(buffer->name); });
 }
 
+std::string TurnedText(const std::vector<Expr>& turned) {
+  return absl::StrJoin(turned, "", [](std::string* text, const Expr& load) {
+    absl::StrAppend(text, ", turning ", PrintExpr(load));
+  });
+}
+
 std::string FetchesText(const std::vector<ReadAhead>& fetches) {
   return absl::StrJoin(fetches, "", [](std::string* text, const ReadAhead& ahead) {
     absl::StrAppend(text, ", fetching ", PrintExpr(ahead.load), " ", ahead.elements, " elements ahead");
@@ -181,7 +187,7 @@ class Printer {
         return Line(
             depth, Element(store.buffer, store.indices), " = ", PrintExpr(store.value),
             store.bypass_lanes == 0 ? "" : absl::StrCat(", ", store.bypass_lanes, " lanes past the caches"),
-            FetchesText(store.fetches), store.flushes ? ", flushing" : "");
+            TurnedText(store.turned), FetchesText(store.fetches), store.flushes ? ", flushing" : "");
       }
       case StmtKind::kCombine: {
         const Combine& combine = As<Combine>(stmt);

@@ -85,15 +85,16 @@ Stmt MapVectors(const Stmt& stmt, const Map& map) {
 // Maps expressions that are members of the statement; null ones stay.
 template <typename T, typename Map>
 Stmt MapMembers(const Stmt& stmt, const Map& map, std::initializer_list<Expr T::*> members,
-                std::vector<Expr> T::*list = nullptr) {
+                std::initializer_list<std::vector<Expr> T::*> lists = {}) {
   std::shared_ptr<T> changed;
   const auto edit = [&]() -> T& {
     if (!changed) changed = std::make_shared<T>(As<T>(stmt));
     return *changed;
   };
-  std::vector<Expr> mapped_list;
-  if (list != nullptr && MapVector(As<T>(stmt).*list, map, &mapped_list))
-    edit().*list = std::move(mapped_list);
+  for (std::vector<Expr> T::*list : lists) {
+    std::vector<Expr> mapped;
+    if (MapVector(As<T>(stmt).*list, map, &mapped)) edit().*list = std::move(mapped);
+  }
   for (Expr T::*member : members) {
     const Expr& expr = As<T>(stmt).*member;
     if (!expr) continue;
@@ -119,14 +120,14 @@ Stmt MapParts(const Stmt& stmt, const Map& map, std::vector<Part> T::*list, Expr
 
 template <typename Map>
 Stmt MapCombine(const Stmt& stmt, const Map& map) {
-  return MapParts(MapMembers<Combine>(stmt, map, {&Combine::value, &Combine::condition}, &Combine::indices),
+  return MapParts(MapMembers<Combine>(stmt, map, {&Combine::value, &Combine::condition}, {&Combine::indices}),
                   map, &Combine::more, &Accumulator::value);
 }
 
 template <typename Map>
 Stmt MapStore(const Stmt& stmt, const Map& map) {
-  return MapParts(MapMembers<Store>(stmt, map, {&Store::value}, &Store::indices), map, &Store::fetches,
-                  &ReadAhead::load);
+  return MapParts(MapMembers<Store>(stmt, map, {&Store::value}, {&Store::indices, &Store::turned}), map,
+                  &Store::fetches, &ReadAhead::load);
 }
 
 template <typename Map>

@@ -18,6 +18,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
+#include "codegen/ir/verify_lanes.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -73,6 +74,7 @@ class Verifier {
                DTypeName(store.buffer->dtype));
         }
         for (const ReadAhead& ahead : store.fetches) Expression(ahead.load);
+        for (const Expr& load : store.turned) Expression(load);
         if (store.bypass_lanes != 0) CheckBypassed(store);
         Write(store.buffer, store.indices);
         break;
@@ -125,6 +127,8 @@ class Verifier {
     }
     if (!constant && loop.loop_kind == LoopKind::kVector)
       Fail("vector loop ", loop.var->name, " has no constant extent");
+    if (const std::string fault = LaneFormFault(loop); !fault.empty())
+      return Fail("loop ", loop.var->name, " ", fault);
     if (loop.loop_kind == LoopKind::kParallel && roles_)
       Fail("parallel loop ", loop.var->name, " inside roles");
     if (!variables_.insert(loop.var.get()).second)

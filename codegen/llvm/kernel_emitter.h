@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "codegen/expr/affine.h"
@@ -19,7 +20,6 @@
 #include "codegen/llvm/kernel_layout.h"
 #include "codegen/llvm/lane_products.h"
 #include "codegen/llvm/numbers.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/tile_grid.h"
 
 namespace mycc {
@@ -184,8 +184,8 @@ class LlvmKernelEmitter {
   void EmitTurnedGroups(const For& loop);
   std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
                                      int active, int64_t columns);
-  std::vector<llvm::Value*> LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
-                                       int64_t rows, llvm::Value* first, int count, int active);
+  std::vector<llvm::Value*> LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
+                                       llvm::Value* first, int count, int active);
 
   // Mma statements (kernel_mma.cc). A column is a vector of at most the tile's width.
   struct MmaColumn {
@@ -288,8 +288,8 @@ class LlvmKernelEmitter {
   bool bypasses_ = false;  // the outputs of the enclosing Bypass begin at cache lines
   // Values of expressions that are already computed here: one level for each enclosing arm of a branch.
   std::vector<Memo> memo_;
-  Memo turned_;                                   // values of a transposed tile's loads
-  std::unordered_map<const void*, Linear> flat_;  // positions of loads and stores, by node
+  std::vector<std::pair<Expr, llvm::Value*>> turned_;  // values of a transposed tile's loads
+  std::unordered_map<const void*, Linear> flat_;       // positions of loads and stores, by node
   std::unordered_map<const ExprNode*, bool> escapes_;
   std::vector<Expr> keep_;  // keeps expressions made here alive: the maps above have pointers to their nodes
 };

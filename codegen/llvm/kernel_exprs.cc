@@ -87,8 +87,9 @@ Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
       if (Varies(expr)) return LaneIndex(expr, b_.getInt64Ty());
       return vars_.at(expr->var.get()).value;
     case Op::kLoad: {
-      const auto turned = turned_.find(expr.get());
-      if (turned != turned_.end()) return turned->second;
+      for (const auto& [load, value] : turned_) {
+        if (IsSameRead(*load, *expr)) return value;
+      }
       return LoadAccess(AccessOf(expr->buffer, expr->args, expr.get()));
     }
     case Op::kSelect: return EmitSelect(expr);

@@ -5,7 +5,7 @@
 //     y[v, e] = f(x[e, v])            ->   interleave them in registers
 //                                          store 32 elements
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/passes/loop_facts.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -29,13 +29,13 @@ Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
 }  // namespace
 
 void LlvmKernelEmitter::EmitInterleaved(const For& loop) {
-  const std::optional<InterleavedStore> interleaved = InterleavedStoreOf(loop);
-  const For& lanes = *interleaved->lanes;
-  const Store& store = *interleaved->store;
+  const For& lanes = As<For>(loop.body);
+  const Store& store = As<Store>(lanes.body);
+  const int64_t group = *ConstExtent(loop);
   Chunks(lanes, [&](Value* first, int count, int active) {
     std::vector<Value*> vectors;
     Access access;
-    for (int e = 0; e < interleaved->group; ++e) {
+    for (int64_t e = 0; e < group; ++e) {
       With(loop.var.get(), b_.getInt64(e), [&] {
         InLanes(lanes, first, count, active, [&] {
           Value* value = numbers_.ToMemory(store.buffer->dtype, Emit(store.value));
@@ -46,7 +46,7 @@ void LlvmKernelEmitter::EmitInterleaved(const For& loop) {
       });
     }
     StoreFirst(*access.place, Interleave(b_, vectors), access.pointer, DTypeBytes(access.dtype),
-               active * interleaved->group);
+               active * group);
   });
 }
 

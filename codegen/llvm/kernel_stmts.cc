@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/stmt_facts.h"
 #include "llvm/IR/Module.h"
 
@@ -69,7 +68,7 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
   if (loop.loop_kind == LoopKind::kParallel && !in_region_ && !lanes_) return EmitParallel(loop);
   if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
-  if (IsUnrolled(loop)) return EmitUnrolled(loop);
+  if (loop.loop_kind == LoopKind::kUnroll) return EmitUnrolled(loop);
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
   EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
     ++depth_;

@@ -12,7 +12,6 @@
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
@@ -76,21 +75,23 @@ std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_b
 }  // namespace
 
 void LlvmKernelEmitter::EmitTransposed(const For& loop) {
-  const std::optional<CrossReads> cross = CrossReadsOf(loop);
+  const For& lanes = As<For>(loop.body);
+  const std::vector<Expr>& loads = As<Store>(lanes.body).turned;
   const int64_t extent = *ConstExtent(loop);
   const auto row = [&](int64_t u, Value* first, int count, int active) {
     With(loop.var.get(), b_.getInt64(u),
-         [&] { InLanes(*cross->lanes, first, count, active, [&] { Statement(cross->lanes->body); }); });
+         [&] { InLanes(lanes, first, count, active, [&] { Statement(lanes.body); }); });
   };
-  Chunks(*cross->lanes, [&](Value* first, int count, int active) {
+  Chunks(lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {
       const int64_t rows = std::min<int64_t>(count, extent - u0);
       std::vector<std::vector<Value*>> tiles;
-      for (const ExprNode* load : cross->loads) {
-        if (count > 1) tiles.push_back(LoadTurned(*load, *cross, u0, rows, first, count, active));
+      for (const Expr& load : loads) {
+        if (count > 1) tiles.push_back(LoadTurned(load, loop, u0, rows, first, count, active));
       }
       for (int64_t u = 0; u < rows; ++u) {
-        for (size_t i = 0; i < tiles.size(); ++i) turned_[cross->loads[i]] = tiles[i][u];
+        turned_.clear();
+        for (size_t i = 0; i < tiles.size(); ++i) turned_.emplace_back(loads[i], tiles[i][u]);
         row(u0 + u, first, count, active);
       }
       turned_.clear();
@@ -99,18 +100,18 @@ void LlvmKernelEmitter::EmitTransposed(const For& loop) {
 }
 
 // The load's values in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
-std::vector<Value*> LlvmKernelEmitter::LoadTurned(const ExprNode& load, const CrossReads& cross, int64_t u0,
-                                                  int64_t rows, Value* first, int count, int active) {
+std::vector<Value*> LlvmKernelEmitter::LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
+                                                  Value* first, int count, int active) {
+  const VarNode* lane = As<For>(loop.body).var.get();
   memo_.assign(1, {});
   Access rows_of_tile;
-  With(cross.unrolled, b_.getInt64(u0), [&] {
-    With(cross.lanes->var.get(), first, [&] { rows_of_tile = AccessOf(load.buffer, load.args, &load); });
-  });
-  const int size = DTypeBytes(load.dtype);
-  const int64_t stride = flat_.at(&load).CoefficientOf(cross.lanes->var.get()) * size;
+  With(loop.var.get(), b_.getInt64(u0),
+       [&] { With(lane, first, [&] { rows_of_tile = AccessOf(load->buffer, load->args, load.get()); }); });
+  const int size = DTypeBytes(load->dtype);
+  const int64_t stride = flat_.at(load.get()).CoefficientOf(lane) * size;
   std::vector<Value*> tile =
-      LoadTile(rows_of_tile, stride, numbers_.MemoryType(load.dtype), count, active, rows);
-  for (Value*& value : tile) value = numbers_.FromMemory(load.dtype, value);
+      LoadTile(rows_of_tile, stride, numbers_.MemoryType(load->dtype), count, active, rows);
+  for (Value*& value : tile) value = numbers_.FromMemory(load->dtype, value);
   return tile;
 }
 
@@ -133,27 +134,28 @@ std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stri
 }
 
 void LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
-  const std::optional<TurnedGroups> turned = TurnedGroupsOf(loop);
-  const auto& [unrolled, inner, load] = *turned;
-  const int size = DTypeBytes(load->dtype), unit_bytes = size * inner.group;
+  const For& groups = As<For>(loop.body);
+  const For& lanes = As<For>(groups.body);
+  const Store& store = As<Store>(lanes.body);
+  const ExprNode& load = *store.value;
+  const int unit_bytes = DTypeBytes(load.dtype) * static_cast<int>(*ConstExtent(groups));
   llvm::Type* unit = b_.getIntNTy(8 * unit_bytes);
   const int64_t extent = *ConstExtent(loop);
   const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const void* key, int64_t u,
                           Value* first) {
     memo_.assign(1, {});
     Access result;
-    With(unrolled, b_.getInt64(u), [&] {
-      With(inner.unrolled, b_.getInt64(0),
-           [&] { With(inner.lanes->var.get(), first, [&] { result = AccessOf(buffer, indices, key); }); });
+    With(loop.var.get(), b_.getInt64(u), [&] {
+      With(groups.var.get(), b_.getInt64(0),
+           [&] { With(lanes.var.get(), first, [&] { result = AccessOf(buffer, indices, key); }); });
     });
     return result;
   };
-  const Store& store = *inner.store;
-  Chunks(*inner.lanes, [&](Value* first, int count, int active) {
+  Chunks(lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {
       const int64_t columns = std::min<int64_t>(count, extent - u0);
-      const Access rows = access(load->buffer, load->args, load, u0, first);
-      const int64_t stride = flat_.at(load).CoefficientOf(inner.lanes->var.get()) * size;
+      const Access rows = access(load.buffer, load.args, &load, u0, first);
+      const int64_t stride = flat_.at(&load).CoefficientOf(lanes.var.get()) * DTypeBytes(load.dtype);
       const std::vector<Value*> tile = LoadTile(rows, stride, unit, count, active, columns);
       for (int64_t u = 0; u < columns; ++u) {
         const Access turned = access(store.buffer, store.indices, &store, u0 + u, first);

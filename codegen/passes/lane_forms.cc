@@ -1,14 +1,18 @@
 // Decides what a CPU executes for loops of lanes: vectors, vectors of partial results, transposed tiles, or
 // one iteration after the other (LaneForm); how wide the vectors are, and how many are straight-line code.
+// Loops over register tiles become unrolled ones.
 //
 //   unroll u in 16: vector v in 16:   ->   unroll u in 16 turning tiles: vector v in 16, 16 lanes:
-//     y[u, v] = x[v, u]                      y[u, v] = x[v, u]
+//     y[u, v] = x[v, u]                      y[u, v] = x[v, u], turning x[v, u]
 #include <algorithm>
 
+#include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/loop_facts.h"
+#include "codegen/passes/concurrent_lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -43,14 +47,130 @@ int CodeOf(const For& loop) {
   return nodes;
 }
 
+// A reduction into one element, s = s (op) value, is all that the loop contains.
+bool ReducesLanes(const For& loop) {
+  const Store* store = DynAs<Store>(loop.body);
+  if (store == nullptr || ReductionOf(*store) == ReduceOp::kNone) return false;
+  for (const Expr& index : store->indices) {
+    if (UsesVar(index, loop.var.get()) || HasLoad(index)) return false;
+  }
+  bool reads_result = false;
+  Visit(store->value->args[1],
+        [&](const ExprNode& e) { reads_result |= e.op == Op::kLoad && e.buffer == store->buffer; });
+  return !reads_result;
+}
+
+// True when the loop's variable indexes a register tile.
+bool IndexesAccumulator(const For& loop) {
+  bool indexes = false;
+  const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+    indexes |= buffer.scope == Scope::kAccumulator && UsesVar(indices, loop.var.get());
+  };
+  VisitStmts(loop.body, [&](const Stmt& stmt) {
+    ForEachLoad(stmt, [&](const ExprNode& load) { check(*load.buffer, load.args); });
+    if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);
+    if (const Mma* mma = DynAs<Mma>(stmt)) check(*mma->acc.buffer, mma->acc.indices);
+    return !indexes;
+  });
+  return indexes;
+}
+
+// Loops over a register tile are unrolled up to this extent even without an unroll mark, because registers
+// have no addresses.
+constexpr int64_t kMaxTileUnroll = 64;
+
+// The kind of a loop that has no lanes. Only one with a constant extent is unrolled.
+LoopKind KindOf(const For& loop) {
+  const auto extent = ConstExtent(loop);
+  if (extent && *extent <= kMaxTileUnroll && IndexesAccumulator(loop)) return LoopKind::kUnroll;
+  return !extent && loop.loop_kind == LoopKind::kUnroll ? LoopKind::kSerial : loop.loop_kind;
+}
+
+// The flat position of an in-bounds access if it is linear in these variables; else nullopt.
+std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
+                              const std::vector<const VarNode*>& vars) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const auto range = RangeOf(indices[d]);
+    if (!range || range->min < 0 || range->max >= buffer.shape[d] || HasLoad(indices[d])) return std::nullopt;
+  }
+  Linear flat = ToLinear(FlatIndex(buffer, indices));
+  const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
+    return term.first->op == Op::kVar || std::none_of(vars.begin(), vars.end(), [&](const VarNode* var) {
+             return UsesVar(term.first, var);
+           });
+  });
+  return linear ? std::optional(std::move(flat)) : std::nullopt;
+}
+
+bool IsCrossRead(const ExprNode& load, const VarNode* unrolled, const VarNode* lane) {
+  const std::optional<Linear> place = PlaceBy(*load.buffer, load.args, {unrolled, lane});
+  if (!place) return false;
+  const int64_t stride = place->CoefficientOf(lane);
+  return place->CoefficientOf(unrolled) == 1 && stride != 0 && stride != 1;
+}
+
+// The only store of an unrolled loop around a vector loop, if lanes may run concurrently and the store's
+// buffer is not read; null for other loops.
+const Store* StoreOfUnrolledLanes(const For& loop) {
+  const For* lanes = DynAs<For>(loop.body);
+  if (loop.loop_kind != LoopKind::kUnroll || lanes == nullptr || lanes->loop_kind != LoopKind::kVector ||
+      !ConstExtent(loop) || !ConstExtent(*lanes)) {
+    return nullptr;
+  }
+  const Store* store = DynAs<Store>(lanes->body);
+  if (store == nullptr || ReducesLanes(*lanes) || !CanWiden(*lanes)) return nullptr;
+  return Loads(store->value, store->buffer) ? nullptr : store;
+}
+
+// The loads of the store that are contiguous along the unrolled loop, and strided along the lanes.
+std::vector<Expr> ReadsAcrossLanes(const For& loop) {
+  std::vector<Expr> across;
+  const Store* store = StoreOfUnrolledLanes(loop);
+  if (store == nullptr) return across;
+  Visit(store->value, [&](const ExprNode& e) {
+    if (e.op == Op::kLoad && IsCrossRead(e, loop.var.get(), As<For>(loop.body).var.get()))
+      across.push_back(Load(e.buffer, e.args));
+  });
+  return across;
+}
+
+// y[v, e]: the stored elements are contiguous along the unrolled loop over e. Lanes are as far apart as its
+// extent.
+bool Interleaves(const For& loop) {
+  const Store* store = StoreOfUnrolledLanes(loop);
+  if (store == nullptr || store->buffer->scope == Scope::kAccumulator) return false;
+  const VarNode* lane = As<For>(loop.body).var.get();
+  const int64_t group = *ConstExtent(loop);
+  const auto place = PlaceBy(*store->buffer, store->indices, {loop.var.get(), lane});
+  return (group == 2 || group == 4) && place && place->CoefficientOf(loop.var.get()) == 1 &&
+         place->CoefficientOf(lane) == group;
+}
+
+// y[u, v, e] = x[v, group * u + e]: an unrolled loop over u around an interleaved store of elements that are
+// contiguous along u and e together.
+bool TurnsGroups(const For& loop) {
+  const For* groups = DynAs<For>(loop.body);
+  if (loop.loop_kind != LoopKind::kUnroll || !ConstExtent(loop) || groups == nullptr || !Interleaves(*groups))
+    return false;
+  const For& lanes = As<For>(groups->body);
+  const Store& store = As<Store>(lanes.body);
+  const ExprNode& load = *store.value;
+  if (load.op != Op::kLoad || load.dtype != store.buffer->dtype || DTypeBytes(load.dtype) > 2) return false;
+  const VarNode *u = loop.var.get(), *e = groups->var.get(), *v = lanes.var.get();
+  const auto from = PlaceBy(*load.buffer, load.args, {u, e, v});
+  return from && PlaceBy(*store.buffer, store.indices, {u}) &&
+         from->CoefficientOf(u) == *ConstExtent(*groups) && from->CoefficientOf(e) == 1 &&
+         from->CoefficientOf(v) != 0;
+}
+
 LaneForm FormOf(const For& loop) {
   if (loop.loop_kind == LoopKind::kVector) {
-    if (LaneReductionOf(loop) != nullptr) return LaneForm::kReduces;
+    if (ReducesLanes(loop)) return LaneForm::kReduces;
     return CanWiden(loop) ? LaneForm::kPlain : LaneForm::kOneByOne;
   }
-  if (TurnedGroupsOf(loop)) return LaneForm::kTurnsGroups;
-  if (InterleavedStoreOf(loop)) return LaneForm::kInterleaves;
-  return CrossReadsOf(loop) ? LaneForm::kTurns : LaneForm::kPlain;
+  if (TurnsGroups(loop)) return LaneForm::kTurnsGroups;
+  if (Interleaves(loop)) return LaneForm::kInterleaves;
+  return ReadsAcrossLanes(loop).empty() ? LaneForm::kPlain : LaneForm::kTurns;
 }
 
 // The unrolled loop around lanes; `lanes` where it decides their number.
@@ -68,8 +188,10 @@ class LaneChooser {
     if (loop == nullptr || ConstExtent(*loop) == 0 || ConstExtent(*loop) == 1)
       return MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, in_lanes); });
     LoopMarks marks = loop->marks;
+    const bool has_lanes = loop->loop_kind == LoopKind::kVector;
+    const LoopKind kind = has_lanes ? LoopKind::kVector : KindOf(*loop);
     LanesAround inner;
-    if (loop->loop_kind == LoopKind::kVector) {
+    if (has_lanes) {
       // In other lanes it is scalar code, but where a single one of these is left over.
       marks.form = FormOf(*loop);
       marks.lanes = around.lanes > 0 ? around.lanes : LanesOf(*loop);
@@ -79,16 +201,32 @@ class LaneChooser {
       inner = around;
     } else if (!in_lanes) {
       marks.form = inner.form = FormOf(*loop);
-      if (const auto groups = TurnedGroupsOf(*loop))
-        inner.lanes = VectorBytes(target_) / (DTypeBytes(groups->load->dtype) * groups->inner.group);
+      if (marks.form == LaneForm::kTurnsGroups) inner.lanes = LanesOfGroups(As<For>(loop->body));
     }
     const Stmt inside = MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, in_lanes, inner); });
-    const bool same = marks.form == loop->marks.form && marks.lanes == loop->marks.lanes &&
-                      marks.unroll_by == loop->marks.unroll_by;
-    return same ? inside : As<For>(inside).Marked(marks);
+    const bool same = kind == loop->loop_kind && marks.form == loop->marks.form &&
+                      marks.lanes == loop->marks.lanes && marks.unroll_by == loop->marks.unroll_by;
+    if (same) return inside;
+    return Changed(As<For>(inside), [&](For* changed) {
+      changed->loop_kind = kind;
+      changed->marks = marks;
+      if (marks.form == LaneForm::kTurns) changed->body = WithTurned(changed->body, ReadsAcrossLanes(*loop));
+    });
   }
 
  private:
+  static Stmt WithTurned(const Stmt& lanes, const std::vector<Expr>& reads) {
+    return RewriteEach<Store>(lanes, [&](const Store& store) {
+      return Changed(store, [&](Store* changed) { changed->turned = reads; });
+    });
+  }
+
+  // The groups of adjacent elements in a vector; `groups` is the loop over a group.
+  int LanesOfGroups(const For& groups) const {
+    const DType dtype = As<Store>(As<For>(groups.body).body).buffer->dtype;
+    return VectorBytes(target_) / static_cast<int>(DTypeBytes(dtype) * *ConstExtent(groups));
+  }
+
   int LanesOf(const For& loop) const {
     int widest = 1;
     VisitEach<Store>(loop.body, [&](const Store& store) {

@@ -13,7 +13,6 @@
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 

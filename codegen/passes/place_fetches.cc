@@ -12,16 +12,11 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
-
-bool IsSameRead(const ExprNode& a, const ExprNode& b) {
-  return a.buffer == b.buffer && std::equal(a.args.begin(), a.args.end(), b.args.begin(), StructurallyEqual);
-}
 
 class FetchPlacer {
  public:
@@ -53,7 +48,7 @@ class FetchPlacer {
       if (IsForTeam(*loop, around.in_team)) around.in_team = true, around.fetches = false;
       if (has_lanes) {
         around.lanes = loop;
-      } else if (!around.fetches && !IsUnrolled(*loop)) {
+      } else if (!around.fetches && loop->loop_kind != LoopKind::kUnroll) {
         around.outer.push_back(loop->var.get());
       }
     }

@@ -17,7 +17,6 @@
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/loop_facts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/passes/tile_copies.h"
@@ -28,6 +27,37 @@ namespace mycc {
 namespace {
 
 using Products = std::vector<const Mma*>;
+
+// The products in a statement that contains only products into one fixed accumulator; empty for other
+// statements.
+Products ProductsOfOneAccumulator(const Stmt& stmt) {
+  Products products;
+  bool alone = true;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const Mma* mma = DynAs<Mma>(s)) {
+      products.push_back(mma);
+    } else if (const For* loop = DynAs<For>(s)) {
+      alone &= loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll;
+    } else {
+      alone &= s->kind == StmtKind::kSeq;
+    }
+    return alone;
+  });
+  if (!alone || products.empty()) return {};
+  const Mma& first = *products.front();
+  const auto inner = LoopVarsUnder(stmt);
+  for (const Mma* mma : products) {
+    if (mma->acc.buffer != first.acc.buffer || mma->m != first.m || mma->n != first.n ||
+        mma->instruction != first.instruction)
+      return {};
+    for (size_t d = 0; d < mma->acc.indices.size(); ++d) {
+      if (UsesAnyOf(mma->acc.indices[d], inner) ||
+          !StructurallyEqual(mma->acc.indices[d], first.acc.indices[d]))
+        return {};
+    }
+  }
+  return products;
+}
 
 // All steps of a region are as deep as its deepest.
 int64_t DepthOfRegion(const Products& products) {

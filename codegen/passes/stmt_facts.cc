@@ -69,4 +69,13 @@ std::optional<int64_t> ConstExtent(const For& loop) {
   return extent;
 }
 
+bool IsForTeam(const For& loop, bool in_team) {
+  return loop.loop_kind == LoopKind::kParallel && !in_team && ConstExtent(loop).value_or(0) > 1;
+}
+
+bool StoresShuffled(const For& loop) {
+  const LaneForm form = loop.marks.form;
+  return form == LaneForm::kReduces || form == LaneForm::kInterleaves || form == LaneForm::kTurnsGroups;
+}
+
 }  // namespace mycc

@@ -45,4 +45,12 @@ VarSet LoopVarsInCopies(const Stmt& body);
 // A constant extent, or nullopt.
 std::optional<int64_t> ConstExtent(const For& loop);
 
+// Whether the threads of a team execute the loop's iterations, in a function of their own. `in_team`: such a
+// loop is around it.
+bool IsForTeam(const For& loop, bool in_team);
+
+// Whether values of several iterations meet in what the loop stores, so that its store is none of a vector of
+// lanes. REQUIRES: the loop has its form.
+bool StoresShuffled(const For& loop);
+
 }  // namespace mycc

@@ -313,6 +313,33 @@ TEST(VerifyTest, VectorsMoveAllLanes) {
       "vectors around no vector loop");
 }
 
+TEST(VerifyTest, LoopsHoldWhatTheirLaneFormsPromise) {
+  const Var u = MakeVar("u", 4), v = MakeVar("v", 4);
+  const auto of_form = [](const Var& var, const Stmt& body, LoopKind kind, LaneForm form) {
+    LoopMarks marks;
+    marks.form = form;
+    return As<For>(Loop(var, body, kind)).Marked(marks);
+  };
+  const Expr load = Load(kX, {VarRef(v)});
+  auto store = std::make_shared<Store>(kY, std::vector<Expr>{VarRef(v)}, load);
+  const Stmt lanes = Loop(v, store, LoopKind::kVector);
+  ExpectSound(of_form(u, lanes, LoopKind::kUnroll, LaneForm::kInterleaves));
+  ExpectBroken(of_form(u, lanes, LoopKind::kSerial, LaneForm::kInterleaves), "loop u is not unrolled");
+  ExpectBroken(of_form(u, store, LoopKind::kUnroll, LaneForm::kInterleaves),
+               "loop u is not around lanes of one store");
+  ExpectBroken(of_form(u, lanes, LoopKind::kUnroll, LaneForm::kTurns), "loop u turns no loads of its store");
+  ExpectBroken(of_form(u, lanes, LoopKind::kUnroll, LaneForm::kTurnsGroups),
+               "loop u turns no groups that one store copies");
+  ExpectBroken(of_form(v, store, LoopKind::kSerial, LaneForm::kOneByOne), "loop v is no vector loop");
+  auto turning = std::make_shared<Store>(*store);
+  turning->turned = {load};
+  ExpectSound(of_form(u, Loop(v, turning, LoopKind::kVector), LoopKind::kUnroll, LaneForm::kTurns));
+  auto other = std::make_shared<Store>(*store);
+  other->turned = {Load(kX, {VarRef(u)})};
+  ExpectBroken(of_form(u, Loop(v, other, LoopKind::kVector), LoopKind::kUnroll, LaneForm::kTurns),
+               "loop u turns no loads of its store");
+}
+
 TEST(VerifyTest, StoresPastTheCachesAreAligned) {
   const auto bypass = [](const std::vector<Buffer>& outputs, int64_t first, int64_t lanes, LoopKind kind) {
     const Var v = MakeVar("v", 4);
