@@ -26,7 +26,7 @@ constexpr double kSeconds = 5, kSpecialSeconds = 0.5;
 // The text of the first element that differs, or nothing.
 std::string FirstDifference(const Workload& workload, const std::vector<NDArray>& inputs,
                             Arguments* arguments) {
-  SampledReference reference(workload, inputs);
+  SampledReference reference(workload, StoredElements(inputs));
   std::vector<const uint8_t*> pointers;
   for (const NDArray& input : inputs) pointers.push_back(input.bytes.data());
   for (size_t o = 0; o < workload.outputs.size(); ++o) {
@@ -43,7 +43,7 @@ std::string FirstDifference(const Workload& workload, const std::vector<NDArray>
 // The same of the outputs on inputs with special values.
 std::string FirstForbiddenOutput(const Workload& workload, const std::vector<NDArray>& inputs,
                                  Arguments* arguments) {
-  PermittedReference reference(workload, inputs);
+  PermittedReference reference(workload, StoredElements(inputs));
   for (size_t o = 0; o < workload.outputs.size(); ++o) {
     const PermittedValues permitted =
         PermitOutput(workload, &reference, static_cast<int>(o), kElements, kSpecialSeconds, kSeed);

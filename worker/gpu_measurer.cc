@@ -230,6 +230,7 @@ void GpuMeasurer::RunDevice() {
       }
     }
     if (errand != nullptr) {
+      runners_->FinishWarmUp();
       errand();
       continue;
     }
@@ -276,6 +277,7 @@ void GpuMeasurer::Take(const Built& built) {
   if (built.is_wanted && !built.IsUnwanted()) {
     gave_up_ = false;
     if (built.is_case()) return Prepare(built);
+    runners_->FinishWarmUp();
     std::vector<v1::MeasureResult> results = MeasureBuilt(built);
     if (!gave_up_) {
       KeepOrForget(built, results);

@@ -140,29 +140,13 @@ class GpuRunner {
 
   absl::Status BeginSemantics(const v1::PrepareRequest& request) {
     MYCC_ASSIGN_OR_RETURN(Workload workload, ParseWorkload(request.workload(), "workload"));
-    // A case with nothing expected yet draws the inputs.
-    v1::GpuCase nothing;
-    nothing.set_seed(request.seed());
-    for (size_t i = 0; i < workload.outputs.size(); ++i) nothing.add_sampled();
-    MYCC_ASSIGN_OR_RETURN(GpuTest* const drawn, cases_->Find(request.workload(), nothing));
-    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> inputs, drawn->made->DownloadInputs());
-    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> special, SpecialInputsOf(drawn));
-    semantics_ =
-        std::make_unique<GpuSemantics>(request, std::move(workload), std::move(inputs), std::move(special));
+    semantics_ = std::make_unique<GpuSemantics>(request, std::move(workload));
     return absl::OkStatus();
   }
 
   absl::Status MeasureConstants(v1::RunnerResponse* response) {
     MYCC_ASSIGN_OR_RETURN(*response->mutable_constants(), MeasureGpuConstants(device_.get()));
     return absl::OkStatus();
-  }
-
-  // The inputs with special values, which then give way to the drawn ones again.
-  static absl::StatusOr<std::vector<NDArray>> SpecialInputsOf(GpuTest* drawn) {
-    MYCC_RETURN_IF_ERROR(drawn->special->Draw());
-    MYCC_ASSIGN_OR_RETURN(std::vector<NDArray> special, drawn->made->DownloadInputs());
-    MYCC_RETURN_IF_ERROR(drawn->made->DrawInputs());
-    return special;
   }
 
   // The reference kernel's outputs against the language's semantics.

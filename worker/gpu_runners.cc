@@ -55,10 +55,14 @@ void GpuRunners::BeginMissing() {
 
 // A failure is heard when a runner is needed.
 void GpuRunners::WarmUp() {
-  for (Runner* const runner : {&current_, &spare_}) {
-    if (runner->child == nullptr) *runner = Begin();
-    if (!AwaitReady(runner).ok()) return;
-  }
+  current_ = Begin();
+  if (!AwaitReady(&current_).ok()) return;
+  spare_ = Begin();
+  is_warming_up_ = true;
+}
+
+void GpuRunners::FinishWarmUp() {
+  if (std::exchange(is_warming_up_, false) && spare_.child != nullptr) (void)AwaitReady(&spare_);
 }
 
 void GpuRunners::Replace() {

@@ -22,9 +22,12 @@ class GpuRunners {
   // candidate's failure, with DEVICE_LOST when no runner can use the device, or with WORKER_UNFIT when the
   // host lacks what a process needs.
   absl::StatusOr<v1::RunnerResponse> Call(const v1::RunnerRequest& request, double seconds, Ending* ending);
-  // Starts both and waits for them, one after the other: of two contexts that are made at once, each takes
-  // twice as long, and nothing is timed beside one.
+  // Starts the active one and waits for it, then starts the spare one: of two contexts that are made at once,
+  // each takes twice as long.
   void WarmUp();
+  // Before a call that times something, waits for the spare one that WarmUp started: its context would be
+  // made meanwhile.
+  void FinishWarmUp();
 
  private:
   // A process that was sent its start request, and may not have answered yet.
@@ -44,6 +47,7 @@ class GpuRunners {
   const ChildCommand command_;
   const v1::StartRequest start_;
   Runner current_, spare_;
+  bool is_warming_up_ = false;
 };
 
 }  // namespace mycc

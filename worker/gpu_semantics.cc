@@ -49,17 +49,14 @@ auto InShares(int64_t places, double seconds, const Fn& of_share) {
 
 }  // namespace
 
-GpuSemantics::GpuSemantics(const v1::PrepareRequest& request, Workload workload, std::vector<NDArray> inputs,
-                           std::vector<NDArray> special)
+GpuSemantics::GpuSemantics(const v1::PrepareRequest& request, Workload workload)
     : text_(request.workload()),
       seed_(request.seed()),
       workload_(std::move(workload)),
-      inputs_(std::move(inputs)),
-      special_(std::move(special)),
       checked_(std::async(std::launch::async, [this] { return Sample(kCheckedPlaces, kCheckSeconds); })),
       permitted_(std::async(std::launch::async, [this] {
         return InShares(kPermittedPlaces, kPermitSeconds, [this](PlaceShare share) {
-          return PermitOutputs(workload_, special_, seed_, share);
+          return PermitOutputs(workload_, SpecialElements(workload_, seed_), seed_, share);
         });
       })) {}
 
@@ -71,7 +68,7 @@ std::vector<SampledValues> GpuSemantics::Sample() const { return Sample(kSampled
 
 std::vector<SampledValues> GpuSemantics::Sample(int64_t places, double seconds) const {
   return InShares(places, seconds, [this, places, seconds](PlaceShare share) {
-    SampledReference reference(workload_, inputs_);
+    SampledReference reference(workload_, RandomElements(workload_, seed_));
     std::vector<SampledValues> sampled;
     for (size_t i = 0; i < workload_.outputs.size(); ++i) {
       sampled.push_back(SampleOutput(workload_, &reference, static_cast<int>(i), places,

@@ -19,9 +19,9 @@ namespace mycc {
 
 class GpuSemantics {
  public:
-  // Begins to compute what a reference kernel is checked with, and what is permitted on the `special` inputs.
-  GpuSemantics(const v1::PrepareRequest& request, Workload workload, std::vector<NDArray> inputs,
-               std::vector<NDArray> special);
+  // Begins to compute what a reference kernel is checked with, and what is permitted on special inputs. They
+  // are drawn by formulas, so that each element is computed where it is read: no tensor is stored.
+  GpuSemantics(const v1::PrepareRequest& request, Workload workload);
   GpuSemantics(const GpuSemantics&) = delete;
 
   const Workload& workload() const { return workload_; }
@@ -41,7 +41,6 @@ class GpuSemantics {
   const std::string text_;
   const uint64_t seed_;
   const Workload workload_;
-  const std::vector<NDArray> inputs_, special_;
   // The last members, so that the others outlive the threads.
   std::future<std::vector<SampledValues>> checked_;
   std::future<PermittedOutputs> permitted_;

@@ -16,7 +16,7 @@ namespace mycc {
 
 class GpuSpecial {
  public:
-  // `test` must outlive it. Without permitted values it draws, and cannot check.
+  // `test` must outlive it.
   static absl::StatusOr<std::unique_ptr<GpuSpecial>> Make(GpuContext* device, GpuCase* test,
                                                           const v1::GpuCase& description);
 

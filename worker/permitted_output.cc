@@ -4,9 +4,9 @@
 
 namespace mycc {
 
-PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
+PermittedOutputs PermitOutputs(const Workload& workload, InputElements special, uint64_t seed,
                                PlaceShare share) {
-  PermittedReference reference(workload, special);
+  PermittedReference reference(workload, std::move(special));
   PermittedOutputs outputs;
   const double seconds =
       kPermitSeconds / static_cast<double>(static_cast<int64_t>(workload.outputs.size()) * share.of);

@@ -16,7 +16,7 @@ using PermittedOutputs = google::protobuf::RepeatedPtrField<v1::PermittedOutput>
 inline constexpr int64_t kPermittedPlaces = 256;
 inline constexpr double kPermitSeconds = 0.5;
 // The permitted values at these places; or a share of them, in the same share of the time.
-PermittedOutputs PermitOutputs(const Workload& workload, const std::vector<NDArray>& special, uint64_t seed,
+PermittedOutputs PermitOutputs(const Workload& workload, InputElements special, uint64_t seed,
                                PlaceShare share = {});
 // Adds the places of another share.
 void AddShare(const PermittedOutputs& share, PermittedOutputs* outputs);

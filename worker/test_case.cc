@@ -44,7 +44,7 @@ absl::StatusOr<std::string> RunReferenceKernel(const Workload& workload, const s
                         KernelCall::Load(library, workload, Pointers(inputs)));
   call->PoisonOutputs();
   MYCC_RETURN_IF_ERROR(call->Call());
-  SampledReference reference(workload, inputs);
+  SampledReference reference(workload, StoredElements(inputs));
   std::string outputs;
   for (size_t i = 0; i < workload.outputs.size(); ++i) {
     const Buffer& tensor = workload.outputs[i];
@@ -111,7 +111,7 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
   if (!reference_library.empty()) {
     MYCC_ASSIGN_OR_RETURN(expected, RunReferenceKernel(workload, inputs, reference_library, seed));
   } else {
-    SampledReference reference(workload, inputs);
+    SampledReference reference(workload, StoredElements(inputs));
     for (size_t i = 0; i < workload.outputs.size(); ++i) {
       const SampledValues sampled =
           SampleOutput(workload, &reference, static_cast<int>(i), kSampledPlaces, kSampleSeconds, seed);
@@ -120,7 +120,7 @@ absl::Status TestCase::Make(const Workload& workload, uint64_t seed, const std::
     }
   }
   const std::vector<NDArray> special = SpecialInputs(workload, seed);
-  *info.mutable_permitted() = PermitOutputs(workload, special, seed);
+  *info.mutable_permitted() = PermitOutputs(workload, StoredElements(special), seed);
   const absl::Status written = WriteFilesAtomically({{InputsPath(directory), BytesOf(inputs)},
                                                      {SpecialPath(directory), BytesOf(special)},
                                                      {ExpectedPath(directory), expected},

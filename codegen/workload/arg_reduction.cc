@@ -60,7 +60,7 @@ double ArgReduction::OperandAt(int64_t place, int64_t index) {
   if (reference_ == nullptr) {
     operand_ = std::make_unique<Workload>(OperandOf(workload_, *stage_));
     copies_ = CopyInputs(workload_, inputs_);
-    reference_ = std::make_unique<SampledReference>(*operand_, copies_);
+    reference_ = std::make_unique<SampledReference>(*operand_, StoredElements(copies_));
   }
   const Scalar value = reference_->Output(0, place * stage_->reduce_axes[0]->extent + index);
   return IsFloat(stage_->value->dtype) ? value.f : IntToDouble(stage_->value->dtype, value.i);

@@ -155,9 +155,8 @@ struct PermittedReference::Impl {
     std::optional<GroupedSum> groups;
   };
 
-  Impl(const Workload& w, const std::vector<NDArray>& i) : workload(w), inputs(i) {
-    MYCC_CHECK(inputs.size() == workload.inputs.size()) << inputs.size() << " inputs of " << workload.name;
-    for (size_t k = 0; k < inputs.size(); ++k) arrays[workload.inputs[k].tensor.get()] = &inputs[k];
+  Impl(const Workload& w, InputElements elements_of) : workload(w), inputs(std::move(elements_of)) {
+    for (size_t k = 0; k < workload.inputs.size(); ++k) numbers[workload.inputs[k].tensor.get()] = k;
     for (const Stage& stage : workload.stages) {
       stages[stage.output.get()] = &stage;
       FurtherTerms terms{FindFoldedStride(stage), FindGroupedSum(stage)};
@@ -168,8 +167,8 @@ struct PermittedReference::Impl {
   }
 
   ValueSet Element(const BufferNode& tensor, int64_t flat) {
-    if (const auto array = arrays.find(&tensor); array != arrays.end())
-      return ValueSet::Only(tensor.dtype, array->second->Get(flat));
+    if (const auto input = numbers.find(&tensor); input != numbers.end())
+      return ValueSet::Only(tensor.dtype, inputs(input->second, flat));
     auto& known = elements[&tensor];
     if (const auto found = known.find(flat); found != known.end()) return found->second;
     const ValueSet value = Compute(*stages.at(&tensor), flat);
@@ -420,15 +419,15 @@ struct PermittedReference::Impl {
   }
 
   const Workload workload;
-  const std::vector<NDArray>& inputs;
-  std::unordered_map<const BufferNode*, const NDArray*> arrays;
+  const InputElements inputs;
+  std::unordered_map<const BufferNode*, size_t> numbers;  // of the inputs
   std::unordered_map<const BufferNode*, const Stage*> stages;
   std::unordered_map<const Stage*, FurtherTerms> further;
   std::unordered_map<const BufferNode*, std::unordered_map<int64_t, ValueSet>> elements;
 };
 
-PermittedReference::PermittedReference(const Workload& workload, const std::vector<NDArray>& inputs)
-    : impl_(std::make_unique<Impl>(workload, inputs)) {}
+PermittedReference::PermittedReference(const Workload& workload, InputElements inputs)
+    : impl_(std::make_unique<Impl>(workload, std::move(inputs))) {}
 PermittedReference::~PermittedReference() = default;
 
 ValueSet PermittedReference::Output(int output, int64_t flat) {

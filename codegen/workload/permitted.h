@@ -16,9 +16,7 @@ namespace mycc {
 // Computes producers on demand, and keeps them. Thread rule: one owner.
 class PermittedReference {
  public:
-  // `inputs` must outlive it.
-  PermittedReference(const Workload& workload, const std::vector<NDArray>& inputs);
-  PermittedReference(const Workload& workload, std::vector<NDArray>&& inputs) = delete;
+  PermittedReference(const Workload& workload, InputElements inputs);
   ~PermittedReference();
   // The set of element `flat` (row-major) of output number `output`.
   ValueSet Output(int output, int64_t flat);

@@ -13,28 +13,23 @@
 namespace mycc {
 namespace {
 
-// SplitMix64. Unlike the standard library's distributions it gives the same numbers on every machine, and any
-// number without those before it.
-class Random {
- public:
-  // The sequence of `seed` from its number `first` on.
-  Random(uint64_t seed, uint64_t first) : state_(seed + first * kStep) {}
+// Number `place` of SplitMix64's sequence of `seed`. Unlike the standard library's distributions it gives the
+// same numbers on every machine, and any number without those before it.
+uint64_t NumberOf(uint64_t seed, uint64_t place) {
+  uint64_t z = seed + (place + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
 
-  uint64_t Next() {
-    uint64_t z = state_ += kStep;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+Scalar Drawn(const InputDraw& draw, uint64_t seed, int64_t i) {
+  const uint64_t number = NumberOf(seed, draw.first + static_cast<uint64_t>(i));
+  if (IsFloat(draw.dtype)) {
+    const double symmetric = static_cast<double>(number >> 11) * 0x1p-52 - 1.0;  // [-1, 1)
+    return {RoundFloat(draw.dtype, symmetric), 0};
   }
-  int64_t InRange(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
-  }
-  double Symmetric() { return static_cast<double>(Next() >> 11) * 0x1p-52 - 1.0; }  // [-1, 1)
-
- private:
-  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-  uint64_t state_;
-};
+  return {0, draw.low + static_cast<int64_t>(number % static_cast<uint64_t>(draw.high - draw.low + 1))};
+}
 
 struct Range {
   int64_t low;
@@ -133,16 +128,17 @@ std::vector<InputDraw> DrawsOf(const Workload& workload) {
   return draws;
 }
 
+InputElements RandomElements(const Workload& workload, uint64_t seed) {
+  return [draws = DrawsOf(workload), seed](size_t input, int64_t flat) {
+    return Drawn(draws.at(input), seed, flat);
+  };
+}
+
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed) {
   std::vector<NDArray> inputs;
   for (const InputDraw& draw : DrawsOf(workload)) {
     NDArray array = NDArray::Zeros(draw.dtype, workload.inputs[inputs.size()].tensor->shape);
-    Random random(seed, draw.first);
-    for (int64_t i = 0; i < draw.count; ++i) {
-      const Scalar value = IsFloat(draw.dtype) ? Scalar{RoundFloat(draw.dtype, random.Symmetric()), 0}
-                                               : Scalar{0, random.InRange(draw.low, draw.high)};
-      array.Set(i, value);
-    }
+    for (int64_t i = 0; i < draw.count; ++i) array.Set(i, Drawn(draw, seed, i));
     inputs.push_back(std::move(array));
   }
   return inputs;

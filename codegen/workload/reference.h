@@ -2,8 +2,8 @@
 // order in the accumulator's type. Functions are pure; a SampledReference has one owner.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,12 +27,16 @@ struct NDArray {
 absl::StatusOr<std::vector<NDArray>> RunReference(const Workload& workload,
                                                   const std::vector<NDArray>& inputs);
 
+// Element `flat` (row-major) of input number `input`. Pure: several threads may call it.
+using InputElements = std::function<Scalar(size_t input, int64_t flat)>;
+// Those of arrays, which must outlive the result.
+InputElements StoredElements(const std::vector<NDArray>& inputs);
+InputElements StoredElements(std::vector<NDArray>&& inputs) = delete;
+
 // One element of one stage, computing producers on demand: spot checks of tensors too large for RunReference.
 class SampledReference {
  public:
-  // `inputs` must outlive it.
-  SampledReference(const Workload& workload, const std::vector<NDArray>& inputs);
-  SampledReference(const Workload& workload, std::vector<NDArray>&& inputs) = delete;
+  SampledReference(const Workload& workload, InputElements inputs);
   ~SampledReference();
   // Element `flat` (row-major) of output number `output`.
   Scalar Output(int output, int64_t flat);
@@ -56,11 +60,14 @@ std::vector<InputDraw> DrawsOf(const Workload& workload);
 // and numbers that masks compare with axes, such as lengths, between those that hide nothing and all. The
 // same seed gives the same values.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
+// The same elements, each computed when it is read.
+InputElements RandomElements(const Workload& workload, uint64_t seed);
 
 // The same with special values mixed in: zeros, infinities, NaN, subnormal, huge and tiny numbers, rows of
 // zeros, and the limits of integers. They are so sparse that most sums contain none. Winograd's transforms
 // spread infinities and NaN; workloads that may use them get only finite values of magnitude at most 1.
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed);
+InputElements SpecialElements(const Workload& workload, uint64_t seed);
 bool MayBeWinograd(const Stage& stage);
 
 // How special values are mixed into a random input, so that any device can compute them. Mixed(seed ^ i), a

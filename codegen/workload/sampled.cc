@@ -2,6 +2,7 @@
 // stages.
 #include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/expr/eval.h"
@@ -12,14 +13,13 @@ namespace mycc {
 
 // Elements are computed when they are first read, and kept.
 struct SampledReference::Impl {
-  Impl(const Workload& w, const std::vector<NDArray>& i) : workload(w), inputs(i) {
-    MYCC_CHECK(inputs.size() == workload.inputs.size()) << inputs.size() << " inputs of " << workload.name;
-    for (size_t k = 0; k < inputs.size(); ++k) arrays[workload.inputs[k].tensor.get()] = &inputs[k];
+  Impl(const Workload& w, InputElements elements_of) : workload(w), inputs(std::move(elements_of)) {
+    for (size_t k = 0; k < workload.inputs.size(); ++k) numbers[workload.inputs[k].tensor.get()] = k;
     for (const Stage& stage : workload.stages) stages[stage.output.get()].stage = &stage;
   }
 
   Scalar Element(const BufferNode& tensor, int64_t flat) {
-    if (const auto array = arrays.find(&tensor); array != arrays.end()) return array->second->Get(flat);
+    if (const auto input = numbers.find(&tensor); input != numbers.end()) return inputs(input->second, flat);
     StageElements& elements = stages.at(&tensor);
     if (const auto known = elements.known.find(flat); known != elements.known.end()) return known->second;
     const Scalar value = Compute(*elements.stage, flat);
@@ -35,8 +35,8 @@ struct SampledReference::Impl {
   };
 
   const Workload workload;
-  const std::vector<NDArray>& inputs;
-  std::unordered_map<const BufferNode*, const NDArray*> arrays;
+  const InputElements inputs;
+  std::unordered_map<const BufferNode*, size_t> numbers;  // of the inputs
   std::unordered_map<const BufferNode*, StageElements> stages;
 };
 
@@ -100,8 +100,12 @@ Scalar SampledReference::Impl::Compute(const Stage& stage, int64_t flat) {
   return accumulator.Result();
 }
 
-SampledReference::SampledReference(const Workload& workload, const std::vector<NDArray>& inputs)
-    : impl_(std::make_unique<Impl>(workload, inputs)) {}
+InputElements StoredElements(const std::vector<NDArray>& inputs) {
+  return [&inputs](size_t input, int64_t flat) { return inputs.at(input).Get(flat); };
+}
+
+SampledReference::SampledReference(const Workload& workload, InputElements inputs)
+    : impl_(std::make_unique<Impl>(workload, std::move(inputs))) {}
 SampledReference::~SampledReference() = default;
 
 Scalar SampledReference::Output(int output, int64_t flat) {

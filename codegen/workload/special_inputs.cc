@@ -2,9 +2,9 @@
 // all zero, or so small that their squares are subnormal.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "codegen/expr/accuracy.h"
 #include "codegen/expr/affine.h"
@@ -86,20 +86,18 @@ std::vector<uint64_t> SpecialValues(DType dtype, bool tame) {
   return values;
 }
 
-void Sprinkle(const SpecialDraw& draw, NDArray* array) {
-  if (draw.values.empty()) return;
-  const int bytes = DTypeBytes(draw.dtype);
-  for (int64_t i = 0; i < draw.count; ++i) {
-    const uint64_t kind =
-        draw.row > 0 ? Mixed(~draw.seed ^ static_cast<uint64_t>(i / draw.row)) % SpecialDraw::kRowKinds
-                     : SpecialDraw::kRowKinds;
-    const uint64_t drawn = Mixed(draw.seed ^ static_cast<uint64_t>(i));
-    if (kind <= 1) {
-      array->Set(i, {kind == 0 ? 0 : RoundFloat(draw.dtype, array->Get(i).f * draw.small), 0});
-    } else if (drawn % draw.one_in == 0) {
-      std::memcpy(&array->bytes[i * bytes], &draw.values[(drawn >> 40) % draw.values.size()], bytes);
-    }
-  }
+// The value that takes the place of element `i`; nullopt where the drawn one, which `drawn` returns, stays.
+template <typename DrawnFn>
+std::optional<Scalar> Sprinkled(const SpecialDraw& draw, int64_t i, const DrawnFn& drawn) {
+  if (draw.values.empty()) return std::nullopt;
+  const uint64_t kind = draw.row > 0
+                            ? Mixed(~draw.seed ^ static_cast<uint64_t>(i / draw.row)) % SpecialDraw::kRowKinds
+                            : SpecialDraw::kRowKinds;
+  if (kind == 0) return Scalar{0, 0};
+  if (kind == 1) return Scalar{RoundFloat(draw.dtype, drawn().f * draw.small), 0};
+  const uint64_t number = Mixed(draw.seed ^ static_cast<uint64_t>(i));
+  if (number % draw.one_in != 0) return std::nullopt;
+  return LoadScalar(draw.dtype, &draw.values[(number >> 40) % draw.values.size()]);
 }
 
 }  // namespace
@@ -128,10 +126,24 @@ std::vector<SpecialDraw> SpecialDrawsOf(const Workload& workload, uint64_t seed)
   return draws;
 }
 
+InputElements SpecialElements(const Workload& workload, uint64_t seed) {
+  return [drawn = RandomElements(workload, seed), draws = SpecialDrawsOf(workload, seed)](size_t input,
+                                                                                          int64_t flat) {
+    const auto drawn_here = [&] { return drawn(input, flat); };
+    const std::optional<Scalar> special = Sprinkled(draws.at(input), flat, drawn_here);
+    return special ? *special : drawn_here();
+  };
+}
+
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed) {
   std::vector<NDArray> inputs = RandomInputs(workload, seed);
   const std::vector<SpecialDraw> draws = SpecialDrawsOf(workload, seed);
-  for (size_t i = 0; i < inputs.size(); ++i) Sprinkle(draws[i], &inputs[i]);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    NDArray& input = inputs[k];
+    for (int64_t i = 0; i < draws[k].count; ++i) {
+      if (const auto special = Sprinkled(draws[k], i, [&] { return input.Get(i); })) input.Set(i, *special);
+    }
+  }
   return inputs;
 }
 

@@ -46,7 +46,7 @@ absl::StatusOr<const Judge*> JudgeOf(const Workload& canonical) {
   if (last.workload == text) return &last;
   Judge judge{text, RandomInputs(canonical, 11), {}, SpecialInputs(canonical, 12), {}};
   MYCC_ASSIGN_OR_RETURN(judge.expected, RunReference(canonical, judge.inputs));
-  PermittedReference reference(canonical, judge.special);
+  PermittedReference reference(canonical, StoredElements(judge.special));
   for (size_t o = 0; o < canonical.outputs.size(); ++o) {
     judge.permitted.push_back(PermitOutput(canonical, &reference, static_cast<int>(o), /*count=*/300,
                                            /*seconds=*/0.2, /*seed=*/3));

@@ -31,7 +31,7 @@ class GpuSemanticsTest : public testing::Test {
   const Workload workload_ = *ParseWorkload(kText, "rows");
   const std::vector<NDArray> inputs_ = RandomInputs(workload_, kSeed),
                              special_ = SpecialInputs(workload_, kSeed);
-  GpuSemantics semantics_{RequestOf(kSeed), workload_, inputs_, special_};
+  GpuSemantics semantics_{RequestOf(kSeed), workload_};
 };
 
 std::map<int64_t, std::string> ByPlace(const SampledValues& sampled) {
@@ -43,7 +43,7 @@ std::map<int64_t, std::string> ByPlace(const SampledValues& sampled) {
 }
 
 TEST_F(GpuSemanticsTest, SharesAreTheWhole) {
-  SampledReference reference(workload_, inputs_);
+  SampledReference reference(workload_, StoredElements(inputs_));
   const std::vector<SampledValues> checked = semantics_.TakeChecked(), many = semantics_.Sample();
   ASSERT_EQ(checked.size(), 2u);
   ASSERT_EQ(many.size(), 2u);
@@ -55,8 +55,9 @@ TEST_F(GpuSemanticsTest, SharesAreTheWhole) {
 
 TEST_F(GpuSemanticsTest, PermittedSharesAreTheWhole) {
   const std::vector<PermittedValues> permitted = PermittedOf(workload_, semantics_.TakePermitted()),
-                                     whole =
-                                         PermittedOf(workload_, PermitOutputs(workload_, special_, kSeed));
+                                     whole = PermittedOf(
+                                         workload_,
+                                         PermitOutputs(workload_, StoredElements(special_), kSeed));
   ASSERT_EQ(permitted.size(), whole.size());
   for (size_t o = 0; o < whole.size(); ++o) {
     std::vector<int64_t> places = permitted[o].places, all = whole[o].places;

@@ -24,7 +24,7 @@ std::string Forbidden(const std::string& meant, const std::string& computed) {
   const std::vector<NDArray> inputs = SpecialInputs(workload, 5);
   const auto outputs = RunReference(Parsed(computed), inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
-  PermittedReference reference(workload, inputs);
+  PermittedReference reference(workload, StoredElements(inputs));
   const PermittedValues permitted = PermitOutput(workload, &reference, 0, 512, 10, 1);
   return FirstForbidden(permitted, (*outputs)[0].bytes.data());
 }

@@ -87,6 +87,23 @@ TEST(RandomWorkloads, CanonicalFormComputesTheSame) {
   }
 }
 
+TEST(RandomInputs, AreTheSameElementByElement) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Workload workload = RandomWorkload(seed);
+    const auto expect_same = [&](const std::vector<NDArray>& arrays, const InputElements& elements) {
+      for (size_t k = 0; k < arrays.size(); ++k) {
+        for (int64_t i = 0; i < arrays[k].num_elements(); ++i) {
+          ASSERT_TRUE(SameValue(arrays[k].dtype, arrays[k].Get(i), elements(k, i)))
+              << "input " << k << ", element " << i << "\n"
+              << PrintWorkload(workload);
+        }
+      }
+    };
+    expect_same(RandomInputs(workload, seed), RandomElements(workload, seed));
+    expect_same(SpecialInputs(workload, seed), SpecialElements(workload, seed));
+  }
+}
+
 // Two evaluators that share nothing but the meaning of single operations.
 TEST(RandomWorkloads, BlocksAndSinglePointsEvaluateAlike) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -94,7 +111,7 @@ TEST(RandomWorkloads, BlocksAndSinglePointsEvaluateAlike) {
     const std::vector<NDArray> inputs = RandomInputs(workload, seed);
     const auto outputs = RunReference(workload, inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.status();
-    SampledReference sampled(workload, inputs);
+    SampledReference sampled(workload, StoredElements(inputs));
     for (size_t k = 0; k < outputs->size(); ++k) {
       for (int64_t i = 0; i < (*outputs)[k].num_elements(); ++i) {
         const Scalar a = (*outputs)[k].Get(i), b = sampled.Output(static_cast<int>(k), i);

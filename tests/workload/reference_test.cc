@@ -177,7 +177,7 @@ TEST(SampledReference, ComputesOnlyWhatAnElementNeeds) {
       "workload f(x: f32[4]) -> (y: f32[1000000,1000000]) { a[i,j]: f32[1000000,1000000] = "
       "x[i%4] + f32(j) y[i,j] = sum[k:3](a[i,(j+k)%1000000]) }");
   const std::vector<NDArray> inputs = {Array(DType::kF32, {4}, {0, 100, 200, 300})};
-  SampledReference sampled(workload, inputs);
+  SampledReference sampled(workload, StoredElements(inputs));
   EXPECT_EQ(sampled.Output(0, 0).f, 0 + 1 + 2);
   EXPECT_EQ(sampled.Output(0, 1000001).f, 300 + 1 + 2 + 3);
   EXPECT_EQ(sampled.Output(0, 1000001).f, 300 + 1 + 2 + 3);
