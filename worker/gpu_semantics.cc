@@ -13,7 +13,6 @@ namespace {
 constexpr int64_t kCheckedPlaces = 64, kSampledPlaces = 4096;
 constexpr double kCheckSeconds = 0.5, kSampleSeconds = 10;
 constexpr int64_t kMostThreads = 8;
-constexpr double kPlacesOfShare = 4;  // about; a thread with fewer is not begun
 
 void Add(std::vector<SampledValues> share, std::vector<SampledValues>* all) {
   all->resize(share.size());
@@ -38,8 +37,7 @@ auto InShares(int64_t places, double seconds, const Fn& of_share) {
   if (first > seconds / 2) return all;
   all = {};
   const int64_t most = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
-  const int64_t threads =
-      std::clamp<int64_t>(static_cast<int64_t>(seconds / (kPlacesOfShare * first + 1e-9)), 1, most);
+  const int64_t threads = std::clamp<int64_t>(static_cast<int64_t>(seconds / (first + 1e-9)), 1, most);
   std::vector<std::future<decltype(all)>> shares;
   for (int64_t i = 0; i < threads; ++i)
     shares.push_back(std::async(std::launch::async, of_share, PlaceShare{i, threads}));

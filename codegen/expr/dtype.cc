@@ -46,10 +46,13 @@ const Float8& Float8Of(DType dtype) { return dtype == DType::kF8E4M3 ? kE4M3 : k
 double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max,
                      double overflow = kInfinity) {
   if (value == 0 || !std::isfinite(value)) return value;
-  const int exponent = std::max(std::ilogb(value), min_exponent);
-  // Scaling by a power of two is exact, so nearbyint is the only rounding.
-  const double rounded =
-      std::ldexp(std::nearbyint(std::ldexp(value, mantissa_bits - exponent)), exponent - mantissa_bits);
+  constexpr int kMantissa = 52, kBias = 1023, kHuge = 512;  // of a double; beyond the narrower formats
+  const int own = static_cast<int>(std::bit_cast<uint64_t>(value) >> kMantissa & 0x7ff) - kBias;
+  if (own >= kHuge) return std::copysign(overflow, value);
+  // The sum with a number whose last bit has the weight of the format's last bit is rounded there, to even.
+  const int exponent = std::max(own, min_exponent) + kMantissa - mantissa_bits;
+  const double aligned = 1.5 * std::bit_cast<double>(static_cast<uint64_t>(exponent + kBias) << kMantissa);
+  const double rounded = std::copysign((value + aligned) - aligned, value);
   return std::fabs(rounded) > max ? std::copysign(overflow, value) : rounded;
 }
 
