@@ -12,6 +12,9 @@ namespace {
 // On a CPU most of an index folds into the address, or is common to neighbouring copies.
 constexpr double kCpuLoadNodes = 3;
 
+// Moves of the sums of a region, about: one for each tile register.
+constexpr double kTileMove = 8;
+
 // A condition over variables of unrolled loops only is a constant in each copy of the code, so one arm is
 // left.
 double CountNodes(const Expr& expr, const VarSet& unrolled, const Target& target) {
@@ -49,6 +52,7 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
     const double then = Estimate(branch->then, target, unrolled);
     return branch->otherwise ? std::max(then, Estimate(branch->otherwise, target, unrolled)) : then;
   }
+  if (stmt->kind == StmtKind::kTileMove) return kTileMove;  // its nest is not emitted
   const Mma* mma = DynAs<Mma>(stmt);
   if (mma != nullptr && target.kind == TargetKind::kCuda) {
     // For each warp: instructions of 16 x 8 elements and 32 bytes of depth, and loads of their fragments.

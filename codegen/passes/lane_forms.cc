@@ -79,11 +79,15 @@ bool IndexesAccumulator(const For& loop) {
 // have no addresses.
 constexpr int64_t kMaxTileUnroll = 64;
 
+bool IsOverTile(const For& loop) {
+  return ConstExtent(loop).value_or(kMaxTileUnroll + 1) <= kMaxTileUnroll && IndexesAccumulator(loop);
+}
+
 // The kind of a loop that has no lanes. Only one with a constant extent is unrolled.
-LoopKind KindOf(const For& loop) {
-  const auto extent = ConstExtent(loop);
-  if (extent && *extent <= kMaxTileUnroll && IndexesAccumulator(loop)) return LoopKind::kUnroll;
-  return !extent && loop.loop_kind == LoopKind::kUnroll ? LoopKind::kSerial : loop.loop_kind;
+LoopKind KindOf(const For& loop, bool is_for_team) {
+  if (!is_for_team && IsOverTile(loop)) return LoopKind::kUnroll;
+  const bool runs_on = loop.loop_kind == LoopKind::kUnroll && !ConstExtent(loop);
+  return runs_on ? LoopKind::kSerial : loop.loop_kind;
 }
 
 // The flat position of an in-bounds access if it is linear in these variables; else nullopt.
@@ -179,31 +183,38 @@ struct LanesAround {
   int lanes = 0;
 };
 
+// Whether a statement is in lanes, and in a loop of a team.
+struct Within {
+  bool lanes = false, team = false;
+};
+
 class LaneChooser {
  public:
   explicit LaneChooser(const Target& target) : target_(target) {}
 
-  Stmt Chosen(const Stmt& stmt, bool in_lanes, const LanesAround& around = {}) const {
+  Stmt Chosen(const Stmt& stmt, Within within, const LanesAround& around = {}) const {
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || ConstExtent(*loop) == 0 || ConstExtent(*loop) == 1)
-      return MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, in_lanes); });
+      return MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, within); });
     LoopMarks marks = loop->marks;
-    const bool has_lanes = loop->loop_kind == LoopKind::kVector;
-    const LoopKind kind = has_lanes ? LoopKind::kVector : KindOf(*loop);
+    const bool has_lanes = loop->loop_kind == LoopKind::kVector && !(within.lanes && IsOverTile(*loop));
+    const bool is_for_team = !within.lanes && IsForTeam(*loop, within.team);
+    const LoopKind kind = has_lanes ? LoopKind::kVector : KindOf(*loop, is_for_team);
+    within.team |= is_for_team;
     LanesAround inner;
     if (has_lanes) {
       // In other lanes it is scalar code, but where a single one of these is left over.
       marks.form = FormOf(*loop);
       marks.lanes = around.lanes > 0 ? around.lanes : LanesOf(*loop);
       marks.unroll_by = VectorsOfStep(*loop, marks, around.form);
-      in_lanes |= marks.form != LaneForm::kOneByOne;
+      within.lanes |= marks.form != LaneForm::kOneByOne;
     } else if (around.form == LaneForm::kTurnsGroups) {
       inner = around;
-    } else if (!in_lanes) {
+    } else if (!within.lanes) {
       marks.form = inner.form = FormOf(*loop);
       if (marks.form == LaneForm::kTurnsGroups) inner.lanes = LanesOfGroups(As<For>(loop->body));
     }
-    const Stmt inside = MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, in_lanes, inner); });
+    const Stmt inside = MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, within, inner); });
     const bool same = kind == loop->loop_kind && marks.form == loop->marks.form &&
                       marks.lanes == loop->marks.lanes && marks.unroll_by == loop->marks.unroll_by;
     if (same) return inside;
@@ -251,8 +262,6 @@ class LaneChooser {
 
 }  // namespace
 
-Stmt ChooseLaneForms(const Stmt& body, const Target& target) {
-  return LaneChooser(target).Chosen(body, /*in_lanes=*/false);
-}
+Stmt ChooseLaneForms(const Stmt& body, const Target& target) { return LaneChooser(target).Chosen(body, {}); }
 
 }  // namespace mycc

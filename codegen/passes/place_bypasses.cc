@@ -26,6 +26,7 @@ bool BypassesCaches(const For& loop) {
   if (inner == nullptr) return false;
   const bool parallel = loop.loop_kind == LoopKind::kParallel && inner->loop_kind == LoopKind::kParallel;
   const bool lanes = loop.loop_kind == LoopKind::kUnroll && loop.marks.form != LaneForm::kPlain;
+  if (loop.marks.form == LaneForm::kTurnsGroups && BypassesCaches(As<For>(inner->body))) return true;
   return (parallel || lanes) && BypassesCaches(*inner);
 }
 

@@ -218,11 +218,34 @@ TEST(PassesTest, LoopsOfLanesInsideOfLanesHaveForms) {
               ::testing::HasSubstr("vector t1.r0 in 24 reducing lanes"));
 }
 
+// Loops over a register tile have no run-time index, but those that a team's threads divide keep theirs.
+TEST(PassesTest, LoopsOverTilesAreUnrolled) {
+  const auto after = [](const std::string& kind) {
+    return After(
+        "choose_lane_forms", kGemm,
+        absl::StrCat(
+            "split(t2.a0, [4])\nreorder([t2.a0.0, t2.a0.1, t2.r0, t2.a1])\ncache_write(t2, t2.a0.0)\n"
+            "bind(t2.a0.1, ",
+            kind, ")\n"));
+  };
+  EXPECT_THAT(after("serial"), ::testing::HasSubstr("unroll t2.a0.1 in 4"));
+  EXPECT_THAT(after("parallel"), ::testing::HasSubstr("parallel t2.a0.1 in 4"));
+}
+
 // Rows of a tile are whole vectors; of a tail's rows three elements are read.
 TEST(PassesTest, TilesKnowTheColumnsThatAreRead) {
   EXPECT_THAT(After("place_locals", kGemm,
                     absl::StrCat(kTiledGemm, "cache_write(t2, t2.a0.1)\ntensorize(t2.r0.1, fma.f32)\n")),
               ::testing::HasSubstr("alloc t2.acc.p1: f32[4,8] accumulator, 3 columns read\n"));
+}
+
+// The mark may stand on any of the loops that are executed as one.
+TEST(PassesTest, GroupsThatAreTurnedBypassTheCaches) {
+  EXPECT_THAT(
+      After("place_bypasses", "workload w(x: f16[64,32]) -> (y: f16[16,64,2]) { y[u,v,e] = x[v, 2 * u + e] }",
+            "reorder([t1.a0, t1.a2, t1.a1])\nbind(t1.a0, unroll)\nbind(t1.a2, unroll)\nbind(t1.a1, vector)\n"
+            "nontemporal(t1.a1)\n"),
+      ::testing::HasSubstr("turning groups"));
 }
 
 // An element that is read twice is fetched once, a row of constants and what was computed here are not.

@@ -52,6 +52,13 @@ TEST(PlaceTilesTest, SumsStayInRegisters) {
   EXPECT_TRUE(MatchesGolden("passes/tiles", PrintFunction(TiledKernel(TileProduct(72, 64), TileSteps(32)))));
 }
 
+// The loops of a move are not emitted, so that they do not count as code.
+TEST(PlaceTilesTest, ManyRegionsAreLittleCode) {
+  const std::string text =
+      PrintFunction(TiledKernel(TileProduct(192, 64), TileSteps(32, "bind(t2.a0.0, unroll)\n")));
+  EXPECT_THAT(text, HasSubstr("unroll t2.a0.0 in 6"));
+}
+
 // Steps of one region are equally deep, so that it needs one configuration.
 TEST(PlaceTilesTest, StepsAreEquallyDeep) {
   const std::string text = PrintFunction(
