@@ -54,10 +54,7 @@ bool ReducesLanes(const For& loop) {
   for (const Expr& index : store->indices) {
     if (UsesVar(index, loop.var.get()) || HasLoad(index)) return false;
   }
-  bool reads_result = false;
-  Visit(store->value->args[1],
-        [&](const ExprNode& e) { reads_result |= e.op == Op::kLoad && e.buffer == store->buffer; });
-  return !reads_result;
+  return !Loads(store->value->args[1], store->buffer);
 }
 
 // True when the loop's variable indexes a register tile.
@@ -75,10 +72,9 @@ bool IndexesAccumulator(const For& loop) {
   return indexes;
 }
 
-// Loops over a register tile are unrolled up to this extent even without an unroll mark, because registers
-// have no addresses.
+// Whether a loop runs over a register tile. Such a loop is unrolled without a mark up to this extent, because
+// registers have no addresses.
 constexpr int64_t kMaxTileUnroll = 64;
-
 bool IsOverTile(const For& loop) {
   return ConstExtent(loop).value_or(kMaxTileUnroll + 1) <= kMaxTileUnroll && IndexesAccumulator(loop);
 }
