@@ -19,7 +19,9 @@ absl::Status SystemError(const std::string& path) {
   const auto code = errno == EACCES || errno == EROFS ? absl::StatusCode::kPermissionDenied
                     : errno == ENOSPC                 ? absl::StatusCode::kResourceExhausted
                                                       : absl::StatusCode::kFailedPrecondition;
-  return absl::Status(code, absl::StrCat(path, ": cannot lock the log: ", std::strerror(errno)));
+  const bool no_folder = errno == ENOENT;  // the lock's file itself is made
+  return absl::Status(code, absl::StrCat(path, ": cannot lock the log: ",
+                                         no_folder ? "its folder does not exist" : std::strerror(errno)));
 }
 
 // The lock's file names its holder: the process, and the start of the machine on which it ran.

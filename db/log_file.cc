@@ -104,7 +104,8 @@ absl::Status Damaged(const std::string& path, const std::string& what) {
 // SQLite's words for damage, with what to do about it.
 absl::Status ExplainDamage(const std::string& path, const absl::Status& status) {
   if (!absl::IsDataLoss(status)) return status;
-  return Damaged(path, absl::StrReplaceAll(std::string(status.message()), {{path + ": ", ""}}));
+  return Damaged(path, absl::StrReplaceAll(std::string(status.message()),
+                                           {{path + ": ", ""}, {"; restore it from a backup", ""}}));
 }
 
 absl::Status ExplainReadFailure(const std::string& path, const absl::Status& status) {

@@ -142,6 +142,7 @@ absl::Status ExplainCommand(const ExplainOptions& options, std::ostream& out) {
     std::string head = Headline(kernels.found[i]);
     if (!facts.empty()) absl::StrAppend(&head, "\n", facts[i]);
     absl::StrAppend(&head, "\n", PrintTarget(kernels.target), "\n", PrintTrace(kernel.trace));
+    if (!options.emit.empty()) absl::StrAppend(&head, "\n", NamesOfTensors(kernel.workload));
     out << (i == 0 ? "" : "\n") << Comment(head, options.emit) << code;
   }
   return absl::OkStatus();

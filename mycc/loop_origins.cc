@@ -41,19 +41,6 @@ std::string Signature(const std::string& name, const Stage& stage) {
                       Names(stage.reduce_axes), "]");
 }
 
-std::string Legend(const Workload& workload, const Workload& canonical,
-                   const std::vector<Buffer>& originals) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < canonical.inputs.size(); ++i)
-    words.push_back(absl::StrCat(canonical.inputs[i].tensor->name, " is ", originals[i]->name));
-  for (size_t i = 0; i < canonical.stages.size(); ++i) {
-    const Buffer& original = originals[canonical.inputs.size() + i];
-    words.push_back(absl::StrCat(Signature(canonical.stages[i].output->name, canonical.stages[i]), " is ",
-                                 Signature(original->name, *StageOf(workload, original))));
-  }
-  return absl::StrCat("# ", absl::StrJoin(words, ", "), "\n");
-}
-
 // The loops of the naive nest: axes of the workload's stages.
 Origins AxisOrigins(const Workload& workload, const Workload& canonical,
                     const std::vector<Buffer>& originals) {
@@ -118,6 +105,20 @@ std::string Annotate(const std::string& nest, const Origins& origins) {
 
 }  // namespace
 
+std::string NamesOfTensors(const Workload& workload) {
+  const Workload canonical = Canonicalize(workload);
+  const std::vector<Buffer> originals = OriginalTensors(workload);
+  std::vector<std::string> words;
+  for (size_t i = 0; i < canonical.inputs.size(); ++i)
+    words.push_back(absl::StrCat(canonical.inputs[i].tensor->name, " is ", originals[i]->name));
+  for (size_t i = 0; i < canonical.stages.size(); ++i) {
+    const Buffer& original = originals[canonical.inputs.size() + i];
+    words.push_back(absl::StrCat(Signature(canonical.stages[i].output->name, canonical.stages[i]), " is ",
+                                 Signature(original->name, *StageOf(workload, original))));
+  }
+  return absl::StrJoin(words, ", ");
+}
+
 absl::StatusOr<std::string> ExplainNest(const Workload& workload, const Target& target, const Trace& trace) {
   const Workload canonical = Canonicalize(workload);
   const std::vector<Buffer> originals = OriginalTensors(workload);
@@ -130,7 +131,7 @@ absl::StatusOr<std::string> ExplainNest(const Workload& workload, const Target& 
     AddStep(step, loops, after, &origins);
     loops = std::move(after);
   }
-  return absl::StrCat(Legend(workload, canonical, originals),
+  return absl::StrCat("# ", NamesOfTensors(workload), "\n",
                       Annotate(PrintFunction(schedule.function()), origins));
 }
 

@@ -10,7 +10,11 @@
 
 namespace mycc {
 
-// A line that says what the canonical names stand for in `workload`, and the nest, in which each loop is
+// A line that says what the canonical names stand for in `workload`: "t0 is a, t1 is b, t2[a0; r0] is c[i;
+// k]".
+std::string NamesOfTensors(const Workload& workload);
+
+// The same line, and the nest, in which each loop is
 // followed by the axis it is, or by the steps that made and marked it:
 //
 //   # t0 is a, t1 is b, t2[a0; r0] is c[i; k]

@@ -164,7 +164,11 @@ def result_of(tensor, shape, arg):
 def capsule_of(tensor):
     """A DLPack capsule. On a GPU, -1 says that nothing need be waited for: the caller names the stream."""
     on_cpu = tensor.__dlpack_device__()[0] == CPU
-    return tensor.__dlpack__() if on_cpu else tensor.__dlpack__(stream=-1)
+    try:
+        return tensor.__dlpack__() if on_cpu else tensor.__dlpack__(stream=-1)
+    except BufferError as error:  # NumPy's arrays of types that others define, such as bf16
+        raise TypeError(f"an array of {getattr(tensor, 'dtype', 'its type')} does not speak DLPack ({error}); expected a tensor of PyTorch, whose "
+                        "bfloat16 and 8-bit floats do") from None
 
 
 def empty(examples, shape, dtype):

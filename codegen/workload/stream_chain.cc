@@ -140,6 +140,7 @@ class ChainFinder {
   // The last contraction of a tile's shape that the weights are computed from, element by element.
   bool FindScores() {
     std::set<int> seen;
+    int other_sum = -1;  // of the tile's shape, but of other terms
     std::vector<int> open = {links_.ProducerOf(chain_.weights->buffer.get())};
     while (!open.empty()) {
       const int s = open.back();
@@ -149,7 +150,15 @@ class ChainFinder {
         open.insert(open.end(), links_.ProducersOf(s).begin(), links_.ProducersOf(s).end());
       } else if (s > chain_.scores && IsScores(s)) {
         chain_.scores = s;
+      } else if (stage(s).reduce == ReduceOp::kSum) {
+        other_sum = s;
       }
+    }
+    if (chain_.scores < 0 && other_sum >= 0) {
+      return Refuse(
+          absl::StrCat(name(other_sum), " adds up ", PrintExpr(stage(other_sum).value),
+                       "; expected a tensor with the rows times one with the keys (a scale multiplies "
+                       "the sum, not its terms)"));
     }
     return chain_.scores >= 0 || Refuse(absl::StrCat(chain_.weights->buffer->name,
                                                      " is computed from no product of its own shape, of "

@@ -167,8 +167,18 @@ TEST(LogFileTest, RefusesATruncatedLog) {
     WriteBytes(path, bytes.substr(0, size));
     ExpectRefused(directory, path, absl::StatusCode::kDataLoss, "is damaged",
                   {OpenMode::kWrite, OpenMode::kCreate, OpenMode::kServe});
-    EXPECT_EQ(LogFile::Open(path, OpenMode::kRead).status().code(), absl::StatusCode::kDataLoss) << size;
+    const absl::Status status = LogFile::Open(path, OpenMode::kRead).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << size;
+    const std::string advice = "restore it from a backup", words(status.message());
+    EXPECT_EQ(words.find(advice), words.rfind(advice)) << words;
   }
+}
+
+TEST(LogFileTest, AServersLogNeedsItsFolder) {
+  TempDir directory;
+  const absl::Status status =
+      LogFile::Open(absl::StrCat(directory.path(), "/none/x.db"), OpenMode::kServe).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot lock the log: its folder does not exist"));
 }
 
 TEST(LogFileTest, WritersRefuseALogWithADamagedPage) {

@@ -289,7 +289,7 @@ class MyccTest(mycc_case.MyccCase):
         self.assertRegex(nest, r"(?m)^# share of peak: not known without a measured time")
         self.assertIn("define", self.succeeds("explain", self.te, "--emit", "llvm"))
         self.assertIn("scale_body", self.succeeds("explain", self.te, "--emit", "asm"))
-        self.succeeds("explain", self.te, "--emit", "ir")
+        self.assertRegex(self.succeeds("explain", self.te, "--emit", "ir"), "(?m)^# t0 is .*, t1.* is ")
 
     def test_explain_says_why_products_are_apart(self):
         text = """workload attention(q: f32[64,16], k: f32[64,16], v: f32[64,16]) -> (o: f32[64,16]) {

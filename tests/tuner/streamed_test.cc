@@ -381,6 +381,19 @@ TEST(WhyNotStreamedTest, NamesWhatEndsTheChain) {
               ElementsAre(HasSubstr("no maximum or sum along the keys")));
 }
 
+TEST(WhyNotStreamedTest, NamesTheSumOfOtherTerms) {
+  EXPECT_THAT(WhyNotStreamed(CanonicalWorkload(
+                                 R"(workload w(q: f32[9,8], k: f32[7,8], v: f32[7,5]) -> (o: f32[9,5]) {
+  s[i,j]: f32[9,7] = sum[d:8](q[i,d] * 0.5 * k[j,d])
+  m[i]: f32[9] = max[j:7](s[i,j])
+  e[i,j]: f32[9,7] = exp(s[i,j] - m[i])
+  o[i,d] = sum[j:7](e[i,j] * v[j,d])
+})"),
+                             TestTarget()),
+              ElementsAre(AllOf(HasSubstr("t3 adds up t0[a0,r0] * 0.5 * t1[a1,r0]"),
+                                HasSubstr("a scale multiplies the sum"))));
+}
+
 TEST(WhyNotStreamedTest, NamesWhatTheRulesExpect) {
   const absl::StatusOr<Target> amx =
       ParseTarget("v1 cpu mcpu=sapphirerapids features=+amx-bf16,+amx-int8 l1d=48K l2=2M threads=2");
@@ -388,7 +401,7 @@ TEST(WhyNotStreamedTest, NamesWhatTheRulesExpect) {
   EXPECT_THAT(WhyNot("bf16", "f16", *amx, kNarrow),
               ElementsAre(AllOf(HasSubstr("take f16 by f16"), HasSubstr("expected f32, or bf16,"))));
   EXPECT_THAT(WhyNot("f32(bf16(e[h,i,j]))", "e[h,i,j]", *amx, kNarrow),
-              ElementsAre(HasSubstr("f32 by bf16")));
+              ElementsAre(AllOf(HasSubstr("f32 by bf16"), HasSubstr("round the weights, bf16("))));
 }
 
 }  // namespace

@@ -28,9 +28,13 @@ std::vector<const ExprNode*> BiasesOf(const Anatomy& anatomy, const StreamChain&
 
 absl::Status OtherTypes(const StreamChain& chain, const std::string& expected) {
   const auto type = [](const Expr& load) { return std::string(DTypeName(load->dtype)); };
+  const bool lacks_rounding = chain.weights->dtype == DType::kF32 && chain.values->dtype != DType::kF32;
   return absl::InvalidArgumentError(absl::StrCat(
       "the products take ", type(chain.queries), " by ", type(chain.keys), " and ", type(chain.weights),
-      " by ", type(chain.values), "; expected ", expected, " for all four, and sums in f32"));
+      " by ", type(chain.values), "; expected ", expected, " for all four, and sums in f32",
+      lacks_rounding
+          ? absl::StrCat(": round the weights, ", type(chain.values), "(", PrintExpr(chain.weights), ")")
+          : ""));
 }
 
 std::string Dim(const std::string& block, int dim) { return absl::StrCat(block, ".a", dim); }

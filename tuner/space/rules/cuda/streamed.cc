@@ -433,7 +433,8 @@ absl::Status CheckExtents(const Plan& plan) {
   // A computed tile has no padding of its own.
   if (plan.computes_queries && plan.depth_tile != plan.depth) {
     return absl::FailedPreconditionError(
-        absl::StrCat(sizes, "queries that are computed expect multiples of ", plan.instruction.k));
+        absl::StrCat(sizes, "few queries, and rows of several heads in one tile, expect multiples of ",
+                     plan.instruction.k));
   }
   return absl::OkStatus();
 }
