@@ -234,7 +234,7 @@ struct Store : StmtNode {
   Expr value;
   // On a CPU, of vectors of lanes; set by the last passes. Each vector prefetches these.
   std::vector<ReadAhead> fetches;
-  // In a loop that turns tiles (LaneForm::kTurns), the loads of the value that are loaded so.
+  // In a loop that turns tiles (LaneForm::kTurns), the loads of the value that come from turned tiles.
   std::vector<Expr> turned;
   // In a Bypass (cpu_stmts.h), vectors of up to this number of lanes bypass the caches. The position of a
   // vector's first lane is a multiple of its lanes. 0: none does.

@@ -19,7 +19,8 @@
 namespace mycc {
 namespace {
 
-// Loops that are executed as one, parallel loops and those of lanes, have the marks of all.
+// Loops that are executed as one, parallel loops and those of lanes, have the marks of all. Turned groups are
+// three loops, and the outermost alone has a form.
 bool BypassesCaches(const For& loop) {
   if (loop.marks.nontemporal) return true;
   const For* inner = DynAs<For>(loop.body);

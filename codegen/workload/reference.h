@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<NDArray>> RunReference(const Workload& workload,
 
 // Element `flat` (row-major) of input number `input`. Pure: several threads may call it.
 using InputElements = std::function<Scalar(size_t input, int64_t flat)>;
-// Those of arrays, which must outlive the result.
+// Reads the elements of `inputs`, which must outlive the result.
 InputElements StoredElements(const std::vector<NDArray>& inputs);
 InputElements StoredElements(std::vector<NDArray>&& inputs) = delete;
 
@@ -60,13 +60,14 @@ std::vector<InputDraw> DrawsOf(const Workload& workload);
 // and numbers that masks compare with axes, such as lengths, between those that hide nothing and all. The
 // same seed gives the same values.
 std::vector<NDArray> RandomInputs(const Workload& workload, uint64_t seed);
-// The same elements, each computed when it is read.
+// Computes each element of RandomInputs when it is read.
 InputElements RandomElements(const Workload& workload, uint64_t seed);
 
 // The same with special values mixed in: zeros, infinities, NaN, subnormal, huge and tiny numbers, rows of
 // zeros, and the limits of integers. They are so sparse that most sums contain none. Winograd's transforms
 // spread infinities and NaN; workloads that may use them get only finite values of magnitude at most 1.
 std::vector<NDArray> SpecialInputs(const Workload& workload, uint64_t seed);
+// Computes each element of SpecialInputs when it is read.
 InputElements SpecialElements(const Workload& workload, uint64_t seed);
 bool MayBeWinograd(const Stage& stage);
 

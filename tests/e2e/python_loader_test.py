@@ -90,6 +90,8 @@ class PythonLoaderTest(unittest.TestCase):
             self.library.scale(self.uniform(3, 5))
         with self.assertRaisesRegex(TypeError, "scale.pack: 0 inputs; expected \\['w'\\]"):
             self.library.scale.pack()
+        with self.assertRaisesRegex(TypeError, "an array of datetime64\\[s\\] does not speak DLPack"):
+            self.library.total(numpy.zeros((7, 11), "datetime64[s]"))
         with self.assertRaisesRegex(AttributeError, "no workload absent; expected one of .*dense"):
             self.library.absent  # pylint: disable=pointless-statement
         with self.assertRaisesRegex(mycc.Error, "expected a library that mycc compiled"):

@@ -245,7 +245,7 @@ TEST(PassesTest, GroupsThatAreTurnedBypassTheCaches) {
       After("place_bypasses", "workload w(x: f16[64,32]) -> (y: f16[16,64,2]) { y[u,v,e] = x[v, 2 * u + e] }",
             "reorder([t1.a0, t1.a2, t1.a1])\nbind(t1.a0, unroll)\nbind(t1.a2, unroll)\nbind(t1.a1, vector)\n"
             "nontemporal(t1.a1)\n"),
-      ::testing::HasSubstr("turning groups"));
+      ::testing::HasSubstr("past the caches t1\n    unroll t1.a0 in 16 turning groups"));
 }
 
 // An element that is read twice is fetched once, a row of constants and what was computed here are not.
