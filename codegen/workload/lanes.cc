@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/expr/eval.h"
+#include "codegen/expr/integers.h"
 
 namespace mycc {
 namespace {
@@ -28,6 +29,18 @@ bool RunCommonFloat(Op op, int count, const double* a, const double* b, double* 
     case Op::kSub: ForLanes(count, a, b, result, [](double x, double y) { return x - y; }); return true;
     case Op::kMul: ForLanes(count, a, b, result, [](double x, double y) { return x * y; }); return true;
     case Op::kDiv: ForLanes(count, a, b, result, [](double x, double y) { return x / y; }); return true;
+    case Op::kCast: std::copy_n(a, count, result); return true;
+    default: return false;
+  }
+}
+
+// The same of i64, in which positions are computed.
+bool RunCommonInt(Op op, int count, const int64_t* a, const int64_t* b, int64_t* result) {
+  switch (op) {
+    case Op::kAdd: ForLanes(count, a, b, result, WrapAdd); return true;
+    case Op::kMul: ForLanes(count, a, b, result, WrapMul); return true;
+    case Op::kFloorDiv: ForLanes(count, a, b, result, FloorDivInt); return true;
+    case Op::kMod: ForLanes(count, a, b, result, FloorModInt); return true;
     default: return false;
   }
 }
@@ -45,9 +58,10 @@ bool RunCommonBool(Op op, int count, const int64_t* a, const int64_t* b, int64_t
 
 }  // namespace
 
-LaneProgram::LaneProgram(const Stage& stage) : axes_(stage.axes) {
+LaneProgram::LaneProgram(const Stage& stage, const Expr& value)
+    : axes_(stage.axes), is_float_(IsFloat(value->dtype)) {
   axes_.insert(axes_.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
-  result_ = Compile(stage.value, /*mask=*/-1);
+  result_ = Compile(value, /*mask=*/-1);
 }
 
 int LaneProgram::NewRegister(DType dtype) {
@@ -207,36 +221,23 @@ void LaneProgram::FillForms(int64_t first, int count) {
   }
 }
 
-bool LaneProgram::Run(int64_t first, int count, const WideTensors& tensors) {
+bool LaneProgram::Run(int64_t first, int count, const LaneReader& read) {
   FillForms(first, count);
   for (const Instruction& instruction : instructions_) {
     if (instruction.op != Op::kLoad) {
       RunOperation(instruction, count);
-    } else if (!RunLoad(instruction, count, tensors)) {
+    } else if (!RunLoad(instruction, count, read)) {
       return false;
     }
   }
   return true;
 }
 
-bool LaneProgram::RunLoad(const Instruction& load, int count, const WideTensors& tensors) {
-  const WideTensor& tensor = tensors.at(load.tensor);
+bool LaneProgram::RunLoad(const Instruction& load, int count, const LaneReader& read) {
   Register& result = registers_[load.result];
-  const int64_t* positions = registers_[load.args[0]].i.data();
   const int64_t* mask = load.mask < 0 ? nullptr : registers_[load.mask].i.data();
-  const bool is_float = IsFloat(load.dtype);
-  const uint64_t size = is_float ? tensor.f.size() : tensor.i.size();
-  for (int lane = 0; lane < count; ++lane) {
-    if (mask != nullptr && mask[lane] == 0) continue;
-    const uint64_t position = static_cast<uint64_t>(positions[lane]);
-    if (position >= size) return false;
-    if (is_float) {
-      result.f[lane] = tensor.f[position];
-    } else {
-      result.i[lane] = tensor.i[position];
-    }
-  }
-  return true;
+  return read(
+      {*load.tensor, count, registers_[load.args[0]].i.data(), mask, result.f.data(), result.i.data()});
 }
 
 void LaneProgram::RunOperation(const Instruction& instruction, int count) {
@@ -260,6 +261,9 @@ void LaneProgram::RunOperation(const Instruction& instruction, int count) {
       RunCommonFloat(instruction.op, count, a.f.data(), b.f.data(), result.f.data())) {
     return RoundLanes(instruction.dtype, count, result.f.data());
   }
+  if (instruction.dtype == DType::kI64 && instruction.operand_dtype == DType::kI64 &&
+      RunCommonInt(instruction.op, count, a.i.data(), b.i.data(), result.i.data()))
+    return;
   if (!of_floats && instruction.dtype == DType::kBool && instruction.operand_dtype != DType::kU64 &&
       RunCommonBool(instruction.op, count, a.i.data(), b.i.data(), result.i.data()))
     return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -23,19 +24,52 @@ using WideTensors = std::unordered_map<const BufferNode*, WideTensor>;
 
 inline constexpr int kLanes = 256;
 
+// The elements of a tensor that the lanes read, and where they go.
+struct LaneReads {
+  const BufferNode& tensor;
+  int count;
+  const int64_t* positions;  // row-major
+  const int64_t* mask;       // lanes that are 0 read nothing; null: all read
+  double* floats;            // of lanes; or, by the tensor's type,
+  int64_t* ints;
+
+  // Fills the lanes by element(position). False when a position is outside the tensor.
+  template <typename ElementFn>
+  bool Fill(const ElementFn& element) const {
+    const bool is_float = IsFloat(tensor.dtype);
+    const auto size = static_cast<uint64_t>(tensor.num_elements());
+    for (int lane = 0; lane < count; ++lane) {
+      if (mask != nullptr && mask[lane] == 0) continue;
+      if (static_cast<uint64_t>(positions[lane]) >= size) return false;
+      const Scalar value = element(positions[lane]);
+      if (is_float) {
+        floats[lane] = value.f;
+      } else {
+        ints[lane] = value.i;
+      }
+    }
+    return true;
+  }
+};
+// False when a position is outside the tensor.
+using LaneReader = std::function<bool(const LaneReads& reads)>;
+
 class LaneProgram {
  public:
   // Points are numbered with the stage's axes outermost and its reduction axes innermost, row-major.
   // REQUIRES: the stage is valid.
-  explicit LaneProgram(const Stage& stage);
+  explicit LaneProgram(const Stage& stage) : LaneProgram(stage, stage.value) {}
+  // The same of a part of its value.
+  LaneProgram(const Stage& stage, const Expr& value);
 
   // Evaluates points first .. first + count - 1 (count <= kLanes). False when a read fell outside its tensor,
-  // which a validated stage never does.
-  bool Run(int64_t first, int count, const WideTensors& tensors);
+  // which a validated stage never does. `read` may run other programs.
+  bool Run(int64_t first, int count, const LaneReader& read);
 
   // The values of the last Run, by lane; floats or integers by the type of the stage's expression.
   const double* floats() const { return registers_[result_].f.data(); }
   const int64_t* ints() const { return registers_[result_].i.data(); }
+  Scalar value(int lane) const { return is_float_ ? Scalar{floats()[lane], 0} : Scalar{0, ints()[lane]}; }
 
  private:
   struct Register {
@@ -71,10 +105,11 @@ class LaneProgram {
   bool AddFlatPosition(const Expr& read, int* result);
   void StoreForm(Form form, int* result);
   void FillForms(int64_t first, int count);
-  bool RunLoad(const Instruction& load, int count, const WideTensors& tensors);
+  bool RunLoad(const Instruction& load, int count, const LaneReader& read);
   void RunOperation(const Instruction& instruction, int count);
 
   std::vector<Var> axes_;
+  const bool is_float_;
   std::vector<Register> registers_;
   std::vector<Form> forms_;
   std::vector<Instruction> instructions_;

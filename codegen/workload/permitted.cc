@@ -19,6 +19,7 @@
 #include "codegen/workload/compare.h"
 #include "codegen/workload/folded_stride.h"
 #include "codegen/workload/joined_groups.h"
+#include "codegen/workload/lanes.h"
 #include "codegen/workload/sampled_values.h"
 
 namespace mycc {
@@ -159,6 +160,9 @@ struct PermittedReference::Impl {
     for (size_t k = 0; k < workload.inputs.size(); ++k) numbers[workload.inputs[k].tensor.get()] = k;
     for (const Stage& stage : workload.stages) {
       stages[stage.output.get()] = &stage;
+      if (IsSumOfProducts(stage)) {
+        for (const Expr& factor : stage.value->args) factors[&stage].emplace_back(stage, factor);
+      }
       FurtherTerms terms{FindFoldedStride(stage), FindGroupedSum(stage)};
       if (terms.groups && terms.groups->channels != terms.groups->kernels)
         terms.groups.reset();  // not joined
@@ -176,12 +180,15 @@ struct PermittedReference::Impl {
     return value;
   }
 
-  ValueSet Compute(const Stage& stage, int64_t flat) {
+  ValueSet Compute(const Stage& stage, const int64_t element) {
     Point point;
+    int64_t flat = element;
     for (size_t k = stage.axes.size(); k-- > 0;) {
       point[stage.axes[k].get()] = flat % stage.axes[k]->extent;
       flat /= stage.axes[k]->extent;
     }
+    if (const auto found = factors.find(&stage); found != factors.end())
+      return SumOfProducts(stage, element, point, &found->second);
     if (stage.reduce != ReduceOp::kNone) return Reduced(stage, &point);
     // A product that another stage adds may be unrounded.
     return stage.value->op == Op::kMul && IsFloat(stage.value->dtype) && !IsOutput(stage.output)
@@ -191,6 +198,47 @@ struct PermittedReference::Impl {
 
   bool IsOutput(const Buffer& tensor) const {
     return std::find(workload.outputs.begin(), workload.outputs.end(), tensor) != workload.outputs.end();
+  }
+
+  // An element of an input at a known place, as it is or widened without rounding.
+  bool IsInputElement(const Expr& factor) const {
+    const bool is_widened = factor->op == Op::kCast && !IsNarrowFloat(factor->dtype) &&
+                            IsFloat(factor->args[0]->dtype) &&
+                            DTypeBytes(factor->args[0]->dtype) < DTypeBytes(factor->dtype);
+    const Expr& load = is_widened ? factor->args[0] : factor;
+    return load->op == Op::kLoad && numbers.contains(load->buffer.get()) &&
+           std::none_of(load->args.begin(), load->args.end(), HasLoad);
+  }
+
+  // Most of the work of a network: sums of terms with two exact factors.
+  bool IsSumOfProducts(const Stage& stage) const {
+    const Expr& value = stage.value;
+    return stage.reduce == ReduceOp::kSum && value->op == Op::kMul && IsFloat(value->dtype) &&
+           IsInputElement(value->args[0]) && IsInputElement(value->args[1]) && !MayBeWinograd(stage);
+  }
+
+  // As Reduced, with the factors of many terms computed at once.
+  ValueSet SumOfProducts(const Stage& stage, int64_t element, const Point& point,
+                         std::vector<LaneProgram>* programs) {
+    const Expr& product = stage.value;
+    const LaneReader read = [&](const LaneReads& reads) {
+      const size_t input = numbers.at(&reads.tensor);
+      return reads.Fill([&](int64_t position) { return inputs(input, position); });
+    };
+    const int64_t points = PointsOf(stage.reduce_axes);
+    SumSet sum(stage, points);
+    for (int64_t done = 0; done < points; done += kLanes) {
+      const int count = static_cast<int>(std::min<int64_t>(kLanes, points - done));
+      for (LaneProgram& program : *programs)
+        MYCC_CHECK(program.Run(element * points + done, count, read)) << "a read outside of a tensor";
+      for (int lane = 0; lane < count; ++lane) {
+        sum.Add(ProductTerm(product, ValueSet::Only(product->dtype, programs->front().value(lane)),
+                            ValueSet::Only(product->dtype, programs->back().value(lane))));
+      }
+    }
+    ValueSet result = sum.Result();
+    result.nan = result.nan || HasFurtherNan(stage, point);
+    return result;
   }
 
   ValueSet Reduced(const Stage& stage, Point* point) {
@@ -271,12 +319,15 @@ struct PermittedReference::Impl {
   // The terms of a sum. A product may be added before it is rounded, a term with a padding zero may be left
   // out, and a subnormal bf16 may count as zero.
   ValueSet Term(const Expr& expr, const Point& point) {
-    const ValueSet zero = ValueSet::Floats(-0.0, 0.0);
     if (expr->op != Op::kMul || !IsFloat(expr->dtype)) {
       const ValueSet term = Evaluate(expr, point);
-      return term.is_padding ? Hull(term, zero) : term;
+      return term.is_padding ? Hull(term, ValueSet::Floats(-0.0, 0.0)) : term;
     }
-    const ValueSet a = Evaluate(expr->args[0], point), b = Evaluate(expr->args[1], point);
+    return ProductTerm(expr, Evaluate(expr->args[0], point), Evaluate(expr->args[1], point));
+  }
+
+  static ValueSet ProductTerm(const Expr& expr, const ValueSet& a, const ValueSet& b) {
+    const ValueSet zero = ValueSet::Floats(-0.0, 0.0);
     ValueSet product = PermittedProduct(expr->dtype, a, b);
     const bool is_padding = a.is_padding || b.is_padding;
     if (is_padding) product = Hull(product, zero);
@@ -423,6 +474,7 @@ struct PermittedReference::Impl {
   std::unordered_map<const BufferNode*, size_t> numbers;  // of the inputs
   std::unordered_map<const BufferNode*, const Stage*> stages;
   std::unordered_map<const Stage*, FurtherTerms> further;
+  std::unordered_map<const Stage*, std::vector<LaneProgram>> factors;  // of sums of products of inputs
   std::unordered_map<const BufferNode*, std::unordered_map<int64_t, ValueSet>> elements;
 };
 

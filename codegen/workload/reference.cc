@@ -71,7 +71,7 @@ absl::Status OutOfBounds(const Stage& stage) {
 
 // Appends the stage's elements to `out` in order.
 absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor* out) {
-  const bool result_is_float = IsFloat(stage.output->dtype), value_is_float = IsFloat(stage.value->dtype);
+  const bool result_is_float = IsFloat(stage.output->dtype);
   const auto append = [&](Scalar value) {
     result_is_float ? out->f.push_back(value.f) : out->i.push_back(value.i);
   };
@@ -82,6 +82,15 @@ absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor
     return absl::OkStatus();
   }
   LaneProgram program(stage);
+  const LaneReader read = [&](const LaneReads& reads) {
+    const WideTensor& tensor = tensors.at(&reads.tensor);
+    return IsFloat(reads.tensor.dtype) ? reads.Fill([&](int64_t at) {
+      return Scalar{tensor.f[at], 0};
+    })
+                                       : reads.Fill([&](int64_t at) {
+                                           return Scalar{0, tensor.i[at]};
+                                         });
+  };
   const bool reduces = stage.reduce != ReduceOp::kNone;
   Accumulator accumulator(reduces ? stage.reduce : ReduceOp::kSum,
                           reduces ? stage.value->dtype : DType::kF32);
@@ -89,11 +98,9 @@ absl::Status RunStage(const Stage& stage, const WideTensors& tensors, WideTensor
   const int64_t points = elements * per_element;
   for (int64_t first = 0; first < points; first += kLanes) {
     const int count = static_cast<int>(std::min<int64_t>(kLanes, points - first));
-    if (!program.Run(first, count, tensors)) return OutOfBounds(stage);
-    const double* floats = program.floats();
-    const int64_t* ints = program.ints();
+    if (!program.Run(first, count, read)) return OutOfBounds(stage);
     for (int lane = 0; lane < count; ++lane) {
-      const Scalar value = value_is_float ? Scalar{floats[lane], 0} : Scalar{0, ints[lane]};
+      const Scalar value = program.value(lane);
       if (!reduces) {
         append(value);
         continue;

@@ -1,104 +1,71 @@
 // Computes single elements of a workload's outputs by the reference semantics, recursively, with memoized
 // stages.
-#include <functional>
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
-#include "codegen/expr/eval.h"
 #include "codegen/workload/accumulator.h"
+#include "codegen/workload/lanes.h"
 #include "codegen/workload/reference.h"
 
 namespace mycc {
 
 // Elements are computed when they are first read, and kept.
 struct SampledReference::Impl {
+  struct StageElements {
+    const Stage* stage = nullptr;
+    std::optional<LaneProgram> program;  // once an element was computed
+    std::unordered_map<int64_t, Scalar> known;
+  };
+
   Impl(const Workload& w, InputElements elements_of) : workload(w), inputs(std::move(elements_of)) {
     for (size_t k = 0; k < workload.inputs.size(); ++k) numbers[workload.inputs[k].tensor.get()] = k;
     for (const Stage& stage : workload.stages) stages[stage.output.get()].stage = &stage;
   }
 
-  Scalar Element(const BufferNode& tensor, int64_t flat) {
-    if (const auto input = numbers.find(&tensor); input != numbers.end()) return inputs(input->second, flat);
-    StageElements& elements = stages.at(&tensor);
-    if (const auto known = elements.known.find(flat); known != elements.known.end()) return known->second;
-    const Scalar value = Compute(*elements.stage, flat);
-    elements.known.emplace(flat, value);
+  bool Read(const LaneReads& reads) {
+    if (const auto input = numbers.find(&reads.tensor); input != numbers.end())
+      return reads.Fill([&](int64_t position) { return inputs(input->second, position); });
+    StageElements& elements = stages.at(&reads.tensor);
+    return reads.Fill([&](int64_t position) { return Element(&elements, position); });
+  }
+
+  Scalar Element(StageElements* elements, int64_t flat) {
+    if (const auto known = elements->known.find(flat); known != elements->known.end()) return known->second;
+    const Scalar value = Compute(elements, flat);
+    elements->known.emplace(flat, value);
     return value;
   }
 
-  Scalar Compute(const Stage& stage, int64_t flat);
-
-  struct StageElements {
-    const Stage* stage = nullptr;
-    std::unordered_map<int64_t, Scalar> known;
-  };
+  Scalar Compute(StageElements* elements, int64_t flat) {
+    const Stage& stage = *elements->stage;
+    const int64_t points = PointsOf(stage.reduce_axes);
+    if (!elements->program) elements->program.emplace(stage);
+    LaneProgram& program = *elements->program;
+    const auto run = [&](int64_t first, int count) {
+      MYCC_CHECK(program.Run(first, count, [this](const LaneReads& reads) { return Read(reads); }))
+          << "stage " << stage.output->name << " reads outside a tensor";
+    };
+    if (stage.reduce == ReduceOp::kNone) {
+      run(flat, 1);
+      return program.value(0);
+    }
+    Accumulator accumulator(stage.reduce, stage.value->dtype);
+    for (int64_t done = 0; done < points; done += kLanes) {
+      const int count = static_cast<int>(std::min<int64_t>(kLanes, points - done));
+      run(flat * points + done, count);
+      for (int lane = 0; lane < count; ++lane) accumulator.Add(program.value(lane));
+    }
+    return accumulator.Result();
+  }
 
   const Workload workload;
   const InputElements inputs;
   std::unordered_map<const BufferNode*, size_t> numbers;  // of the inputs
   std::unordered_map<const BufferNode*, StageElements> stages;
 };
-
-namespace {
-
-// One point of one stage.
-class PointContext : public EvalContext {
- public:
-  using Read = std::function<Scalar(const BufferNode&, int64_t)>;
-  PointContext(const std::vector<Var>& axes, Read read)
-      : axes_(axes), values_(axes.size()), read_(std::move(read)) {}
-
-  void MoveTo(int64_t point) {
-    for (size_t k = axes_.size(); k-- > 0;) {
-      values_[k] = point % axes_[k]->extent;
-      point /= axes_[k]->extent;
-    }
-  }
-
-  int64_t VarValue(const VarNode& var) const override {
-    for (size_t k = 0; k < axes_.size(); ++k) {
-      if (axes_[k].get() == &var) return values_[k];
-    }
-    MYCC_CHECK(false) << var.name << " is no axis of the stage";
-    return 0;
-  }
-
-  Scalar LoadElement(const BufferNode& buffer, const std::vector<int64_t>& indices) const override {
-    int64_t flat = 0;
-    for (int d = 0; d < buffer.rank(); ++d) {
-      MYCC_CHECK(indices[d] >= 0 && indices[d] < buffer.shape[d])
-          << buffer.name << " read at " << indices[d] << " in dimension " << d;
-      flat = flat * buffer.shape[d] + indices[d];
-    }
-    return read_(buffer, flat);
-  }
-
- private:
-  const std::vector<Var> axes_;
-  std::vector<int64_t> values_;
-  const Read read_;
-};
-
-}  // namespace
-
-Scalar SampledReference::Impl::Compute(const Stage& stage, int64_t flat) {
-  std::vector<Var> axes = stage.axes;
-  axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
-  const int64_t points = PointsOf(stage.reduce_axes);
-  PointContext context(
-      axes, [this](const BufferNode& tensor, int64_t position) { return Element(tensor, position); });
-  if (stage.reduce == ReduceOp::kNone) {
-    context.MoveTo(flat);
-    return Evaluate(stage.value, context);
-  }
-  Accumulator accumulator(stage.reduce, stage.value->dtype);
-  for (int64_t point = 0; point < points; ++point) {
-    context.MoveTo(flat * points + point);
-    accumulator.Add(Evaluate(stage.value, context));
-  }
-  return accumulator.Result();
-}
 
 InputElements StoredElements(const std::vector<NDArray>& inputs) {
   return [&inputs](size_t input, int64_t flat) { return inputs.at(input).Get(flat); };
@@ -109,7 +76,7 @@ SampledReference::SampledReference(const Workload& workload, InputElements input
 SampledReference::~SampledReference() = default;
 
 Scalar SampledReference::Output(int output, int64_t flat) {
-  return impl_->Element(*impl_->workload.outputs[output], flat);
+  return impl_->Element(&impl_->stages.at(impl_->workload.outputs[output].get()), flat);
 }
 
 }  // namespace mycc

@@ -346,6 +346,12 @@ std::string Describe(DType dtype, const ValueSet& set) {
 }
 
 ValueSet PermittedProduct(DType dtype, const ValueSet& a, const ValueSet& b) {
+  const double product = a.low * b.low;
+  const bool are_numbers = a.low == a.high && b.low == b.high && !a.nan && !b.nan;
+  if (are_numbers && product != 0 && std::isfinite(product) && dtype != DType::kF64) {  // most terms of sums
+    const double rounded = RoundFloat(dtype, product);
+    return ValueSet::Floats(std::min(product, rounded), std::max(product, rounded));
+  }
   const ValueSet exact = ExactProduct(dtype, a, b);
   return Hull(exact, Rounded(dtype, exact));
 }

@@ -158,6 +158,27 @@ TEST(PermittedTest, SpecialInputsLeaveMostSumsAlone) {
   EXPECT_LT(finite, outputs[0].num_elements());
 }
 
+// Sums of products of inputs have a way of their own. Those of an input's copy are computed term by term.
+TEST(PermittedTest, ProductsOfInputsAreAsTermByTerm) {
+  const auto product = [](const std::string& type, const std::string& a, const std::string& b) {
+    return Parsed(absl::StrCat("workload w(a: ", type, "[30,300], b: ", type,
+                               "[300,20]) -> (y: f32[30,20]) {\n", "  c[i,k]: ", type, "[30,300] = a[i,k]\n",
+                               "  y[i,j] = sum[k:300](", a, " * ", b, ")\n}"));
+  };
+  const auto check = [](const Workload& fast, const Workload& slow) {
+    const std::vector<NDArray> inputs = SpecialInputs(fast, 7);
+    PermittedReference of_fast(fast, StoredElements(inputs)), of_slow(slow, StoredElements(inputs));
+    for (int64_t i = 0; i < 600; ++i) {
+      const ValueSet is = of_fast.Output(0, i), expected = of_slow.Output(0, i);
+      EXPECT_EQ(Describe(DType::kF32, is), Describe(DType::kF32, expected)) << "element " << i;
+      EXPECT_EQ(is.nan, expected.nan);
+    }
+  };
+  check(product("f32", "a[i,k]", "b[k,j]"), product("f32", "c[i,k]", "b[k,j]"));
+  for (const std::string type : {"bf16", "f16", "f8e4m3"})
+    check(product(type, "f32(a[i,k])", "f32(b[k,j])"), product(type, "f32(c[i,k])", "f32(b[k,j])"));
+}
+
 // A term that a mask hides has the weight 0, whatever it is multiplied by; without a mask, 0 * inf is NaN.
 TEST(PermittedTest, MaskedTermsMayBeLeftOut) {
   const auto sum = [](const std::string& score, const std::string& term) {
