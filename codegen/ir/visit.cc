@@ -1,5 +1,6 @@
 #include "codegen/ir/visit.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -112,6 +113,33 @@ bool AnyStmt(const Stmt& root, const std::function<bool(const Stmt&)>& holds) {
 
 bool Contains(const Stmt& root, StmtKind kind) {
   return AnyStmt(root, [kind](const Stmt& stmt) { return stmt->kind == kind; });
+}
+
+std::vector<Stmt> PathTo(const Stmt& root, const std::function<bool(const Stmt&)>& holds) {
+  constexpr size_t kUsualDepth = 16;
+  std::vector<Stmt> path;
+  path.reserve(kUsualDepth);
+  // Appends the path from the first such statement up to `stmt`.
+  const auto find_up = [&](const Stmt& stmt, const auto& self) -> bool {
+    const auto find = [&](const Stmt& child) { return self(child, self); };
+    const auto find_in = [&] {
+      switch (stmt->kind) {  // the usual kinds without a copy of their children
+        case StmtKind::kSeq: return std::any_of(As<Seq>(stmt).stmts.begin(), As<Seq>(stmt).stmts.end(), find);
+        case StmtKind::kFor: return find(As<For>(stmt).body);
+        case StmtKind::kAlloc: return find(As<Alloc>(stmt).body);
+        default: {
+          const std::vector<Stmt> children = Children(stmt);
+          return std::any_of(children.begin(), children.end(), find);
+        }
+      }
+    };
+    const bool found = holds(stmt) || find_in();
+    if (found) path.push_back(stmt);
+    return found;
+  };
+  find_up(root, find_up);
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
 Stmt RewriteStmts(const Stmt& root, const std::function<Stmt(const Stmt&)>& rewrite) {

@@ -26,16 +26,27 @@ void VisitEach(const Stmt& root, const VisitFn& visit) {
   });
 }
 
-// Whether the statement, or one under it, is as the predicate says; the second form asks about one kind.
+// Whether the statement, or one under it, is as the predicate says.
 bool AnyStmt(const Stmt& root, const std::function<bool(const Stmt&)>& holds);
+// The same about statements of one kind: the first of them, parents first, or null; and whether there is one.
+template <typename Kind, typename Predicate>
+const Kind* FirstOf(const Stmt& root, const Predicate& holds) {
+  const Kind* first = nullptr;
+  AnyStmt(root, [&](const Stmt& stmt) {
+    const Kind* one = DynAs<Kind>(stmt);
+    if (one != nullptr && holds(*one)) first = one;
+    return first != nullptr;
+  });
+  return first;
+}
 template <typename Kind, typename Predicate>
 bool AnyOf(const Stmt& root, const Predicate& holds) {
-  return AnyStmt(root, [&](const Stmt& stmt) {
-    const Kind* one = DynAs<Kind>(stmt);
-    return one != nullptr && holds(*one);
-  });
+  return FirstOf<Kind>(root, holds) != nullptr;
 }
 bool Contains(const Stmt& root, StmtKind kind);
+// The statements from the root (first) down to the first that is as the predicate says (last); empty when
+// there is none.
+std::vector<Stmt> PathTo(const Stmt& root, const std::function<bool(const Stmt&)>& holds);
 
 // Rebuilds bottom-up; `rewrite` returns the replacement or nullptr to keep. Same pointer when nothing
 // changed. The second form asks about statements of one kind.

@@ -11,7 +11,8 @@ namespace {
 
 class ChainValuesFinder {
  public:
-  ChainValuesFinder(const Workload& workload, const StreamChain& chain) : workload_(workload), chain_(chain) {
+  ChainValuesFinder(const Workload& workload, const StreamChain& chain)
+      : workload_(workload), links_(workload), chain_(chain) {
     for (const int s : chain.Members()) made_.members.insert(s);
     for (const int s : chain.epilogue) made_.members.erase(s);
   }
@@ -34,12 +35,7 @@ class ChainValuesFinder {
   const Stage& stage(int s) const { return workload_.stages[s]; }
   const std::string& name(int s) const { return stage(s).output->name; }
   bool IsTile(int s) const { return made_.values.contains(s) && stage(s).reduce == ReduceOp::kNone; }
-  int WriterOf(const ExprNode& load) const {
-    for (const int s : made_.members) {
-      if (stage(s).output == load.buffer) return s;
-    }
-    return -1;
-  }
+  int WriterOf(const ExprNode& load) const { return links_.ProducerOf(load.buffer.get()); }
 
   // The value with that of inlined members in place of their loads.
   Expr Inlined(const Expr& value) const {
@@ -125,6 +121,7 @@ class ChainValuesFinder {
   }
 
   const Workload& workload_;
+  const StageLinks links_;
   const StreamChain& chain_;
   ChainValues made_;
 };

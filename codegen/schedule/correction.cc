@@ -11,20 +11,6 @@
 namespace mycc {
 namespace {
 
-// R, or R where it is finite and a number where it is not: sums of exponentials are empty there. Null for
-// others.
-Expr ResultIn(const Expr& exponent, const Buffer& result) {
-  const std::optional<GuardedResult> guard = GuardedResultOf(exponent);
-  const Expr load = guard ? guard->result : exponent;
-  return load->op == Op::kLoad && load->buffer == result ? load : nullptr;
-}
-
-// c in an exponent x + c * R, with the load of R.
-struct Slope {
-  double coefficient = 0;
-  Expr result;
-};
-
 class Analysis {
  public:
   Analysis(const Buffer& result, const LoadFacts& loads) : result_(result), loads_(loads) {}
@@ -137,44 +123,13 @@ class Analysis {
   }
 
   absl::StatusOr<Dependence> OfExponential(const Expr& value) const {
-    MYCC_ASSIGN_OR_RETURN(const Slope slope, SlopeOf(value->args[0]));
-    if (slope.result == nullptr) return Dependence{value};
-    return Dependence{value, nullptr, slope.coefficient, slope.result};
-  }
-
-  absl::StatusOr<Slope> SlopeOf(const Expr& exponent) const {
-    if (const Expr load = ResultIn(exponent, result_)) return Slope{1, load};
-    switch (exponent->op) {
-      case Op::kAdd:
-      case Op::kSub: {
-        MYCC_ASSIGN_OR_RETURN(const Slope a, SlopeOf(exponent->args[0]));
-        MYCC_ASSIGN_OR_RETURN(const Slope b, SlopeOf(exponent->args[1]));
-        const double sign = exponent->op == Op::kSub ? -1 : 1;
-        return Slope{a.coefficient + sign * b.coefficient, a.result ? a.result : b.result};
-      }
-      case Op::kNeg: {
-        MYCC_ASSIGN_OR_RETURN(const Slope a, SlopeOf(exponent->args[0]));
-        return Slope{-a.coefficient, a.result};
-      }
-      case Op::kMul: return SlopeOfProduct(exponent);
-      default: {
-        MYCC_ASSIGN_OR_RETURN(const Dependence inner, Of(exponent));
-        if (!inner.IsFree()) return Refuse(exponent, "the exponent is not linear in it");
-        return Slope{};
-      }
+    const SplitExponent split = SplitOf(value->args[0], result_);
+    if (split.rest != nullptr) {
+      MYCC_ASSIGN_OR_RETURN(const Dependence rest, Of(split.rest));
+      if (!rest.IsFree()) return Refuse(split.rest, "the exponent is not linear in it");
     }
-  }
-
-  absl::StatusOr<Slope> SlopeOfProduct(const Expr& exponent) const {
-    for (int side : {0, 1}) {
-      const Expr& number = exponent->args[1 - side];
-      if (number->op != Op::kConst) continue;
-      MYCC_ASSIGN_OR_RETURN(const Slope slope, SlopeOf(exponent->args[side]));
-      return Slope{slope.coefficient * number->value.f, slope.result};
-    }
-    MYCC_ASSIGN_OR_RETURN(const Dependence inner, OfProduct(exponent));
-    if (!inner.IsFree()) return Refuse(exponent, "the exponent is not linear in it");
-    return Slope{};
+    if (split.result == nullptr) return Dependence{value};
+    return Dependence{value, nullptr, split.slope, split.result};
   }
 
   const Buffer& result_;
@@ -214,6 +169,14 @@ std::optional<double> InfinityOf(const Expr& condition, const Expr& load, bool d
   return std::nullopt;
 }
 
+// R, or R where it is finite and a number where it is not: sums of exponentials are empty there. Null for
+// others.
+Expr ResultIn(const Expr& exponent, const Buffer& result) {
+  const std::optional<GuardedResult> guard = GuardedResultOf(exponent);
+  const Expr load = guard ? guard->result : exponent;
+  return load->op == Op::kLoad && load->buffer == result ? load : nullptr;
+}
+
 }  // namespace
 
 std::optional<GuardedResult> GuardedResultOf(const Expr& value) {
@@ -233,7 +196,7 @@ absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result,
 }
 
 SplitExponent SplitOf(const Expr& exponent, const Buffer& result) {
-  if (ResultIn(exponent, result) != nullptr) return {1, nullptr};
+  if (const Expr load = ResultIn(exponent, result)) return {1, nullptr, load};
   const auto number = [](const Expr& e) { return e->op == Op::kConst ? e->value.f : 0; };
   const auto scaled = [&](const Expr& inner, double factor) {
     SplitExponent split = SplitOf(inner, result);
@@ -246,7 +209,7 @@ SplitExponent SplitOf(const Expr& exponent, const Buffer& result) {
     case Op::kSub: {
       const SplitExponent a = SplitOf(exponent->args[0], result), b = SplitOf(exponent->args[1], result);
       const bool subtracts = exponent->op == Op::kSub;
-      SplitExponent sum{a.slope + (subtracts ? -b.slope : b.slope), a.rest};
+      SplitExponent sum{a.slope + (subtracts ? -b.slope : b.slope), a.rest, a.result ? a.result : b.result};
       if (b.rest != nullptr && a.rest != nullptr) {
         sum.rest = MakeBinary(exponent->op, a.rest, b.rest);
       } else if (b.rest != nullptr) {
@@ -264,10 +227,7 @@ SplitExponent SplitOf(const Expr& exponent, const Buffer& result) {
 }
 
 PositiveFactor PositiveFactorOf(const Expr& value) {
-  const auto is_positive = [](const Expr& e) {
-    return e->op == Op::kConst && IsFloat(e->dtype) && e->value.f > 0 && std::isfinite(e->value.f);
-  };
-  const auto is_infinite = [](const Expr& e) { return e->op == Op::kConst && std::isinf(e->value.f); };
+  const auto is_positive = [](const Expr& e) { return IsFiniteNumber(e) && e->value.f > 0; };
   const std::vector<Expr>& args = value->args;
   if (value->op == Op::kMul && (is_positive(args[0]) || is_positive(args[1]))) {
     const int side = is_positive(args[1]) ? 0 : 1;
@@ -278,7 +238,7 @@ PositiveFactor PositiveFactorOf(const Expr& value) {
     const PositiveFactor inner = PositiveFactorOf(args[0]);
     return {inner.factor / args[1]->value.f, inner.rest};
   }
-  if (value->op == Op::kSelect && IsFloat(value->dtype) && is_infinite(args[2])) {
+  if (value->op == Op::kSelect && IsFloat(value->dtype) && IsInfinity(args[2])) {
     const PositiveFactor inner = PositiveFactorOf(args[1]);
     return {inner.factor, MakeSelect(args[0], inner.rest, args[2])};
   }

@@ -51,11 +51,12 @@ std::optional<GuardedResult> GuardedResultOf(const Expr& value);
 // How `value` depends on `result`. FailedPrecondition says which operation has no known correction.
 absl::StatusOr<Dependence> DependenceOn(const Expr& value, const Buffer& result, const LoadFacts& loads);
 
-// exponent == slope * R + rest, where R is the load of `result`; REQUIRES: it is linear in R, as DependenceOn
-// has found.
+// exponent == slope * R + rest, where R is the load of `result`. Where the exponent is linear in R, as
+// DependenceOn requires, the rest is free of R.
 struct SplitExponent {
   double slope = 0;
-  Expr rest;  // null: 0
+  Expr rest;    // null: 0
+  Expr result;  // the load of R in slope * R; null when there is none
 };
 SplitExponent SplitOf(const Expr& exponent, const Buffer& result);
 

@@ -1,11 +1,9 @@
 #include "codegen/schedule/flipped_sign.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/product.h"
-#include "codegen/schedule/stages.h"
+#include "codegen/schedule/operand_stage.h"
 #include "codegen/workload/stage_over.h"
 
 namespace mycc {
@@ -38,21 +36,6 @@ Stage ChangedSign(const std::string& name, const Buffer& from) {
   return stage;
 }
 
-// The correction sums, over the axes of the sum that the other factor depends on.
-Stage SumsOf(const std::string& name, const Stage& sum, const Expr& factor) {
-  Stage stage{nullptr, {}, ReduceOp::kSum, sum.reduce_axes, nullptr};
-  std::vector<int64_t> shape;
-  for (const Var& axis : sum.axes) {
-    if (!UsesVar(factor, axis.get())) continue;
-    stage.axes.push_back(axis);
-    shape.push_back(axis->extent);
-  }
-  stage.output = MakeBuffer(name, DType::kI32, shape);
-  const bool is_signed = factor->args[0]->dtype == DType::kI8;
-  stage.value = factor * IntConst(is_signed ? -128 : 128, DType::kI32);
-  return stage;
-}
-
 // The stage with variables of its own.
 Stage WithFreshAxes(Stage stage) {
   VarMap fresh;
@@ -76,14 +59,18 @@ absl::StatusOr<std::vector<Stage>> FlippedSignStages(const Stage& stage, const B
   const int which = stage.value->args[0]->args[0]->buffer == changed ? 0 : 1;
   const Expr &factor = stage.value->args[which], &other = stage.value->args[1 - which];
   const Stage sign = ChangedSign(name + kChangedSign, changed);
-  const Stage sums = SumsOf(name + kSignSums, stage, other);
+  // The correction sums, over the axes of the sum that the other factor depends on.
+  const int64_t correction = changed->dtype == DType::kI8 ? -128 : 128;
+  ValueStage sums = StageOfValue(name + kSignSums, other * IntConst(correction, DType::kI32), stage.axes);
+  sums.stage.reduce = ReduceOp::kSum;
+  sums.stage.reduce_axes = stage.reduce_axes;
   Stage product = stage;
   product.output = MakeBuffer(name + kFlippedProduct, DType::kI32, stage.output->shape);
   const Expr changed_factor = MakeCast(DType::kI32, Load(sign.output, factor->args[0]->args));
   product.value = which == 0 ? changed_factor * other : other * changed_factor;
   Stage result{stage.output, stage.axes, ReduceOp::kNone, {}, nullptr};
-  result.value = Load(product.output, IndexOf(stage.axes)) + Load(sums.output, IndexOf(sums.axes));
-  return std::vector<Stage>{sign, WithFreshAxes(sums), product, WithFreshAxes(result)};
+  result.value = Load(product.output, IndexOf(stage.axes)) + sums.load;
+  return std::vector<Stage>{sign, WithFreshAxes(sums.stage), product, WithFreshAxes(result)};
 }
 
 }  // namespace mycc

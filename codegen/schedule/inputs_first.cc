@@ -1,7 +1,6 @@
 #include "codegen/schedule/inputs_first.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/status.h"
 #include "codegen/ir/visit.h"
@@ -9,19 +8,6 @@
 
 namespace mycc {
 namespace {
-
-// The statements in order inside the Allocs of tensors.
-const Seq* RootSequence(const Function& function) {
-  Stmt root = function.body;
-  while (const Alloc* alloc = DynAs<Alloc>(root)) root = alloc->body;
-  return DynAs<Seq>(root);
-}
-
-Stmt WithRootSequence(const Stmt& root, std::vector<Stmt> stmts) {
-  const Alloc* alloc = DynAs<Alloc>(root);
-  if (alloc == nullptr) return MakeSeq(std::move(stmts));
-  return std::make_shared<Alloc>(alloc->buffer, WithRootSequence(alloc->body, std::move(stmts)));
-}
 
 bool WritesOneOf(const Stmt& stmt, const BufferSet& buffers) {
   return AnyOf<Block>(stmt, [&](const Block& block) {
@@ -42,9 +28,7 @@ void AddReads(const Block& block, BufferSet* buffers) {
 
 absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& consumer,
                                          const Block& producer) {
-  const Seq* root = RootSequence(function);
-  if (root == nullptr) return function;
-  const std::vector<Stmt>& stmts = root->stmts;
+  const std::vector<Stmt> stmts = PartsOf(function.body);
   const auto holding = [&](const Block& block) {
     return std::find_if(stmts.begin(), stmts.end(),
                         [&](const Stmt& stmt) { return ContainsBlock(stmt, block.name); });
@@ -72,7 +56,7 @@ absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& 
   ordered.push_back(*nest);
   ordered.insert(ordered.end(), rest.rbegin(), rest.rend());
   ordered.insert(ordered.end(), end, stmts.end());
-  return WithBody(function, WithRootSequence(function.body, std::move(ordered)));
+  return WithBody(function, WithParts(function.body, std::move(ordered)));
 }
 
 }  // namespace mycc

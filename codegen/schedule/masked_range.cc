@@ -1,6 +1,5 @@
 #include "codegen/schedule/masked_range.h"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <vector>

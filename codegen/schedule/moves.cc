@@ -129,6 +129,38 @@ BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
   return copy;
 }
 
+TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, const std::string& name) {
+  TileCopy copy;
+  VarMap renamed;
+  for (const For* loop : tile) {
+    const Var var = MakeVar(RenamedLoop(loop->var->name, block.name, name), loop->var->extent);
+    renamed[loop->var.get()] = VarRef(var);
+    copy.loops.push_back({var});
+    copy.local.push_back(VarRef(var));
+  }
+  VarMap fresh = renamed;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce || GuardsTerms(block, iter)) continue;
+    const Var var = MakeVar(iter.var->name, iter.var->extent);
+    fresh[iter.var.get()] = VarRef(var);
+    copy.iters.push_back({var, false, Substitute(iter.binding, renamed)});
+  }
+  for (const Expr& index : block.indices) copy.global.push_back(Substitute(index, fresh));
+  return copy;
+}
+
+Stmt MakeWriteBack(const Block& block, const Buffer& from, const std::vector<const For*>& tile,
+                   const std::string& name) {
+  const TileCopy copy = MakeTileCopy(block, tile, name);
+  auto write = std::make_shared<Block>();
+  write->name = name;
+  write->iters = copy.iters;
+  write->out = block.out;
+  write->indices = copy.global;
+  write->value = Load(from, copy.local);
+  return MakeNest(copy.loops, std::move(write));
+}
+
 namespace {
 
 // Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
@@ -154,14 +186,14 @@ bool WritesOneRun(const Expr& index, const VarSet& inner, bool whole) {
 
 }  // namespace
 
-absl::Status CheckFills(const Block& writer, const VarSet& inner) {
+absl::StatusOr<std::vector<DimRegion>> FilledBox(const Block& writer, const VarSet& inner) {
   bool fills = true;
   for (const IterVar& iter : writer.iters)
     fills &= !(IsGuard(writer, iter) && UsesAnyOf(iter.binding, inner));
   const Access write = WriteOf(writer);
-  const std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
+  std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
   for (size_t d = 0; d < write.size(); ++d) fills &= WritesOneRun(write[d], inner, box[d].whole);
-  if (fills) return absl::OkStatus();
+  if (fills) return box;
   return Refusal(writer.name, " does not fill one box of ", writer.out->name,
                  " in an iteration: a split inside the loop overshoots, "
                  "or the loops inside are fused or not the innermost");

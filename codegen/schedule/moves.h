@@ -39,9 +39,9 @@ absl::Status CheckCanMove(const Function& function, const Path& block, const Pat
 // OK when the loop's last iteration executes the block. After a split that does not divide it may not.
 absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 
-// OK when the writer fills the whole box that CoveringBox computes for it while the inner loops run, so that
-// every element of the box is written before it is read.
-absl::Status CheckFills(const Block& writer, const VarSet& inner);
+// The box that the writer fills while the inner loops run: the one that CoveringBox computes for it.
+// FailedPrecondition where elements of that box are left unwritten.
+absl::StatusOr<std::vector<DimRegion>> FilledBox(const Block& writer, const VarSet& inner);
 
 // The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop
 // that is not named after `from` becomes `to`, a dot, and its whole name.
@@ -61,5 +61,18 @@ struct BoxCopy {
 };
 BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
                     const std::vector<int64_t>& shape);
+
+// A copy between the block's tensor and a tile that has a dimension for each of these loops around the block:
+// the same loops, named after `name`, and the block's spatial iteration variables bound to them.
+struct TileCopy {
+  std::vector<LoopSpec> loops;
+  std::vector<IterVar> iters;  // spatial variables, and guards of elements
+  std::vector<Expr> local;     // index into the tile
+  std::vector<Expr> global;    // index into the tensor
+};
+TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, const std::string& name);
+// The block `name` that copies the tile to the tensor, under its loops.
+Stmt MakeWriteBack(const Block& block, const Buffer& from, const std::vector<const For*>& tile,
+                   const std::string& name);
 
 }  // namespace mycc

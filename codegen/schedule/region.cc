@@ -1,7 +1,6 @@
 #include "codegen/schedule/region.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "codegen/expr/affine.h"
 #include "codegen/schedule/tree.h"

@@ -2,7 +2,6 @@
 // functions.
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -8,14 +8,10 @@
 namespace mycc {
 namespace {
 
-bool KindMatches(const StepArg& arg, char kind) {
-  switch (kind) {
-    case 'n': return std::holds_alternative<std::string>(arg.value);
-    case 'i': return std::holds_alternative<int64_t>(arg.value);
-    case 'N': return std::holds_alternative<StepArg::Names>(arg.value);
-    default: return std::holds_alternative<StepArg::Ints>(arg.value);
-  }
-}
+// A signature's letters, in the order of StepArg's alternatives.
+constexpr std::string_view kKinds = "niNI";
+
+bool KindMatches(const StepArg& arg, char kind) { return arg.value.index() == kKinds.find(kind); }
 
 absl::Status CheckArgs(const Step& step, const PrimitiveInfo& info) {
   bool ok = step.args.size() == info.signature.size();

@@ -7,9 +7,6 @@
 // cheap and independent.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "codegen/ir/function.h"

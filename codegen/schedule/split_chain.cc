@@ -14,7 +14,6 @@
 #include "codegen/schedule/correction.h"
 #include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/part_axes.h"
-#include "codegen/schedule/stages.h"
 #include "codegen/workload/stage_over.h"
 
 namespace mycc {
@@ -58,7 +57,7 @@ class ChainSplitter {
     for (int s = 0; s < count; ++s) {
       if (s != chain_.sum && IsMember(s)) add(PartsFor(s));
       if (after_sum.contains(s)) continue;
-      if (IsMember(s) ? IsOutput(s) : after.contains(s)) {
+      if (IsMember(s) ? links_.IsOutput(s) : after.contains(s)) {
         others.insert(s);
       } else if (!IsMember(s)) {
         add({stage(s)});
@@ -76,10 +75,6 @@ class ChainSplitter {
   const std::string& name(int s) const { return stage(s).output->name; }
 
   bool IsMember(int s) const { return found_.members.contains(s); }
-
-  bool IsOutput(int s) const {
-    return std::count(workload_.outputs.begin(), workload_.outputs.end(), stage(s).output) > 0;
-  }
 
   // The stages, and all that are computed from them.
   std::set<int> WithReaders(std::set<int> stages) const {
@@ -183,25 +178,14 @@ class ChainSplitter {
     return made;
   }
 
-  bool IsIdentity(double number, int reduction) const {
-    const Stage& of = stage(reduction);
-    return number == ReduceIdentity(of.reduce, of.output->dtype)->value.f;
-  }
-
-  // The member that computes the load's tensor, if its parts are guarded; else -1.
-  int GuardedWriterOf(const ExprNode& load) const {
-    for (const auto& [s, part] : results_) {
-      if (stage(s).output == load.buffer) return s;
-    }
-    return -1;
-  }
-
   // Results of parts that are guarded here need no guards of the workload's own.
   Expr WithoutGuards(const Expr& value) const {
     return Rewrite(value, [&](const Expr& e) -> Expr {
       const std::optional<GuardedResult> guard = GuardedResultOf(e);
-      const int writer = guard ? GuardedWriterOf(*guard->result) : -1;
-      return writer >= 0 && IsIdentity(guard->infinity, writer) ? guard->result : nullptr;
+      const int writer = guard ? links_.ProducerOf(guard->result->buffer.get()) : -1;
+      if (!results_.contains(writer)) return nullptr;
+      const Expr identity = ReduceIdentity(stage(writer).reduce, stage(writer).output->dtype);
+      return guard->infinity == identity->value.f ? guard->result : nullptr;
     });
   }
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/moves.h"
@@ -14,9 +13,17 @@ absl::StatusOr<Stage> StageOf(const Block& block) {
   if (block.reduce.tuple() != nullptr) {
     return Refusal(block.name, " reduces tuples (", block.reduce.name(), "), and is no stage of one value");
   }
+  if (block.init != (block.reduce != ReduceOp::kNone))
+    return Refusal(block.name, " goes on with a reduction that another block began, and is no stage");
   Stage stage{block.out, {}, block.reduce.op(), {}, block.value};
   for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
   return stage;
+}
+
+absl::StatusOr<Stage> StageOf(const Function& function, const std::string& block) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block));
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  return StageOf(path.block());
 }
 
 namespace {
@@ -54,25 +61,27 @@ absl::StatusOr<Workload> WorkloadOf(const Function& function) {
   return workload;
 }
 
-absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
+absl::StatusOr<Function> ReplaceByStages(const Function& function, const std::string& block,
                                          const std::vector<Stage>& stages) {
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, path.block()));
+  MYCC_ASSIGN_OR_RETURN(Path nest, FindBlock(function, block));
+  MYCC_RETURN_IF_ERROR(CheckNaive(nest));
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, nest.block()));
+  std::vector<Buffer> made;
   for (size_t s = 0; s + 1 < stages.size(); ++s) {
-    const std::string& name = stages[s].output->name;
+    made.push_back(stages[s].output);
+    const std::string& name = made.back()->name;
     if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
   }
-  Path nest = path;
-  nest.nodes.resize(path.nodes.size() - NestOf(path).size());
+  nest.nodes.resize(nest.nodes.size() - NestOf(nest).size());
   std::vector<Stmt> nests;
   nests.reserve(stages.size());
   for (const Stage& stage : stages) nests.push_back(BuildStage(stage));
-  Function result = WithBody(function, ReplaceAt(nest, MakeSeq(std::move(nests))));
-  for (auto stage = stages.rbegin() + 1; stage != stages.rend(); ++stage)
-    result.body = std::make_shared<Alloc>(stage->output, std::move(result.body));
-  return result;
+  return WithBody(function, InAllocs(made, ReplaceAt(nest, MakeSeq(std::move(nests)))));
 }
 
+namespace {
+
+// Whether the tensor is a const input, or computed only from const inputs.
 bool IsKnownAhead(const Function& function, const Buffer& buffer) {
   for (const Param& param : function.params) {
     if (param.buffer == buffer) return param.kind == ParamKind::kConst;
@@ -85,7 +94,10 @@ bool IsKnownAhead(const Function& function, const Buffer& buffer) {
   return known;
 }
 
-Function WithPacked(const Function& function, const Buffer& buffer) {
+}  // namespace
+
+Function PackedIfKnown(const Function& function, const Buffer& buffer) {
+  if (!IsKnownAhead(function, buffer)) return function;
   const Buffer packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
   return WithBody(function, ReplaceBuffer(function.body, buffer, packed));
 }

@@ -6,27 +6,26 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/function.h"
-#include "codegen/schedule/tree.h"
 #include "codegen/workload/workload.h"
 
 namespace mycc {
 
-// The stage that BuildNaive made the naive block from. FailedPrecondition for a reduction of tuples.
+// The stage that BuildNaive made the naive block from. FailedPrecondition for a reduction of tuples, and for
+// one that another block began. The second form finds the block, and refuses one that is not naive any more.
 absl::StatusOr<Stage> StageOf(const Block& block);
+absl::StatusOr<Stage> StageOf(const Function& function, const std::string& block);
 
 // The workload whose naive function this is. FailedPrecondition when a block is not naive any more.
 absl::StatusOr<Workload> WorkloadOf(const Function& function);
 
-// Replaces the naive block at `path`, with its loops, by these stages. The last stage writes the block's
-// tensor; the tensors of the others are allocated at the root. FailedPrecondition when another block writes
-// that tensor too, or when a stage's name is taken.
-absl::StatusOr<Function> ReplaceByStages(const Function& function, const Path& path,
+// Replaces the naive block, with its loops, by these stages. The last stage writes the block's tensor; the
+// tensors of the others are allocated at the root. FailedPrecondition when another block writes that tensor
+// too, or when a stage's name is taken.
+absl::StatusOr<Function> ReplaceByStages(const Function& function, const std::string& block,
                                          const std::vector<Stage>& stages);
 
-// Whether the tensor is a const input, or computed only from const inputs.
-bool IsKnownAhead(const Function& function, const Buffer& buffer);
-// The function with the allocated tensor in scope `packed`: it is computed ahead of time. REQUIRES:
-// IsKnownAhead.
-Function WithPacked(const Function& function, const Buffer& buffer);
+// The function with the allocated tensor in scope `packed`, computed ahead of time, if it depends on const
+// inputs alone.
+Function PackedIfKnown(const Function& function, const Buffer& buffer);
 
 }  // namespace mycc

@@ -71,8 +71,6 @@ class Matcher {
       const auto dimension = DimensionOf(mod->args[0], stride, stage_);
       if (!dimension) return false;
       dimensions_.push_back(*dimension);
-      result_.axes.push_back(dimension->axis);
-      result_.strides.push_back(stride);
     }
     return !dimensions_.empty();
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "codegen/workload/workload.h"
 
@@ -17,10 +16,8 @@ namespace mycc {
 //
 // The omitted products are 0 for every finite weight.
 struct Phases {
-  Stage input;                   // x.in: the padded input; its name is the sum's with ".in"
-  Stage sum;                     // the same output and axes, shorter reductions
-  std::vector<int> axes;         // of the sum that have phases
-  std::vector<int64_t> strides;  // f of each axis
+  Stage input;  // x.in: the padded input; its name is the sum's with ".in"
+  Stage sum;    // the same output and axes, shorter reductions
 };
 // nullopt when the stage is not of that form, or a stride does not divide both the axis and the taps.
 std::optional<Phases> FindStridePhases(const Stage& stage);

@@ -14,36 +14,6 @@
 namespace mycc {
 namespace {
 
-// Appends the path from the first node that the predicate accepts up to `stmt`. False, and no path, where
-// there is none.
-template <typename Predicate>
-bool FindPathUp(const Stmt& stmt, const Predicate& predicate, std::vector<Stmt>* path) {
-  const auto find = [&](const Stmt& child) { return FindPathUp(child, predicate, path); };
-  const auto find_in = [&] {
-    switch (stmt->kind) {
-      case StmtKind::kSeq: return std::any_of(As<Seq>(stmt).stmts.begin(), As<Seq>(stmt).stmts.end(), find);
-      case StmtKind::kFor: return find(As<For>(stmt).body);
-      case StmtKind::kAlloc: return find(As<Alloc>(stmt).body);
-      default: {
-        const std::vector<Stmt> children = Children(stmt);
-        return std::any_of(children.begin(), children.end(), find);
-      }
-    }
-  };
-  const bool found = predicate(stmt) || find_in();
-  if (found) path->push_back(stmt);
-  return found;
-}
-
-template <typename Predicate>
-bool FindPath(const Stmt& root, const Predicate& predicate, std::vector<Stmt>* path) {
-  constexpr size_t kUsualDepth = 16;
-  path->reserve(kUsualDepth);
-  const bool found = FindPathUp(root, predicate, path);
-  std::reverse(path->begin(), path->end());
-  return found;
-}
-
 std::string NamesOf(const Function& function, StmtKind kind) {
   std::vector<std::string> names;
   VisitStmts(function.body, [&](const Stmt& stmt) {
@@ -61,29 +31,26 @@ bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
 }  // namespace
 
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name) {
-  Path path;
   const auto is_loop = [&](const Stmt& s) {
     return s->kind == StmtKind::kFor && As<For>(s).var->name == name;
   };
-  if (FindPath(function.body, is_loop, &path.nodes)) return path;
+  if (Path path{PathTo(function.body, is_loop)}; !path.nodes.empty()) return path;
   return Refusal("there is no loop ", name, "; the loops are ", NamesOf(function, StmtKind::kFor));
 }
 
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name) {
-  Path path;
   const auto is_block = [&](const Stmt& s) {
     return s->kind == StmtKind::kBlock && As<Block>(s).name == name;
   };
-  if (FindPath(function.body, is_block, &path.nodes)) return path;
+  if (Path path{PathTo(function.body, is_block)}; !path.nodes.empty()) return path;
   return Refusal("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock));
 }
 
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer) {
-  Path path;
   const auto is_alloc = [&](const Stmt& s) {
     return s->kind == StmtKind::kAlloc && As<Alloc>(s).buffer == buffer;
   };
-  if (FindPath(function.body, is_alloc, &path.nodes)) return path;
+  if (Path path{PathTo(function.body, is_alloc)}; !path.nodes.empty()) return path;
   return Refusal(buffer->name, " is a parameter, not an allocated buffer");
 }
 
@@ -235,31 +202,33 @@ std::string FreshName(const Function& function, const std::string& base) {
   return name;
 }
 
-Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt) {
-  if (const Alloc* alloc = DynAs<Alloc>(body)) {
-    return std::make_shared<Alloc>(alloc->buffer, InsertBeforeReader(alloc->body, buffers, stmt));
-  }
+std::vector<Stmt> PartsOf(const Stmt& body) {
+  if (const Alloc* alloc = DynAs<Alloc>(body)) return PartsOf(alloc->body);
   const Seq* seq = DynAs<Seq>(body);
-  if (seq == nullptr) return MakeSeq({stmt, body});
-  std::vector<Stmt> parts;
-  bool inserted = false;
-  for (const Stmt& part : seq->stmts) {
-    const auto is_read = [&](const Buffer& buffer) { return ReadsAnywhere(part, buffer); };
-    if (!inserted && std::any_of(buffers.begin(), buffers.end(), is_read)) {
-      parts.push_back(stmt);
-      inserted = true;
-    }
-    parts.push_back(part);
-  }
-  MYCC_CHECK(inserted) << "no reader of " << buffers[0]->name;
-  return MakeSeq(std::move(parts));
+  return seq != nullptr ? seq->stmts : std::vector<Stmt>{body};
+}
+
+Stmt WithParts(const Stmt& body, std::vector<Stmt> parts) {
+  const Alloc* alloc = DynAs<Alloc>(body);
+  if (alloc == nullptr) return MakeSeq(std::move(parts));
+  return std::make_shared<Alloc>(alloc->buffer, WithParts(alloc->body, std::move(parts)));
+}
+
+Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt) {
+  std::vector<Stmt> parts = PartsOf(body);
+  const auto reader = std::find_if(parts.begin(), parts.end(), [&](const Stmt& part) {
+    return std::any_of(buffers.begin(), buffers.end(),
+                       [&](const Buffer& buffer) { return ReadsAnywhere(part, buffer); });
+  });
+  MYCC_CHECK(reader != parts.end()) << "no reader of " << buffers[0]->name;
+  parts.insert(reader, stmt);
+  return WithParts(body, std::move(parts));
 }
 
 Stmt Append(const Stmt& body, const Stmt& stmt) {
-  if (const Alloc* alloc = DynAs<Alloc>(body)) {
-    return std::make_shared<Alloc>(alloc->buffer, Append(alloc->body, stmt));
-  }
-  return MakeSeq({body, stmt});
+  std::vector<Stmt> parts = PartsOf(body);
+  parts.push_back(stmt);
+  return WithParts(body, std::move(parts));
 }
 
 }  // namespace mycc

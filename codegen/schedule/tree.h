@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -72,8 +71,11 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 // `base` if no block, buffer or loop prefix has that name, else base2, base3, ...
 std::string FreshName(const Function& function, const std::string& base);
 
-// Puts `stmt` into the body of a loop, inside its Allocs: before the first part that reads one of
-// `buffers`, or at the end.
+// The statements of a body in order, inside its Allocs; and the body with others in their place.
+std::vector<Stmt> PartsOf(const Stmt& body);
+Stmt WithParts(const Stmt& body, std::vector<Stmt> parts);
+// The body with one more part: before the first that reads one of `buffers`, or at the end. REQUIRES, of the
+// first: there is such a reader.
 Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt);
 Stmt Append(const Stmt& body, const Stmt& stmt);
 

@@ -54,6 +54,13 @@ TEST(GpuPrimitivesTest, MarksOfBlocksAndPipelines) {
         "pipeline(t2.r0.0, threads, 3)\n");
 }
 
+// The loops around a tile's copy are not the copy's own.
+TEST(GpuPrimitivesTest, ATileInsideLoopsIsPadded) {
+  Check("gpu_padded_tile", kGemm,
+        "split(t2.a0, [8])\nsplit(t2.r0, [4])\nreorder([t2.a0.0, t2.r0.0, t2.a0.1, t2.a1, t2.r0.1])\n"
+        "bind(t2.a0.0, block)\nstage_shared(t2, t0, t2.r0.0, shared)\npad(t0.s, 1, 8)\n");
+}
+
 // A copy for all thread blocks, turned over, its rows filled up with zeros.
 TEST(GpuPrimitivesTest, GlobalCopiesPacked) {
   Check("gpu_global_copy", kGemm,

@@ -4,13 +4,12 @@
 //
 //   for l: B   ->   parallel l: B
 #include <algorithm>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 

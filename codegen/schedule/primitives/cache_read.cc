@@ -68,8 +68,7 @@ Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to
     source.push_back(box[d].whole ? VarRef(iter) : box[d].base + VarRef(iter));
     inside = MakeBinary(Op::kAnd, inside, Within(source.back(), from->shape[d]));
   }
-  const Expr load = Load(from, source);
-  block->value = IsConstInt(inside, 1) ? load : MakeSelect(inside, load, ZeroOf(from->dtype));
+  block->value = MakeSelect(inside, Load(from, source), ZeroOf(from->dtype));
   return MakeNest(loops, std::move(block));
 }
 
@@ -184,17 +183,6 @@ absl::StatusOr<std::vector<const Block*>> FindReaders(const Function& function, 
   return readers;
 }
 
-std::vector<Access> ReadsOf(const std::vector<const Block*>& readers, const Stmt& body,
-                            const Buffer& buffer) {
-  std::vector<Access> reads;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    if (std::find(readers.begin(), readers.end(), stmt.get()) == readers.end()) return true;
-    for (Access& access : ReadsUnder(stmt, buffer)) reads.push_back(std::move(access));
-    return true;
-  });
-  return reads;
-}
-
 }  // namespace
 
 absl::StatusOr<Function> CacheRead(const Function& function, const Target& target, const StepArgs& args) {
@@ -217,15 +205,14 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   MYCC_RETURN_IF_ERROR(CheckComplete(function, buffer, reader_path, at_root ? nullptr : &at.loop()));
 
   const Stmt body = at_root ? function.body : at.loop().body;
+  // The copy replaces the tensor in the one reader, or in everything under the loop.
+  const Stmt reading = readers.size() == 1 ? reader_path.target() : body;
   const std::vector<DimRegion> box =
-      CoveringBox(ReadsOf(readers, body, buffer), LoopVarsUnder(body), buffer->shape);
+      CoveringBox(ReadsUnder(reading, buffer), LoopVarsUnder(body), buffer->shape);
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".r"));
   const Buffer copy = MakeBuffer(name, buffer->dtype, ExtentsOf(box), scope);
-  Stmt inside = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    if (std::find(readers.begin(), readers.end(), stmt.get()) == readers.end()) return nullptr;
-    return ReplaceBuffer(stmt, buffer, copy,
-                         [&](const std::vector<Expr>& index) { return Localize(index, box); });
-  });
+  const auto localized = [&](const std::vector<Expr>& index) { return Localize(index, box); };
+  Stmt inside = ReplaceStmt(body, reading.get(), ReplaceBuffer(reading, buffer, copy, localized));
   std::vector<IterVar> guards;
   if (readers.size() == 1) {
     // In iterations in which the reader is not executed, a computed tensor may be incomplete.

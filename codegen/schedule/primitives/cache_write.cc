@@ -11,8 +11,6 @@
 // Partial sums are read back only when a reduction loop is around l, or when B adds to an accumulator in
 // memory; otherwise B.i stores the identity. The loops of B.i and B.w are named after those of B: t2.a0.1
 // becomes t2.i.a0.1 and t2.w.a0.1, and for a second accumulator of B t2.i2.a0.1 and t2.w2.a0.1.
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"
@@ -33,74 +31,24 @@ Expr FirstVisit(const Path& loop_path, const Block& block) {
   return first;
 }
 
-// The parts of a copy between tile and tensor: the block's loops inside l with new names, and its spatial
-// iteration variables bound to them.
-struct TileLoops {
-  std::vector<LoopSpec> loops;
-  std::vector<IterVar> iters;  // spatial variables, and guards of elements
-  std::vector<Expr> local;     // index into the tile
-  std::vector<Expr> global;    // index into the tensor
-};
-
-TileLoops MakeTileLoops(const Block& block, const std::vector<const For*>& tile, const std::string& suffix) {
-  TileLoops result;
-  VarMap renamed;
-  const std::string name = absl::StrCat(block.name, suffix);
-  for (const For* loop : tile) {
-    const Var var = MakeVar(RenamedLoop(loop->var->name, block.name, name), loop->var->extent);
-    renamed[loop->var.get()] = VarRef(var);
-    result.loops.push_back({var});
-    result.local.push_back(VarRef(var));
-  }
-  VarMap fresh = renamed;
-  for (const IterVar& iter : block.iters) {
-    if (iter.reduce || GuardsTerms(block, iter)) continue;
-    const Var var = MakeVar(iter.var->name, iter.var->extent);
-    fresh[iter.var.get()] = VarRef(var);
-    result.iters.push_back({var, false, Substitute(iter.binding, renamed)});
-  }
-  for (const Expr& index : block.indices) result.global.push_back(Substitute(index, fresh));
-  return result;
-}
-
 Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
-              const Expr& first_visit, const std::string& suffix) {
-  TileLoops loops = MakeTileLoops(block, tile, suffix);
+              const Expr& first_visit, const std::string& name) {
+  const TileCopy copy = MakeTileCopy(block, tile, name);
   auto init = std::make_shared<Block>();
-  init->name = absl::StrCat(block.name, suffix);
+  init->name = name;
   init->out = acc;
-  init->indices = loops.local;
+  init->indices = copy.local;
   init->value = block.reduce.Identity(0, block.out->dtype);
   if (first_visit || !block.init) {
-    init->iters = loops.iters;
-    const Expr partial = Load(block.out, loops.global);
+    init->iters = copy.iters;
+    const Expr partial = Load(block.out, copy.global);
     init->value = block.init ? MakeSelect(first_visit, init->value, partial) : partial;
   }
-  return MakeNest(loops.loops, std::move(init));
+  return MakeNest(copy.loops, std::move(init));
 }
 
-Stmt MakeWriteBack(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
-                   const std::string& suffix) {
-  TileLoops loops = MakeTileLoops(block, tile, suffix);
-  auto write = std::make_shared<Block>();
-  write->name = absl::StrCat(block.name, suffix);
-  write->iters = loops.iters;
-  write->out = block.out;
-  write->indices = loops.global;
-  write->value = Load(acc, loops.local);
-  return MakeNest(loops.loops, std::move(write));
-}
-
-// The statements in order, inside Allocs.
-std::vector<Stmt> PartsOf(const Stmt& body) {
-  if (const Alloc* alloc = DynAs<Alloc>(body)) return PartsOf(alloc->body);
-  return body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
-}
-
-// The body with these statements around the part that holds the block, inside Allocs.
+// The body with these statements around the part that holds the block.
 Stmt Around(const Stmt& body, const std::string& block, const Stmt& before, const Stmt& after) {
-  if (const Alloc* alloc = DynAs<Alloc>(body))
-    return std::make_shared<Alloc>(alloc->buffer, Around(alloc->body, block, before, after));
   std::vector<Stmt> parts;
   for (const Stmt& part : PartsOf(body)) {
     const bool holds = ContainsBlock(part, block);
@@ -108,7 +56,7 @@ Stmt Around(const Stmt& body, const std::string& block, const Stmt& before, cons
     parts.push_back(part);
     if (holds) parts.push_back(after);
   }
-  return MakeSeq(std::move(parts));
+  return WithParts(body, std::move(parts));
 }
 
 absl::Status CheckLegal(const Path& loop_path, const Block& block) {
@@ -174,10 +122,13 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   const Stmt work = ReplaceStmt(loop.body, &block, update);
   // An accumulator of an accumulator in memory has names of its own.
   const bool is_second = block.reduce != ReduceOp::kNone && !block.init;
+  const auto name = [&](const char* suffix) {
+    return absl::StrCat(block.name, suffix, is_second ? "2" : "");
+  };
   Stmt init;
   if (block.reduce != ReduceOp::kNone)
-    init = MakeInit(block, acc, tile, FirstVisit(loop_path, block), is_second ? ".i2" : ".i");
-  const Stmt write = MakeWriteBack(block, acc, tile, is_second ? ".w2" : ".w");
+    init = MakeInit(block, acc, tile, FirstVisit(loop_path, block), name(".i"));
+  const Stmt write = MakeWriteBack(block, acc, tile, name(".w"));
   const Stmt body = std::make_shared<Alloc>(acc, Around(work, block.name, init, write));
   return WithBody(function, ReplaceAt(loop_path, loop.With({.body = body})));
 }

@@ -121,9 +121,7 @@ absl::StatusOr<Function> ComputeAt(const Function& function, const Target&, cons
                          [&](const std::vector<Expr>& index) { return Localize(index, box); });
   }
   body = InsertBeforeReader(body, local, MakeProducer(producer, box, local));
-  for (auto buffer = local.rbegin(); buffer != local.rend(); ++buffer)
-    body = std::make_shared<Alloc>(*buffer, std::move(body));
-  result.body = ReplaceAt(loop_path, loop.With({.body = std::move(body)}));
+  result.body = ReplaceAt(loop_path, loop.With({.body = InAllocs(local, std::move(body))}));
   return result;
 }
 

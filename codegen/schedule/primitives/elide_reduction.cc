@@ -3,7 +3,6 @@
 //
 //   for i: for k in 1: B: t1[i] += t0[i,k]     ->     for i: B: t1[i] = 0.0 + t0[i,0]
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/single_term.h"
 #include "codegen/schedule/stages.h"
@@ -11,11 +10,9 @@
 namespace mycc {
 
 absl::StatusOr<Function> ElideReduction(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   if (!HasSingleTerm(stage)) return Refusal(args.Name(0), " is no reduction of one term");
-  return ReplaceByStages(function, path, {SingleTermStage(stage)});
+  return ReplaceByStages(function, args.Name(0), {SingleTermStage(stage)});
 }
 
 }  // namespace mycc

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/correction.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
@@ -17,15 +16,13 @@
 namespace mycc {
 
 absl::StatusOr<Function> FactorStage(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(Stage stage, StageOf(function, args.Name(0)));
   const PositiveFactor parts = PositiveFactorOf(stage.value);
   if (stage.reduce != ReduceOp::kNone || parts.factor == 1)
     return Refusal(stage.output->name, " has no positive factor; expected c * x, or select(.., c * x, -inf)");
   ValueStage rest = StageOfValue(absl::StrCat(stage.output->name, ".x"), parts.rest, stage.axes);
   stage.value = MakeBinary(Op::kMul, rest.load, FloatConst(parts.factor, stage.value->dtype));
-  return ReplaceByStages(function, path, {std::move(rest.stage), std::move(stage)});
+  return ReplaceByStages(function, args.Name(0), {std::move(rest.stage), std::move(stage)});
 }
 
 }  // namespace mycc

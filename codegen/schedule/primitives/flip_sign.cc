@@ -9,19 +9,17 @@
 //                                                   for i, j: B: t2[i,j] = B.unlike[i,j] + B.sums[j]
 #include "base/status.h"
 #include "codegen/schedule/flipped_sign.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 
 absl::StatusOr<Function> FlipSign(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer changed, FindBuffer(function, args.Name(1)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, FlippedSignStages(stage, changed));
-  return ReplaceByStages(function, path, stages);
+  return ReplaceByStages(function, args.Name(0), stages);
 }
 
 }  // namespace mycc

@@ -10,7 +10,6 @@
 //                                                for i, k: for r in 2: for q in 4:
 //                                                  B: t2[i, k] += B.folded[i + r, q] * B.taps[k, r, q]
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 #include "codegen/workload/folded_stride.h"
@@ -20,13 +19,11 @@ namespace mycc {
 absl::StatusOr<Function> FoldStride(const Function& function, const Target& target, const StepArgs& args) {
   if (target.direct_sums)
     return absl::FailedPreconditionError("the target is sums=direct, which forbids products beyond windows");
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, FoldedStrideStages(stage));
-  MYCC_ASSIGN_OR_RETURN(const Function result, ReplaceByStages(function, path, stages));
+  MYCC_ASSIGN_OR_RETURN(const Function result, ReplaceByStages(function, args.Name(0), stages));
   const Buffer& taps = stages[1].output;
-  return IsKnownAhead(result, taps) ? WithPacked(result, taps) : result;
+  return PackedIfKnown(result, taps);
 }
 
 }  // namespace mycc

@@ -8,7 +8,6 @@
 //                                                  for k in 32: for c in 16:
 //                                                    B: t2[k] += x[k//16*16 + c] * B.wide[k, c]
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 #include "codegen/workload/joined_groups.h"
@@ -19,13 +18,11 @@ absl::StatusOr<Function> JoinGroups(const Function& function, const Target& targ
   if (target.direct_sums)
     return absl::FailedPreconditionError(
         "the target is sums=direct, which forbids products with other groups");
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, JoinedGroupsStages(stage, args.Int(1)));
-  MYCC_ASSIGN_OR_RETURN(const Function result, ReplaceByStages(function, path, stages));
+  MYCC_ASSIGN_OR_RETURN(const Function result, ReplaceByStages(function, args.Name(0), stages));
   const Buffer& wide = stages.front().output;
-  return IsKnownAhead(result, wide) ? WithPacked(result, wide) : result;
+  return PackedIfKnown(result, wide);
 }
 
 }  // namespace mycc

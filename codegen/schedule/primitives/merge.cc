@@ -60,9 +60,8 @@ absl::Status CheckReads(const Function& function, const Block& writer, const For
     }
   }
   const auto inner = LoopVarsUnder(first.body), inner_readers = LoopVarsUnder(readers);
-  MYCC_RETURN_IF_ERROR(CheckFills(writer, inner));
+  MYCC_ASSIGN_OR_RETURN(const std::vector<DimRegion> written, FilledBox(writer, inner));
   const std::vector<int64_t>& shape = writer.out->shape;
-  const std::vector<DimRegion> written = CoveringBox({WriteOf(writer)}, inner, shape);
   for (const Access& access : ReadsUnder(readers, writer.out)) {
     const std::vector<DimRegion> read = CoveringBox({access}, inner_readers, shape);
     for (size_t d = 0; d < shape.size(); ++d) {

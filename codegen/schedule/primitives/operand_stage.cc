@@ -7,20 +7,17 @@
 #include "codegen/schedule/operand_stage.h"
 
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 
 namespace mycc {
 
 absl::StatusOr<Function> OperandStage(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   const int64_t factor = args.Int(1);
   if (factor != 0 && factor != 1) return Refusal("factor ", factor, "; expected 0 (left) or 1 (right)");
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, OperandStages(stage, static_cast<int>(factor)));
-  return ReplaceByStages(function, path, stages);
+  return ReplaceByStages(function, args.Name(0), stages);
 }
 
 }  // namespace mycc

@@ -68,7 +68,7 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
   auto grown = std::make_shared<Block>(block);
   grown->out = buffer;
   std::vector<LoopSpec> loops;
-  for (const For* loop : LoopsOn(path)) loops.push_back({loop->var, loop->loop_kind});
+  for (const For* loop : NestOf(path)) loops.push_back({loop->var});
   for (IterVar& iter : grown->iters) {
     if (iter.var.get() != axis) continue;
     const Var var = MakeVar(iter.var->name, extent);
@@ -85,10 +85,8 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
     iter.var = var;
     break;
   }
-  // The whole nest is replaced: its outermost loop is the first loop on the path.
   Path nest = path;
-  while (nest.nodes.size() > 1 && nest.nodes[nest.nodes.size() - 2]->kind == StmtKind::kFor)
-    nest.nodes.pop_back();
+  nest.nodes.resize(nest.nodes.size() - loops.size());
   const Function replaced = WithBody(function, ReplaceAt(nest, MakeNest(loops, grown)));
   const auto reindex = [&](const std::vector<Expr>& index) {
     std::vector<Expr> moved = index;

@@ -5,7 +5,6 @@
 //   for i, j: for k: B: t2[i,j] += ..     ->     for j, i: for k: B.p: B.p[j,i] += ..
 //                                                for i, j: B: t2[i,j] = B.p[j,i]
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/permuted_axes.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
@@ -13,11 +12,9 @@
 namespace mycc {
 
 absl::StatusOr<Function> PermuteAxes(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, PermutedStages(stage, args.Ints(1)));
-  return ReplaceByStages(function, path, stages);
+  return ReplaceByStages(function, args.Name(0), stages);
 }
 
 }  // namespace mycc

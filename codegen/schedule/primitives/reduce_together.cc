@@ -15,13 +15,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/ir/visit.h"
 #include "codegen/schedule/joint_reduction.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
+
+std::vector<Var> ReducedAxes(const Block& block) {
+  std::vector<Var> axes;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce) axes.push_back(iter.var);
+  }
+  return axes;
+}
 
 class Together {
  public:
@@ -36,11 +43,9 @@ class Together {
     MYCC_RETURN_IF_ERROR(CheckBlocks());
     MYCC_ASSIGN_OR_RETURN(const Expr value, WrittenOut(second_.value));
     MYCC_ASSIGN_OR_RETURN(const VarMap axes, FirstInSecond(value));
-    int64_t terms = 1;
-    for (const IterVar& iter : second_.iters) terms *= iter.reduce ? iter.var->extent : 1;
-    MYCC_ASSIGN_OR_RETURN(
-        const JointReduction joint,
-        JoinReductions(first_.reduce, first_.out, Substitute(first_.value, axes), value, terms));
+    MYCC_ASSIGN_OR_RETURN(const JointReduction joint,
+                          JoinReductions(first_.reduce, first_.out, Substitute(first_.value, axes), value,
+                                         PointsOf(ReducedAxes(second_))));
     MYCC_ASSIGN_OR_RETURN(Function result, Replaced(joint));
     for (const std::string& block : looked_through_) MYCC_RETURN_IF_ERROR(DropIfUnread(block, &result));
     return result;
@@ -105,11 +110,7 @@ class Together {
   // The second block's variables for those of the first: both run over the same axes in one order.
   absl::StatusOr<VarMap> FirstInSecond(const Expr& value) const {
     VarMap axes;
-    std::vector<Var> of_first, of_second;
-    for (const IterVar& iter : first_.iters)
-      if (iter.reduce) of_first.push_back(iter.var);
-    for (const IterVar& iter : second_.iters)
-      if (iter.reduce) of_second.push_back(iter.var);
+    const std::vector<Var> of_first = ReducedAxes(first_), of_second = ReducedAxes(second_);
     bool alike = of_first.size() == of_second.size();
     for (size_t i = 0; alike && i < of_first.size(); ++i) {
       alike = of_first[i]->extent == of_second[i]->extent;
@@ -140,27 +141,20 @@ class Together {
       own.push_back(MakeBuffer(FreshName(function_, name), joint.values[i]->dtype, second_.out->shape));
       block->more.push_back({own.back(), joint.values[i]});
     }
-    std::vector<LoopSpec> loops;
-    for (const For* loop : NestOf(second_path_)) loops.push_back({loop->var});
-    Function result = WithBody(function_, ReplaceAt(second_path_, nullptr));
-    MYCC_ASSIGN_OR_RETURN(Path nest, FindBlock(result, first_.name));
+    const Function without_second = WithBody(function_, ReplaceAt(second_path_, nullptr));
+    MYCC_ASSIGN_OR_RETURN(Path nest, FindBlock(without_second, first_.name));
     nest.nodes.resize(nest.nodes.size() - first_.iters.size());
-    result.body = ReplaceAt(nest, MakeNest(loops, std::move(block)));
-    for (auto buffer = own.rbegin(); buffer != own.rend(); ++buffer)
-      result.body = std::make_shared<Alloc>(*buffer, std::move(result.body));
-    return result;
+    return WithBody(function_,
+                    InAllocs(own, ReplaceAt(nest, InLoops(NestOf(second_path_), std::move(block)))));
   }
 
   static absl::Status DropIfUnread(const std::string& name, Function* function) {
     MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(*function, name));
     const Buffer out = path.block().out;
-    const absl::StatusOr<Buffer> allocated = FindAllocated(*function, out->name);
-    if (!allocated.ok()) return absl::OkStatus();  // an output
+    if (IsParam(*function, out)) return absl::OkStatus();
     for (const Block* block : BlocksUnder(function->body))
       if (Reads(*block, out)) return absl::OkStatus();
-    function->body = ReplaceAt(path, nullptr);
-    MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(*function, out));
-    function->body = ReplaceAt(alloc, As<Alloc>(alloc.target()).body);
+    MYCC_ASSIGN_OR_RETURN(*function, WithoutAlloc(WithBody(*function, ReplaceAt(path, nullptr)), out));
     return absl::OkStatus();
   }
 

@@ -5,7 +5,6 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 

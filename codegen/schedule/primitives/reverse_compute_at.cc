@@ -6,41 +6,33 @@
 //                                                    for a in 4: C: t2[i] = g(t1[i]),  i = l*4 + a
 //
 // Under a reduction loop of the producer (split k) the consumer runs only in the last iteration.
-#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
 
-absl::Status CheckWritersFill(const Stmt& body, const Block& consumer) {
-  const auto inner = LoopVarsUnder(body);
-  for (const Block* writer : BlocksUnder(body)) {
-    if (Reads(consumer, writer->out)) MYCC_RETURN_IF_ERROR(CheckFills(*writer, inner));
-  }
-  return absl::OkStatus();
-}
+using Boxes = std::map<const BufferNode*, std::vector<DimRegion>>;
 
-// The box of each buffer that blocks under the loop write and the consumer reads.
-std::map<const BufferNode*, std::vector<DimRegion>> BoxesRead(const Stmt& body, const Block& consumer) {
-  std::map<const BufferNode*, std::vector<DimRegion>> boxes;
+// The box of each buffer that blocks under the loop write and the consumer reads. FailedPrecondition when one
+// is not filled.
+absl::StatusOr<Boxes> BoxesRead(const Stmt& body, const Block& consumer) {
+  Boxes boxes;
   const auto inner = LoopVarsUnder(body);
   for (const Block* writer : BlocksUnder(body)) {
     if (!Reads(consumer, writer->out)) continue;
-    boxes[writer->out.get()] = CoveringBox({WriteOf(*writer)}, inner, writer->out->shape);
+    MYCC_ASSIGN_OR_RETURN(boxes[writer->out.get()], FilledBox(*writer, inner));
   }
   return boxes;
 }
 
 // The part of each iteration variable's domain inside the boxes; variables that no read uses keep their whole
 // domain.
-absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(
-    const Block& consumer, const std::map<const BufferNode*, std::vector<DimRegion>>& boxes) {
+absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(const Block& consumer, const Boxes& boxes) {
   std::map<const VarNode*, DimRegion> slice;
   absl::Status status;
   const auto slice_by = [&](const ExprNode& load) {
@@ -115,11 +107,10 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
     return Refusal(old.name, " is already under loop ", args.Name(1));
   }
   MYCC_RETURN_IF_ERROR(CheckCanMove(function, path, before));
-  const auto boxes = BoxesRead(before.loop().body, old);
+  MYCC_ASSIGN_OR_RETURN(const Boxes boxes, BoxesRead(before.loop().body, old));
   if (boxes.empty()) {
     return Refusal(old.name, " reads nothing that is written under loop ", args.Name(1));
   }
-  MYCC_RETURN_IF_ERROR(CheckWritersFill(before.loop().body, old));
   MYCC_RETURN_IF_ERROR(CheckOtherInputs(function, before, old));
   MYCC_ASSIGN_OR_RETURN(const auto slice, SliceOf(old, boxes));
 

@@ -124,10 +124,7 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
   nest.nodes.resize(nest.nodes.size() - block.iters.size());
   const Stmt both = MakeSeq(
       {MakePartial(block, *factored, factoring, name, partial), MakeFinal(block, factoring.lanes, partial)});
-  Stmt body = ReplaceAt(nest, both);
-  for (auto buffer = partial.rbegin(); buffer != partial.rend(); ++buffer)
-    body = std::make_shared<Alloc>(*buffer, std::move(body));
-  return WithBody(function, std::move(body));
+  return WithBody(function, InAllocs(partial, ReplaceAt(nest, both)));
 }
 
 }  // namespace

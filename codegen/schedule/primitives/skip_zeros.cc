@@ -5,8 +5,6 @@
 //   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]
 //     ->
 //   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]    where i + r - 1 is in 8
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/product.h"

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/primitives/primitives.h"

@@ -7,12 +7,10 @@
 //   for r: B: t1[a] min= select(f(a, r) is t1.best[a], r, highest)
 //
 // A NaN is better than any number; the first NaN is found.
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -20,22 +18,15 @@ namespace {
 bool IsLargest(const Block& block) { return block.reduce.name() == ReduceOpName(ReduceOp::kArgMax); }
 
 Stmt MakeBest(const Block& block) {
-  auto best = std::make_shared<Block>();
-  best->name = block.more[0].buffer->name;
-  best->out = block.more[0].buffer;
-  best->reduce = IsLargest(block) ? ReduceOp::kMax : ReduceOp::kMin;
-  best->init = true;
-  std::vector<LoopSpec> loops;
-  VarMap renamed;
+  Stage best{block.more[0].buffer, {}, IsLargest(block) ? ReduceOp::kMax : ReduceOp::kMin, {}, nullptr};
+  VarMap own;
   for (const IterVar& iter : block.iters) {
-    loops.push_back({MakeVar(absl::StrCat(best->name, ".", iter.var->name), iter.var->extent)});
     const Var axis = MakeVar(iter.var->name, iter.var->extent);
-    best->iters.push_back({axis, iter.reduce, VarRef(loops.back().var)});
-    renamed[iter.var.get()] = VarRef(axis);
+    (iter.reduce ? best.reduce_axes : best.axes).push_back(axis);
+    own[iter.var.get()] = VarRef(axis);
   }
-  for (const Expr& index : block.indices) best->indices.push_back(Substitute(index, renamed));
-  best->value = Substitute(block.more[0].value, renamed);
-  return MakeNest(loops, std::move(best));
+  best.value = Substitute(block.more[0].value, own);
+  return BuildStage(best);
 }
 
 std::shared_ptr<Block> MakePosition(const Block& block) {

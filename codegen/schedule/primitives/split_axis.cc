@@ -5,8 +5,6 @@
 //   for k in 12:                                     for k.0 in 3: for k.1 in 4:
 //     for c: B: t2[k] += x[k//4*8 + c] * w[k, c]  ->   for c: B: t2[k.0*4 + k.1] +=
 //                                                               x[k.0*8 + c] * w[k.0*4 + k.1, c]
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"

@@ -4,9 +4,9 @@
 #include "codegen/schedule/split_chain.h"
 
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 

@@ -8,7 +8,6 @@
 //   for i: for r in 2:
 //     B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 + 1] * w[r*2 + (i%2 + 1)%2]
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 #include "codegen/schedule/stride_phases.h"
@@ -16,18 +15,14 @@
 namespace mycc {
 
 absl::StatusOr<Function> SplitStridePhases(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  const Block& block = path.block();
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(block));
-  const std::optional<Phases> phases =
-      WritesAtItsAxes(block) && block.init ? FindStridePhases(stage) : std::nullopt;
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, args.Name(0)));
+  const std::optional<Phases> phases = FindStridePhases(stage);
   if (!phases) {
-    return Refusal(block.name,
+    return Refusal(args.Name(0),
                    " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
                    "whose axis and taps f divides");
   }
-  return ReplaceByStages(function, path, {phases->input, phases->sum});
+  return ReplaceByStages(function, args.Name(0), {phases->input, phases->sum});
 }
 
 }  // namespace mycc

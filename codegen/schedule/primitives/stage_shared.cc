@@ -81,26 +81,6 @@ Expr OperandOf(const Block& block, const Buffer& buffer) {
   return operand;
 }
 
-// The conjunction of the conditions, without duplicates.
-class Conjunction {
- public:
-  void Add(const Expr& condition) {
-    if (IsConstInt(condition, int64_t{1})) return;
-    if (condition->op == Op::kAnd) {
-      for (const Expr& part : condition->args) Add(part);
-      return;
-    }
-    for (const Expr& part : parts_) {
-      if (StructurallyEqual(part, condition)) return;
-    }
-    parts_.push_back(condition);
-  }
-  Expr Take() const { return JoinConjunction(parts_); }
-
- private:
-  std::vector<Expr> parts_;
-};
-
 // The number of elements, with the zeros stored after them (see pad), of groups of `extent` elements along
 // dimension d; 0 without such zeros.
 int64_t PaddedExtent(const Block* writer, size_t d, int64_t extent) {
@@ -144,8 +124,8 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
                  const std::vector<const For*>& loops) {
   const bool padded = operand->op == Op::kSelect;
   const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
-  Conjunction conditions;
-  if (padded) conditions.Add(Simplify(Substitute(operand->args[0], bindings)));
+  std::vector<Expr> conditions;
+  if (padded) SplitConjunction(Simplify(Substitute(operand->args[0], bindings)), &conditions);
   VarSet overlapping;  // iterations whose elements are also others'
   const Expr& element = padded ? operand->args[1] : operand;
   for (size_t d = 0; d < load->args.size(); ++d) {
@@ -154,7 +134,7 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
         if (e.op == Op::kVar) overlapping.insert(e.var.get());
       });
     } else {
-      conditions.Add(Within(Simplify(load->args[d]), load->buffer->shape[d]));
+      SplitConjunction(Within(Simplify(load->args[d]), load->buffer->shape[d]), &conditions);
     }
   }
   for (const IterVar& iter : block.iters) {
@@ -164,10 +144,9 @@ Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings
     for (size_t d = 0; d < load->args.size(); ++d) {
       extent = std::max(extent, ZerosUpTo(element->args[d], iter, writer, d));
     }
-    conditions.Add(Within(Simplify(bindings.at(iter.var.get())), extent));
+    SplitConjunction(Within(Simplify(bindings.at(iter.var.get())), extent), &conditions);
   }
-  const Expr inside = conditions.Take();
-  return IsConstInt(inside, int64_t{1}) ? load : MakeSelect(inside, load, ZeroOf(load->dtype));
+  return MakeSelect(JoinConjunction(conditions), load, ZeroOf(load->dtype));
 }
 
 // The loop over a window's taps. With it, another loop's tile has `reach` more elements than iterations: the
@@ -202,16 +181,18 @@ absl::StatusOr<Window> WindowOf(const Expr& operand, const std::vector<const For
                  " whose pixels are inside");
 }
 
-// The tile's dimensions and its own loops: those of `around`, named after `name`.
+// The tile's dimensions, its own loops, which are those of `around` named after `name`, and the iteration
+// variables of a block over all its elements.
 struct Tile {
   std::vector<LoopSpec> loops;
+  std::vector<IterVar> iters;
   std::vector<int64_t> shape;
   std::vector<Expr> inside;  // the tile's index over the loops of the block
-  VarMap renamed;
+  VarMap renamed;            // the loops of the block, to the iteration variables
 };
 
 Tile MakeTile(const std::vector<const For*>& around, const std::string& block, const std::string& name,
-              const Window& window = {}) {
+              const Window& window) {
   Tile tile;
   for (const For* loop : around) {
     if (loop == window.taps) {
@@ -219,27 +200,16 @@ Tile MakeTile(const std::vector<const For*>& around, const std::string& block, c
       continue;
     }
     const bool has_taps = loop == window.pixels;
-    const Var var =
-        MakeVar(RenamedLoop(loop->var->name, block, name), loop->var->extent + (has_taps ? window.reach : 0));
-    tile.loops.push_back({var});
-    tile.shape.push_back(var->extent);
+    const int64_t extent = loop->var->extent + (has_taps ? window.reach : 0);
+    const Var iter = MakeVar(absl::StrCat("a", tile.shape.size()), extent);
+    tile.loops.push_back({MakeVar(RenamedLoop(loop->var->name, block, name), extent)});
+    tile.iters.push_back({iter, false, VarRef(tile.loops.back().var)});
+    tile.shape.push_back(extent);
     tile.inside.push_back(has_taps ? window.At(VarRef(loop->var), VarRef(window.taps->var))
                                    : VarRef(loop->var));
-    tile.renamed[loop->var.get()] = VarRef(var);
+    tile.renamed[loop->var.get()] = VarRef(iter);
   }
   return tile;
-}
-
-// A block over all elements of the tile, without guards.
-std::shared_ptr<Block> TileBlock(const std::string& name, const Tile& tile, VarMap* iterations) {
-  auto block = std::make_shared<Block>();
-  block->name = name;
-  for (size_t d = 0; d < tile.loops.size(); ++d) {
-    const Var iter = MakeVar(absl::StrCat("a", d), tile.shape[d]);
-    block->iters.push_back({iter, false, VarRef(tile.loops[d].var)});
-    (*iterations)[tile.loops[d].var.get()] = VarRef(iter);
-  }
-  return block;
 }
 
 absl::StatusOr<Path> LoopAround(const Function& function, const std::string& name, const std::string& block) {
@@ -247,10 +217,6 @@ absl::StatusOr<Path> LoopAround(const Function& function, const std::string& nam
   if (ContainsBlock(path.loop().body, block)) return path;
   return Refusal(block, " is not under loop ", name);
 }
-
-}  // namespace
-
-namespace {
 
 // `taps`: the name of the loop over a window's taps; empty without one.
 absl::StatusOr<Function> StageOperand(const Function& function, const Target& target, const StepArgs& args,
@@ -296,14 +262,13 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".s"));
   const Tile tile = MakeTile(around, block.name, name, window);
   const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
-  VarMap iterations;
-  const std::shared_ptr<Block> copy = TileBlock(name, tile, &iterations);
-  const Expr value = Substitute(
-      Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer), own), tile.renamed),
-      iterations);
+  auto copy = std::make_shared<Block>();
+  copy->name = name;
+  copy->iters = tile.iters;
   copy->out = staged;
-  for (const IterVar& iter : copy->iters) copy->indices.push_back(VarRef(iter.var));
-  copy->value = value;
+  for (const IterVar& iter : tile.iters) copy->indices.push_back(VarRef(iter.var));
+  copy->value =
+      Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer), own), tile.renamed);
 
   auto reader = std::make_shared<Block>(block);
   reader->MapValues([&](const Expr& value) {
@@ -344,29 +309,19 @@ absl::StatusOr<Function> StageWrite(const Function& function, const Target& targ
   MYCC_RETURN_IF_ERROR(CheckPlain(around));
 
   const std::string name = FreshName(function, absl::StrCat(block.name, ".o"));
-  const Tile tile = MakeTile(around, block.name, name);
-  const Buffer staged =
-      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".s")), block.out->dtype, tile.shape, scope);
-  // The copy has the block's iteration variables, so that elements outside of the tensor are not copied.
-  auto copy = std::make_shared<Block>();
-  copy->name = name;
-  VarMap fresh;
-  for (const IterVar& iter : block.iters) {
-    const Var var = MakeVar(iter.var->name, iter.var->extent);
-    fresh[iter.var.get()] = VarRef(var);
-    copy->iters.push_back({var, false, Substitute(iter.binding, tile.renamed)});
-  }
-  copy->out = block.out;
-  for (const Expr& index : block.indices) copy->indices.push_back(Substitute(index, fresh));
-  std::vector<Expr> at;
-  for (const LoopSpec& spec : tile.loops) at.push_back(VarRef(spec.var));
-  copy->value = Load(staged, at);
-
+  std::vector<int64_t> shape;
   auto writer = std::make_shared<Block>(block);
+  writer->indices.clear();
+  for (const For* inner : around) {
+    shape.push_back(inner->var->extent);
+    writer->indices.push_back(VarRef(inner->var));
+  }
+  const Buffer staged =
+      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".s")), block.out->dtype, shape, scope);
   writer->out = staged;
-  writer->indices = tile.inside;
   Stmt body = ReplaceStmt(loop.body, &block, writer);
-  body = Append(body, MakeNest(tile.loops, copy));
+  // The copy has the block's iteration variables, so that elements outside of the tensor are not copied.
+  body = Append(body, MakeWriteBack(block, staged, around, name));
   body = std::make_shared<Alloc>(staged, std::move(body));
   return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
 }

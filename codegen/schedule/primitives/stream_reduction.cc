@@ -33,7 +33,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
-#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -210,12 +209,9 @@ class Streaming {
 
   // Null when the exponent is free of the result.
   Expr PowerOf(const Expr& exponent, const Buffer& reference) const {
-    Expr load;
-    ForEachLoad(exponent, [&](const ExprNode& e) {
-      if (e.buffer == result()) load = Load(reference, Localize(e.args, box_));
-    });
-    if (load == nullptr) return nullptr;
     const SplitExponent split = SplitOf(exponent, result());
+    if (split.result == nullptr) return nullptr;
+    const Expr load = Load(reference, Localize(split.result->args, box_));
     if (split.rest == nullptr)
       return MakeUnary(Op::kExp2, split.slope < 0 ? MakeUnary(Op::kNeg, Scaled(load)) : Scaled(load));
     const PositiveFactor rest = PositiveFactorOf(split.rest);
@@ -305,14 +301,13 @@ class Streaming {
 
   // The iteration's statements, with one more before the nest of a block.
   static Stmt BeforeBlock(const Stmt& body, const std::string& block, const Stmt& stmt) {
-    if (const Alloc* alloc = DynAs<Alloc>(body))
-      return std::make_shared<Alloc>(alloc->buffer, BeforeBlock(alloc->body, block, stmt));
-    const Seq* seq = DynAs<Seq>(body);
-    if (seq == nullptr) return MakeSeq({stmt, body});
     std::vector<Stmt> parts;
-    for (const Stmt& part : seq->stmts)
-      parts.push_back(ContainsBlock(part, block) ? BeforeBlock(part, block, stmt) : part);
-    return MakeSeq(std::move(parts));
+    for (const Stmt& part : PartsOf(body)) {
+      const bool holds = ContainsBlock(part, block), descends = holds && part->kind == StmtKind::kAlloc;
+      if (holds && !descends) parts.push_back(stmt);
+      parts.push_back(descends ? BeforeBlock(part, block, stmt) : part);
+    }
+    return WithParts(body, std::move(parts));
   }
 
   // acc = acc * factor. Several threads may hold a row of a vector: each stores what it computes from a copy
@@ -347,17 +342,15 @@ class Streaming {
     return parts;
   }
 
-  // Most parts leave a row's maximum as it was: its sums are passed over then.
+  // Most parts leave a row's maximum as it was: its sums are passed over then, if the loops that choose a row
+  // come first.
   static Stmt WhereChanged(const std::vector<LoopSpec>& loops, const std::vector<Expr>& row,
                            const Expr& change, std::shared_ptr<const Block> block) {
-    size_t rows = 0;  // the loops that choose a row come first
     const auto is_of_row = [&](const LoopSpec& loop) { return UsesVar(row, loop.var.get()); };
-    while (rows < loops.size() && is_of_row(loops[rows])) ++rows;
-    if (rows == loops.size() ||
-        std::any_of(loops.begin() + static_cast<ptrdiff_t>(rows), loops.end(), is_of_row))
+    const auto rest = std::find_if_not(loops.begin(), loops.end(), is_of_row);
+    if (rest == loops.end() || std::any_of(rest, loops.end(), is_of_row))
       return MakeNest(loops, std::move(block));
-    const std::vector<LoopSpec> outer(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(rows)),
-        inner(loops.begin() + static_cast<ptrdiff_t>(rows), loops.end());
+    const std::vector<LoopSpec> outer(loops.begin(), rest), inner(rest, loops.end());
     const Expr changed = MakeBinary(Op::kNe, change, FloatConst(1, change->dtype));
     return MakeNest(outer, std::make_shared<If>(changed, MakeNest(inner, std::move(block))));
   }
@@ -440,17 +433,11 @@ absl::Status CheckStands(const Function& function, const Path& reduction, const 
 // The function's stages with those behind the loop's nest that read the result, which the loop computes, or
 // what is computed from it: a workload's outputs may be in any order. The nest itself must read none of them.
 absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, const Path& loop) {
-  if (const Alloc* alloc = DynAs<Alloc>(body)) {
-    MYCC_ASSIGN_OR_RETURN(Stmt inner, WithReadersBehind(alloc->body, result, loop));
-    return std::make_shared<Alloc>(alloc->buffer, std::move(inner));
-  }
-  const Seq* stages = DynAs<Seq>(body);
-  if (stages == nullptr) return body;
   const std::string& name = loop.loop().var->name;
   std::vector<Stmt> before, behind, after;
   std::vector<Buffer> late = {result};
   bool is_after = false;
-  for (const Stmt& stage : stages->stmts) {
+  for (const Stmt& stage : PartsOf(body)) {
     const std::vector<const Block*> blocks = BlocksUnder(stage);
     const bool has_loop = std::find(loop.nodes.begin(), loop.nodes.end(), stage) != loop.nodes.end();
     const auto reads_late = [&](const Block* block) {
@@ -473,7 +460,7 @@ absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, c
   before.push_back(after.front());
   before.insert(before.end(), behind.begin(), behind.end());
   before.insert(before.end(), after.begin() + 1, after.end());
-  return MakeSeq(std::move(before));
+  return WithParts(body, std::move(before));
 }
 
 }  // namespace

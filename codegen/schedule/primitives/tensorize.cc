@@ -10,7 +10,6 @@
 // The loops stay until lowering, when tails have their final sizes. This primitive checks the nest and marks
 // it.
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/status.h"
 #include "codegen/expr/affine.h"

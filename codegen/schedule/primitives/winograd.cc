@@ -12,26 +12,20 @@
 
 #include "absl/strings/match.h"
 #include "base/status.h"
-#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/stages.h"
 
 namespace mycc {
 absl::StatusOr<Function> Winograd(const Function& function, const Target& target, const StepArgs& args) {
   if (target.direct_sums) return Refusal("the target is sums=direct, which forbids Winograd");
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_ASSIGN_OR_RETURN(const Stage conv, StageOf(function, args.Name(0)));
   const int64_t m = args.Int(1);
   if (m != 2 && m != 4) return Refusal("tiles of ", m, " x ", m, "; expected 2 or 4");
-  MYCC_ASSIGN_OR_RETURN(const Stage conv, StageOf(path.block()));
   MYCC_ASSIGN_OR_RETURN(const WinogradShape shape, WinogradShapeOf(conv));
   const std::vector<Stage> stages = WinogradStages(conv, shape, static_cast<int>(m));
-  MYCC_ASSIGN_OR_RETURN(Function result, ReplaceByStages(function, path, stages));
-  if (!IsKnownAhead(function, FilterOf(conv, shape))) return result;
+  MYCC_ASSIGN_OR_RETURN(Function result, ReplaceByStages(function, args.Name(0), stages));
   for (const Stage& stage : stages) {
-    const Buffer& made = stage.output;
-    if (!absl::EndsWith(made->name, kWinogradFilter)) continue;
-    result = WithPacked(result, made);
+    if (absl::EndsWith(stage.output->name, kWinogradFilter)) result = PackedIfKnown(result, stage.output);
   }
   return result;
 }
