@@ -101,14 +101,17 @@ absl::Status Child::Start() {
   return absl::OkStatus();
 }
 
+void Child::Signal() {
+  if (pid_ <= 0) return;
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);
+}
+
 void Child::Kill() {
   if (channel_ >= 0) close(channel_);
   channel_ = -1;
-  if (pid_ > 0) {
-    kill(-pid_, SIGKILL);
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+  Signal();
+  while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   pid_ = 0;
 }

@@ -36,8 +36,9 @@ class Child {
 
   // REQUIRES: it is not running.
   absl::Status Start();
-  // Ends the child with its process group, and waits until the system has freed their resources. No effect
-  // where none runs.
+  // Ends the child with its process group. No effect where none runs.
+  void Signal();
+  // Signal, and waits until the system has freed their resources.
   void Kill();
   // The wait status of a child that ends by itself within `seconds`; nullopt when it does not.
   std::optional<int> Reap(double seconds);

@@ -29,6 +29,12 @@ v1::ForkReply ReplyOf(std::optional<int> status, bool timed_out, bool out_of_mem
 GpuRunners::GpuRunners(ChildCommand command, v1::StartRequest start)
     : command_(std::move(command)), start_(std::move(start)) {}
 
+GpuRunners::~GpuRunners() {
+  for (Runner* runner : {&current_, &spare_}) {
+    if (runner->child != nullptr) runner->child->Signal();
+  }
+}
+
 GpuRunners::Runner GpuRunners::Begin() const {
   Runner runner{std::make_unique<Child>(command_)};
   v1::RunnerRequest request;
