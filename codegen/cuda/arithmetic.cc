@@ -34,25 +34,9 @@ bool IsShortInt(DType dtype) { return IsInt(dtype) && DTypeBytes(dtype) < 4; }
 // Unsigned integers that are unsigned in registers.
 bool IsWideUnsigned(DType dtype) { return dtype == DType::kU32 || dtype == DType::kU64; }
 
-const char* LibraryName(Op op) {
-  switch (op) {
-    case Op::kExp: return "exp";
-    case Op::kExp2: return "exp2";
-    case Op::kLog: return "log";
-    case Op::kSqrt: return "sqrt";
-    case Op::kRsqrt: return "rsqrt";
-    case Op::kTanh: return "tanh";
-    case Op::kErf: return "erf";
-    case Op::kSin: return "sin";
-    case Op::kCos: return "cos";
-    case Op::kFloor: return "floor";
-    case Op::kCeil: return "ceil";
-    case Op::kRound: return "rint";
-    case Op::kAbs: return "fabs";
-    default: break;
-  }
-  MYCC_CHECK(false) << "no function " << OpName(op) << " of floats";
-  return "";
+std::string LibraryName(Op op) {
+  if (op == Op::kRound) return "rint";
+  return op == Op::kAbs ? "fabs" : std::string(OpName(op));
 }
 
 }  // namespace
@@ -63,19 +47,8 @@ std::string Arithmetic::MemoryType(DType dtype) const {
     case DType::kF32: return "float";
     case DType::kI32: return "int";
     case DType::kBool: return "bool";
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2:
-    case DType::kI64:
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kI16:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64: break;
+    default: return prelude_.Use(DTypeName(dtype));
   }
-  return prelude_.Use(DTypeName(dtype));
 }
 
 std::string Arithmetic::RegisterType(DType dtype) const {
@@ -129,17 +102,9 @@ Code Arithmetic::Call(const std::string& function, const Code& a, const Code& b)
 }
 
 Code Arithmetic::Round(DType dtype, const Code& value) const {
-  switch (dtype) {
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kI16:
-    case DType::kU16: return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
-    default: return value;
-  }
+  if (IsNarrowFloat(dtype)) return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
+  if (IsShortInt(dtype)) return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
+  return value;
 }
 
 Code Arithmetic::FloatUnary(Op op, DType dtype, const Code& a) const {

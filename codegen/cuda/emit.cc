@@ -9,6 +9,9 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/launch.h"
 #include "codegen/ir/debug.h"
+#include "codegen/ir/function.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 
 namespace mycc {
 namespace {
@@ -48,13 +51,30 @@ std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
   return buffers;
 }
 
-// Appends the kernels of one body to `source`.
+// A launch keeps those of the buffers that it uses.
+absl::StatusOr<CudaLaunch> LaunchOf(const Stmt& root, const std::vector<LaunchBuffer>& buffers) {
+  MYCC_CHECK(root->kind == StmtKind::kLaunch) << StmtName(root) << " is no launch";
+  CudaLaunch launch{As<Launch>(root).shape, {}, nullptr, {}, {}};
+  launch.blocks = GridLoopsOf(As<Launch>(root).body, &launch.body);
+  const BufferSet used = BuffersUnder(launch.body);
+  for (const LaunchBuffer& buffer : buffers) {
+    if (used.contains(buffer.buffer.get())) launch.buffers.push_back(buffer);
+  }
+  MYCC_ASSIGN_OR_RETURN(launch.registers,
+                        DistributeRegisters(launch.body, launch.threads * launch.cluster_reduce));
+  return launch;
+}
+
+// Appends the kernels of one body to `source`. The body is one Launch or a sequence of them, as Lower makes
+// it; `buffers` are all buffers from outside of it.
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
                                                Prelude* prelude, std::string* source) {
-  MYCC_ASSIGN_OR_RETURN(const std::vector<CudaLaunch> launches, CudaLaunchesOf(body, buffers));
+  const std::vector<Stmt> roots =
+      body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
   std::vector<CudaStep> steps;
-  for (const CudaLaunch& launch : launches) {
+  for (const Stmt& root : roots) {
+    MYCC_ASSIGN_OR_RETURN(const CudaLaunch launch, LaunchOf(root, buffers));
     CudaStep step;
     step.kernel = absl::StrCat(symbol, "_", steps.size());
     step.grid = {launch.grid, 1, 1};

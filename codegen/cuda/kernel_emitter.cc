@@ -2,10 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "codegen/ir/stmt_exprs.h"
-#include "codegen/ir/visit.h"
 
 namespace mycc {
 
@@ -30,7 +28,6 @@ std::string KernelEmitter::Name(const std::string& base) {
 
 absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   DeclareBuffers();
-  FindUnrolled();
   std::vector<std::string> params;
   for (const LaunchBuffer& buffer : launch_.buffers) {
     params.push_back(absl::StrCat(buffer.read_only ? "const " : "",
@@ -103,32 +100,6 @@ void KernelEmitter::DeclareBuffers() {
     place.layout = buffer.buffer->layout.Coalesced();
     places_[buffer.buffer.get()] = std::move(place);
   }
-}
-
-// Arrays are in registers only if all their indices are constants, so loops that index them are unrolled.
-void KernelEmitter::FindUnrolled() {
-  BufferSet own;
-  const auto add = [&](const BufferNode* buffer, const std::vector<Expr>& indices) {
-    if (own.count(buffer) == 0) return;
-    for (const Expr& index : indices) {
-      Visit(index, [&](const ExprNode& e) {
-        if (e.op == Op::kVar) unrolled_.insert(e.var.get());
-      });
-    }
-  };
-  VisitStmts(launch_.body, [&](const Stmt& stmt) {
-    const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc != nullptr && alloc->buffer->scope != Scope::kShared) own.insert(alloc->buffer.get());
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) add(e.buffer.get(), e.args);
-      });
-    });
-    if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
-    if (const Combine* combine = DynAs<Combine>(stmt))
-      combine->ForEachBuffer([&](const Buffer& buffer) { add(buffer.get(), combine->indices); });
-    return true;
-  });
 }
 
 }  // namespace mycc

@@ -90,12 +90,10 @@ class KernelEmitter {
     bool in_registers = false;
     int64_t vector = 0;                          // elements of each Vec, for the lanes of a vector loop
     const Distribution* distribution = nullptr;  // of registers over threads; null for none
-    // Registers of a narrow float that hold values with more precision than the type, which reads round:
-    // sums, and operands that are rounded in pairs.
-    bool is_wide = false;
-    // Two neighbouring elements of 16 bits in each register: a left operand, as the instruction takes it.
-    bool is_packed = false;
+    RegisterForm form = RegisterForm::kOfType;
     std::optional<FragmentLayout> fragment;  // the layout of a tensor-core accumulator
+    // Whether the elements are in the thread's registers.
+    bool IsOfThread() const { return in_registers || vector > 0; }
   };
   const Place& PlaceOf(const Buffer& buffer);
   // The element's position in the buffer's memory, in elements, before swizzling.
@@ -227,6 +225,7 @@ class KernelEmitter {
 
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);
+  Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);
   Code IndexOperation(const Expr& expr, bool wide);
   Code IndexQuotient(const Expr& expr);
@@ -237,7 +236,6 @@ class KernelEmitter {
   void DeclareBlocks();
   void DeclareBuffers();
   void DeclareShared();
-  void FindUnrolled();
 
   // Emits `body` with `var` written as `text`.
   template <typename BodyFn>
@@ -262,7 +260,6 @@ class KernelEmitter {
   int64_t in_nest_ = 0;  // threads of the enclosing nest of thread loops; 0: none
   std::string lanes_here_ = "0xffffffffu";  // mask of the warp's lanes that execute this
   ThreadLoops threads_;                     // enclosing thread loops
-  VarSet unrolled_;                         // loops that index registers
   RoleState* roles_ = nullptr;
   bool sends_ = false;  // blocks of a cluster combine, through barriers
   std::vector<CudaTensorMap> maps_;

@@ -1,7 +1,6 @@
 // Emits expressions as CUDA C++: values, loads, and index arithmetic, in 32 bits wherever ranges allow it.
 #include <algorithm>
 
-#include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
 
 namespace mycc {
@@ -27,12 +26,29 @@ Code KernelEmitter::Value(const Expr& expr) {
     case Op::kConst: return arithmetic_.Literal(expr->dtype, expr->value);
     case Op::kVar: return Primary(vars_.at(expr->var.get()));
     case Op::kLoad: return LoadValue(expr);
-    case Op::kSelect:
-      return Arithmetic::Select(Value(expr->args[0]), Value(expr->args[1]), Value(expr->args[2]));
+    case Op::kSelect: return Choice(expr, Value(expr->args[1]), Value(expr->args[2]));
     default: break;
   }
   if (expr->dtype == DType::kI64 && expr->op != Op::kCast && HasRange(expr)) return Index(expr);
   return Operation(expr);
+}
+
+// Values that take several instructions are both computed, and then one is taken, where neither reads memory:
+// a branch around one would end a block of code at each element, and the elements of a thread would be
+// computed one after the other.
+Code KernelEmitter::Choice(const Expr& select, const Code& then, const Code& otherwise) {
+  const Code condition = Value(select->args[0]);
+  bool computes = false, reads_memory = false;
+  for (const Expr& value : {select->args[1], select->args[2]}) {
+    computes |= value->op != Op::kConst && value->op != Op::kLoad;
+    reads_memory |= AnyExpr(value, [&](const ExprNode& e) {
+      return e.op == Op::kLoad && parts_.count(e.buffer.get()) == 0 && !PlaceOf(e.buffer).IsOfThread();
+    });
+  }
+  if (!computes || reads_memory || arithmetic_.RegisterType(select->dtype) != "float")
+    return Arithmetic::Select(condition, then, otherwise);
+  return Primary(
+      absl::StrCat(prelude_.Use("choose"), "(", condition.text, ", ", then.text, ", ", otherwise.text, ")"));
 }
 
 Code KernelEmitter::Operation(const Expr& expr) {
@@ -50,7 +66,8 @@ Code KernelEmitter::LoadValue(const Expr& load) {
   const std::string element = Element(load->buffer, load->args);
   const Place& place = PlaceOf(load->buffer);
   if (place.in_registers)
-    return place.is_wide ? arithmetic_.Round(load->dtype, Primary(element)) : Primary(element);
+    return place.form == RegisterForm::kWide ? arithmetic_.Round(load->dtype, Primary(element))
+                                             : Primary(element);
   return arithmetic_.FromMemory(load->dtype, Primary(element));
 }
 

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/expr/affine.h"
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {

@@ -1,11 +1,9 @@
 // Emits products on tensor cores: mma.sync here, wgmma in kernel_wgmma.cc.
-#include <algorithm>
 
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/product_functions.h"
 #include "codegen/cuda/warp_operand.h"
-#include "codegen/ir/pipeline_stmts.h"
 
 namespace mycc {
 namespace {
@@ -55,7 +53,6 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
 // them. ldmatrix treats all types as 8 x 8 matrices of 16 bits, 16 bytes deep.
 void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
-  const std::string function = prelude_.Use(row.emitter);
   if (const std::string problem = WarpMmaProblem(mma, row, layout); !problem.empty())
     return Fail(absl::StrCat(row.name, ": ", problem));
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
@@ -119,7 +116,9 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
     operands.push_back(absl::StrCat("b[n / 2][n % 2", of_b == 1 ? "" : absl::StrCat(" * ", of_b),
                                     i == 0 ? "" : absl::StrCat(" + ", i), "]"));
   }
-  Line(function, "(", absl::StrJoin(operands, ", "), ");");
+  const ProductFunction product = WarpProduct(row);
+  prelude_.Add(product.name, product.text);
+  Line(product.name, "(", absl::StrJoin(operands, ", "), ");");
   Close();
   Close();
   Close();
@@ -136,8 +135,9 @@ void KernelEmitter::LoadFragments(const Instruction& row, const std::string& fra
   Line("#pragma unroll");
   Open("for (int t = 0; t < ", count, "; ++t)");
   if (depth_contiguous || DTypeBytes(row.operand) == 2) {
-    Line(prelude_.Use(LoadFunctionName(registers, !depth_contiguous)), "(", fragment, "[t], ",
-         prelude_.Use("shared_address"), "(&", matrices, "));");
+    const ProductFunction load = LoadMatrices(registers, !depth_contiguous);
+    prelude_.Add(load.name, load.text);
+    Line(load.name, "(", fragment, "[t], ", prelude_.Use("shared_address"), "(&", matrices, "));");
   } else {
     Line("#pragma unroll");
     Line("for (int i = 0; i < ", registers, "; ++i) ", fragment, "[t][i] = __float_as_uint(", element, ");");

@@ -41,18 +41,18 @@ void KernelEmitter::PackOperand(const Mma& mma, const std::string& fragment, con
   }
   const Fragment& operand = mma.row()->a.fragment;
   const std::vector<int64_t> registers = layout.OperandRegisters(operand, 0, 0);
-  const int64_t each = place.is_packed ? 2 : 1;  // elements of a register
+  const bool pairs = place.form == RegisterForm::kPairs;
+  const int64_t each = pairs ? 2 : 1;  // elements of a register
   Line("#pragma unroll");
   Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
-  Line("const ", place.is_packed ? "unsigned" : "float", "* const operand = ", place.name, " + t * ",
+  Line("const ", pairs ? "unsigned" : "float", "* const operand = ", place.name, " + t * ",
        layout.Register(layout.unit.rows, 0) / each, " + ", step, " * ",
        layout.Register(0, operand.columns) / each, ";");
   for (size_t i = 0; i < registers.size(); ++i) {
     const int64_t at = registers[i] / each;
     Line(fragment, "[t][", i, "] = ",
-         place.is_packed
-             ? absl::StrCat("operand[", at, "];")
-             : absl::StrCat(PackFunction(mma.a.buffer), "(operand[", at, "], operand[", at + 1, "]);"));
+         pairs ? absl::StrCat("operand[", at, "];")
+               : absl::StrCat(PackFunction(mma.a.buffer), "(operand[", at, "], operand[", at + 1, "]);"));
   }
   Close();
 }

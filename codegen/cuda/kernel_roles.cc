@@ -1,13 +1,10 @@
 // Emits warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
 namespace {
-
-constexpr int64_t kWarpgroup = 128;
 
 bool StoresInBulk(const Stmt& root) {
   return AnyOf<Copy>(root,
@@ -15,9 +12,8 @@ bool StoresInBulk(const Stmt& root) {
 }
 
 bool LoadsFromMemory(const Expr& number) {
-  bool loads = false;
-  Visit(number, [&](const ExprNode& e) { loads |= e.op == Op::kLoad && e.buffer->scope == Scope::kGlobal; });
-  return loads;
+  return AnyExpr(number,
+                 [](const ExprNode& e) { return e.op == Op::kLoad && e.buffer->scope == Scope::kGlobal; });
 }
 
 bool HasLengthsInMemory(const Stmt& root) {
@@ -79,16 +75,17 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
       Open("if (", thread_, " == 0)");
       replication_ = 1;
     }
-    const bool of_groups = !role.by_one && role.threads > kWarpgroup && Contains(role.body, StmtKind::kMma);
+    const bool of_groups =
+        !role.by_one && role.threads > kThreadsOfWarpgroup && Contains(role.body, StmtKind::kMma);
     if (of_groups) {
       // A shuffle's result is the same in all lanes, so that what is computed from it needs no register of a
       // thread.
       const std::string group = Name("group");
-      Line("const int ", group, " = __shfl_sync(0xffffffffu, ", thread_, " / ", kWarpgroup, ", 0);");
+      Line("const int ", group, " = __shfl_sync(0xffffffffu, ", thread_, " / ", kThreadsOfWarpgroup, ", 0);");
       group_ = group;
     }
     if (Contains(role.body, StmtKind::kTurn)) {
-      Open("if (", thread_, " >= ", role.threads - kWarpgroup, ")");
+      Open("if (", thread_, " >= ", role.threads - kThreadsOfWarpgroup, ")");
       EmitTurn(Turn(TurnStep::kPass));
       Close();
     }
@@ -106,7 +103,7 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
 }
 
 std::string KernelEmitter::Warpgroup() const {
-  return group_.empty() ? absl::StrCat(thread_, " / ", kWarpgroup) : group_;
+  return group_.empty() ? absl::StrCat(thread_, " / ", kThreadsOfWarpgroup) : group_;
 }
 
 // A barrier of the threads that execute this code.
@@ -121,7 +118,8 @@ void KernelEmitter::SyncParts(int parts) {
   if (parts == 1) return Sync();
   // The barriers are numbered within a role: another one of several parts would use the same.
   if (roles_->count > 2) return Fail("parts of a role synchronize beside several roles that compute");
-  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kParts, " + ", Warpgroup(), ", ", kWarpgroup, ");");
+  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kParts, " + ", Warpgroup(), ", ", kThreadsOfWarpgroup,
+       ");");
 }
 
 // One thread arrives for each part of the role.
@@ -133,9 +131,9 @@ void KernelEmitter::EmitArrive(const Arrive& arrive) {
                 ");");
   }
   if (arrive.expected_bytes > 0) return Fail("several threads expect the bytes of copies at a barrier");
-  if (arrive.arrivals > 1 && team_ != arrive.arrivals * kWarpgroup)
+  if (arrive.arrivals > 1 && team_ != arrive.arrivals * kThreadsOfWarpgroup)
     return Fail(absl::StrCat(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
-                             " threads; expected ", arrive.arrivals * kWarpgroup));
+                             " threads; expected ", arrive.arrivals * kThreadsOfWarpgroup));
   if (arrive.gathers) SyncParts(arrive.arrivals);
   const std::string rank = absl::StrCat(thread_, " % ", team_ / arrive.arrivals);
   if (arrive.cluster) {
@@ -168,13 +166,14 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 // Barrier kTurns + w completes when the warpgroup before w has arrived, and w waits. The first warpgroup
 // finds the arrival that EmitRoles makes in the last one's name.
 void KernelEmitter::EmitTurn(const Turn& turn) {
-  const int64_t groups = team_ / kWarpgroup;
+  const int64_t groups = team_ / kThreadsOfWarpgroup;
   const std::string group = Warpgroup();
   if (turn.step == TurnStep::kTake) {
-    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kTurns, " + ", group, ", ", 2 * kWarpgroup, ");");
+    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kTurns, " + ", group, ", ", 2 * kThreadsOfWarpgroup,
+         ");");
   } else {
     Line(prelude_.Use("team_arrive"), "(", NamedBarriers::kTurns, " + (", group, " + 1) % ", groups, ", ",
-         2 * kWarpgroup, ");");
+         2 * kThreadsOfWarpgroup, ");");
   }
 }
 

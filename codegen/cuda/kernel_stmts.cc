@@ -7,36 +7,6 @@
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
-namespace {
-
-// How the code around a buffer in registers uses it.
-struct RegisterUse {
-  const Mma* sums = nullptr;  // a tensor-core statement that adds to it
-  bool is_operand = false;    // the left one of a product
-  bool is_reduced = false;
-  bool is_packed = false;  // vector loops store pairs of its elements, each in one register
-};
-RegisterUse UseOf(const Alloc& alloc) {
-  RegisterUse use;
-  VisitStmts(alloc.body, [&](const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt)) {
-      if (mma->acc.buffer == alloc.buffer && use.sums == nullptr) use.sums = mma;
-      use.is_operand |= mma->a.buffer == alloc.buffer;
-    } else if (const Vectors* vectors = DynAs<Vectors>(stmt)) {
-      for (const VectorMove& store : vectors->stores) use.is_packed |= store.tensor == alloc.buffer;
-    } else {
-      const Store* store = DynAs<Store>(stmt);
-      const bool reduces = store == nullptr || ReductionOf(*store) != ReduceOp::kNone;
-      ForEachWritten(stmt, [&](const BufferNode* written) {
-        use.is_reduced |= written == alloc.buffer.get() && reduces;
-      });
-    }
-    return true;
-  });
-  return use;
-}
-
-}  // namespace
 
 void KernelEmitter::Statement(const Stmt& stmt) {
   if (!status_.ok()) return;
@@ -75,9 +45,7 @@ void KernelEmitter::EmitFor(const For& loop) {
   if (combine != nullptr && combine->together) return EmitCombinesTogether(loop, *combine);
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
-  const bool unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector ||
-                        unrolled_.count(loop.var.get()) != 0;
-  if (unrolled) Line("#pragma unroll");
+  if (loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector) Line("#pragma unroll");
   if (loop.marks.unroll_by > 0) Line(prelude_.Use("TURNS"), "(", loop.marks.unroll_by, ")");
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { Statement(loop.body); });
@@ -142,7 +110,7 @@ void KernelEmitter::EmitIf(const If& branch) {
   Close();
 }
 
-// A thread's own array; it is in registers if its indices are constants after unrolling.
+// A thread's own array.
 void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   const Buffer& buffer = alloc.buffer;
   if (buffer->scope == Scope::kShared) return Statement(alloc.body);
@@ -154,16 +122,15 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
     places_[buffer.get()] = std::move(place);
     return Statement(alloc.body);
   }
-  const RegisterUse use = UseOf(alloc);
-  if (use.sums != nullptr) {
-    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*use.sums, target_);
+  // A tensor-core statement that adds to the buffer.
+  if (const Mma* sums = FirstOf<Mma>(alloc.body, [&](const Mma& mma) { return mma.acc.buffer == buffer; })) {
+    const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*sums, target_);
     if (!layout.ok()) return Fail(std::string(layout.status().message()));
     place.fragment = *layout;
   }
   place.name = Name(buffer->name);
   place.in_registers = true;
-  place.is_wide = IsNarrowFloat(buffer->dtype) && (use.is_reduced || use.is_operand);
-  place.is_packed = use.is_packed;
+  place.form = alloc.registers;
   const auto distribution = launch_.registers.find(buffer.get());
   if (distribution != launch_.registers.end()) place.distribution = &distribution->second;
   place.layout = Layout::RowMajor(place.distribution ? place.distribution->shape : buffer->shape).Coalesced();
@@ -171,8 +138,9 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   if (place.fragment && elements != place.fragment->registers())
     return Fail(absl::StrCat(buffer->name, " is an accumulator of ", DescribeLayout(*place.fragment),
                              ", but its uses give each thread ", elements, " elements"));
-  Line(place.is_packed ? "unsigned" : arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[",
-       place.is_packed ? elements / 2 : elements, "];");
+  const bool pairs = place.form == RegisterForm::kPairs;
+  Line(pairs ? "unsigned" : arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[",
+       pairs ? elements / 2 : elements, "];");
   places_[buffer.get()] = std::move(place);
   Statement(alloc.body);
   places_.erase(buffer.get());
@@ -189,7 +157,7 @@ Code KernelEmitter::Unrounded(const Expr& value) {
   const DType dtype = value->dtype;
   const bool rounds = IsNarrowFloat(dtype);
   if (rounds && value->op == Op::kSelect)
-    return Arithmetic::Select(Value(value->args[0]), Unrounded(value->args[1]), Unrounded(value->args[2]));
+    return Choice(value, Unrounded(value->args[1]), Unrounded(value->args[2]));
   if (rounds && value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
   const bool arithmetic =
       value->op == Op::kAdd || value->op == Op::kSub || value->op == Op::kMul || value->op == Op::kDiv;
@@ -201,7 +169,7 @@ Code KernelEmitter::Unrounded(const Expr& value) {
 Code KernelEmitter::StoredValue(const Store& store) {
   const Place& place = PlaceOf(store.buffer);
   if (!place.in_registers) return Unrounded(store.value);
-  if (!place.is_wide) return Value(store.value);
+  if (place.form != RegisterForm::kWide) return Value(store.value);
   if (ReductionOf(store) == ReduceOp::kNone) return Unrounded(store.value);
   return arithmetic_.WideBinary(store.value->op, store.buffer->dtype,
                                 Primary(Element(store.buffer, store.indices)), Value(store.value->args[1]));

@@ -10,11 +10,12 @@ namespace mycc {
 
 // Two lanes that a store packs into one register are an array.
 void KernelEmitter::DeclareLanes(const VectorMove& move) {
-  const bool packs = PlaceOf(move.tensor).is_packed;
+  const bool packs = PlaceOf(move.tensor).form == RegisterForm::kPairs;
   Place place;
   place.name = Name(move.tensor->name + (packs ? "_pair" : "_v"));
   place.layout = Layout::RowMajor(move.lanes->shape).Coalesced();
-  place.in_registers = place.is_wide = packs;
+  place.in_registers = packs;
+  if (packs) place.form = RegisterForm::kWide;
   place.vector = packs ? 0 : move.count;
   const int64_t lanes = move.lanes->shape[0], vectors = lanes / move.count;
   if (packs) {
@@ -65,7 +66,7 @@ void KernelEmitter::EmitVectors(const Vectors& vectors) {
   With(loop.var.get(), lane, [&] { Statement(loop.body); });
   Close();
   for (const VectorMove& store : vectors.stores) {
-    if (PlaceOf(store.tensor).is_packed) {
+    if (PlaceOf(store.tensor).form == RegisterForm::kPairs) {
       StorePair(store);
       continue;
     }

@@ -1,8 +1,6 @@
 #include "codegen/cuda/nvrtc.h"
 
 #include <algorithm>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -1,10 +1,7 @@
 #include "codegen/cuda/prelude.h"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "codegen/cuda/prelude_fragments.h"
@@ -40,6 +37,12 @@ __device__ __forceinline__ float divide(float a, float b) {
   float result;
   asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
+}
+)"},
+    {"choose", "", R"(
+// Both values are computed before one is taken.
+__device__ __forceinline__ float choose(bool condition, float then, float otherwise) {
+  return condition ? then : otherwise;
 }
 )"},
     {"exp2_approx", "", R"(

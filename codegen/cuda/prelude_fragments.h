@@ -1,7 +1,7 @@
 // The source texts of the prelude's functions, by subject. Constant data.
 #pragma once
 
-#include <vector>
+#include <span>
 
 namespace mycc {
 
@@ -11,6 +11,6 @@ struct PreludeFragment {
   const char* text;
 };
 
-const std::vector<PreludeFragment>& TensorCoreFragments();
+std::span<const PreludeFragment> TensorCoreFragments();
 
 }  // namespace mycc

@@ -1,16 +1,12 @@
 // The prelude's device functions for tensor cores and asynchronous copies, as CUDA C++ source around PTX.
-#include <iterator>
-
 #include "codegen/cuda/prelude_fragments.h"
-#include "codegen/cuda/product_functions.h"
 
 namespace mycc {
 
-// PTX of sm_80: mma.sync, ldmatrix, cp.async; and of sm_90: mbarriers, bulk tensor copies, wgmma. [PTX
-// ISA 8.x]
+// PTX of sm_80: cp.async; and of sm_90: mbarriers, bulk tensor copies, wgmma. [PTX ISA 8.x]
 namespace {
 
-constexpr PreludeFragment kCopyFragments[] = {
+constexpr PreludeFragment kFragments[] = {
     {"shared_address", "", R"(
 __device__ __forceinline__ unsigned shared_address(const void* at) {
   return static_cast<unsigned>(__cvta_generic_to_shared(at));
@@ -56,9 +52,6 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 )"},
-};
-
-constexpr PreludeFragment kPackFragments[] = {
     {"pack_f16", "", R"(
 // Two neighbouring elements of an operand, rounded, in one register.
 __device__ __forceinline__ unsigned pack_f16(float even, float odd) {
@@ -75,9 +68,6 @@ __device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
   return pair;
 }
 )"},
-};
-
-constexpr PreludeFragment kAsyncFragments[] = {
     {"fragment_tf32", "", R"(
 // The bits of four floats become those of the nearest with 10 bits of mantissa, even ones of two.
 __device__ __forceinline__ void fragment_tf32(unsigned (&fragment)[4]) {
@@ -280,24 +270,8 @@ __device__ __forceinline__ unsigned long long wgmma_tile(unsigned address, int b
 )"},
 };
 
-// The functions that rows of instructions describe stand between the others.
-std::vector<PreludeFragment> Joined() {
-  std::vector<PreludeFragment> all(std::begin(kCopyFragments), std::end(kCopyFragments));
-  const auto add = [&](const std::vector<ProductFunction>& functions) {
-    for (const ProductFunction& made : functions) all.push_back({made.name.c_str(), "", made.text.c_str()});
-  };
-  add(LoadFunctions());
-  all.insert(all.end(), std::begin(kPackFragments), std::end(kPackFragments));
-  add(WarpProductFunctions());
-  all.insert(all.end(), std::begin(kAsyncFragments), std::end(kAsyncFragments));
-  return all;
-}
-
 }  // namespace
 
-const std::vector<PreludeFragment>& TensorCoreFragments() {
-  static const std::vector<PreludeFragment> fragments = Joined();
-  return fragments;
-}
+std::span<const PreludeFragment> TensorCoreFragments() { return kFragments; }
 
 }  // namespace mycc

@@ -1,6 +1,7 @@
 #include "codegen/cuda/product_functions.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -40,17 +41,6 @@ int64_t WordsOf(const Fragment& operand, const Instruction& row) {
   return operand.values() * DTypeBytes(row.operand) / 4;
 }
 
-ProductFunction LoadFunction(int64_t matrices, bool transposed) {
-  ProductFunction function{LoadFunctionName(matrices, transposed), ""};
-  function.text =
-      absl::StrCat("\n__device__ __forceinline__ void ", function.name, "(unsigned (&to)[", matrices,
-                   "], unsigned from) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x", matrices,
-                   transposed ? ".trans" : "", ".shared.b16 ", Registers(0, matrices), ", [%", matrices,
-                   "];\"\n               : ", Numbered(matrices, "\"=r\"(to[", "])"),
-                   " : \"r\"(from) : \"memory\");\n}\n");
-  return function;
-}
-
 // The head of a function; its last parameter is on a line of its own where the line would be too long.
 std::string HeadOf(const std::string& name, const std::string& parameters, const std::string& last) {
   constexpr size_t kMostColumns = 126;
@@ -59,53 +49,6 @@ std::string HeadOf(const std::string& name, const std::string& parameters, const
   if (line.size() <= kMostColumns + 1) return line;
   return absl::StrCat(head, parameters, ",\n", std::string(head.size(), ' '), last, ") {\n");
 }
-
-ProductFunction WarpProduct(const Instruction& row) {
-  const std::string type = PtxTypeOf(row.operand, row.tf32), sum = PtxTypeOf(row.accumulator);
-  const bool of_floats = IsFloat(row.accumulator);
-  const int64_t sums = row.sums.fragment.values(), a = WordsOf(row.a.fragment, row),
-                b = WordsOf(row.b.fragment, row);
-  std::vector<std::string> parameters = {Numbered(sums, of_floats ? "float& d" : "int& d", ""),
-                                         absl::StrCat("const unsigned (&a)[", a, "]")};
-  for (int64_t i = 0; i + 1 < b; ++i) parameters.push_back(absl::StrCat("unsigned b", i));
-  const std::string d = Registers(0, sums);
-  return {
-      row.emitter,
-      absl::StrCat("\n// d += a (", row.m, " x ", row.k, ") * b (", row.k, " x ", row.n, ")",
-                   row.tf32 ? ", of rounded elements.\n" : ".\n",
-                   HeadOf(row.emitter, absl::StrJoin(parameters, ", "), absl::StrCat("unsigned b", b - 1)),
-                   "  asm volatile(\"mma.sync.aligned.m", row.m, "n", row.n, "k", row.k, ".row.col.", sum,
-                   ".", type, ".", type, ".", sum, " ", d, ", ", Registers(sums, a), ", ",
-                   Registers(sums + a, b), ", \"\n               \"", d,
-                   ";\"\n               : ", Numbered(sums, of_floats ? "\"+f\"(d" : "\"+r\"(d", ")"),
-                   "\n               : ", Numbered(a, "\"r\"(a[", "])"), ", ", Numbered(b, "\"r\"(b", ")"),
-                   ");\n}\n")};
-}
-
-}  // namespace
-
-std::string LoadFunctionName(int64_t matrices, bool transposed) {
-  return absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : "");
-}
-
-const std::vector<ProductFunction>& LoadFunctions() {
-  static const std::vector<ProductFunction> functions = {LoadFunction(4, false), LoadFunction(4, true),
-                                                         LoadFunction(2, false), LoadFunction(2, true)};
-  return functions;
-}
-
-const std::vector<ProductFunction>& WarpProductFunctions() {
-  static const std::vector<ProductFunction> functions = [] {
-    std::vector<ProductFunction> made;
-    for (const Instruction* row : AllInstructions()) {
-      if (row->kind == InstructionClass::kWarp) made.push_back(WarpProduct(*row));
-    }
-    return made;
-  }();
-  return functions;
-}
-
-namespace {
 
 // A statement of wgmma: its extent, and its operands by number: the sums of all row tiles, then a (the
 // registers of every step and tile, or a descriptor), b's descriptor, whether the first step adds, what is
@@ -184,6 +127,39 @@ std::string InputsOf(const WarpgroupStatement& statement) {
 }
 
 }  // namespace
+
+ProductFunction LoadMatrices(int64_t matrices, bool transposed) {
+  ProductFunction function{absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : ""), ""};
+  function.text =
+      absl::StrCat("\n__device__ __forceinline__ void ", function.name, "(unsigned (&to)[", matrices,
+                   "], unsigned from) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x", matrices,
+                   transposed ? ".trans" : "", ".shared.b16 ", Registers(0, matrices), ", [%", matrices,
+                   "];\"\n               : ", Numbered(matrices, "\"=r\"(to[", "])"),
+                   " : \"r\"(from) : \"memory\");\n}\n");
+  return function;
+}
+
+ProductFunction WarpProduct(const Instruction& row) {
+  const std::string type = PtxTypeOf(row.operand, row.tf32), sum = PtxTypeOf(row.accumulator);
+  const bool of_floats = IsFloat(row.accumulator);
+  const int64_t sums = row.sums.fragment.values(), a = WordsOf(row.a.fragment, row),
+                b = WordsOf(row.b.fragment, row);
+  std::vector<std::string> parameters = {Numbered(sums, of_floats ? "float& d" : "int& d", ""),
+                                         absl::StrCat("const unsigned (&a)[", a, "]")};
+  for (int64_t i = 0; i + 1 < b; ++i) parameters.push_back(absl::StrCat("unsigned b", i));
+  const std::string d = Registers(0, sums);
+  return {
+      row.emitter,
+      absl::StrCat("\n// d += a (", row.m, " x ", row.k, ") * b (", row.k, " x ", row.n, ")",
+                   row.tf32 ? ", of rounded elements.\n" : ".\n",
+                   HeadOf(row.emitter, absl::StrJoin(parameters, ", "), absl::StrCat("unsigned b", b - 1)),
+                   "  asm volatile(\"mma.sync.aligned.m", row.m, "n", row.n, "k", row.k, ".row.col.", sum,
+                   ".", type, ".", type, ".", sum, " ", d, ", ", Registers(sums, a), ", ",
+                   Registers(sums + a, b), ", \"\n               \"", d,
+                   ";\"\n               : ", Numbered(sums, of_floats ? "\"+f\"(d" : "\"+r\"(d", ")"),
+                   "\n               : ", Numbered(a, "\"r\"(a[", "])"), ", ", Numbered(b, "\"r\"(b", ")"),
+                   ");\n}\n")};
+}
 
 ProductFunction CompleteSums(DType accumulator, int64_t registers) {
   constexpr int64_t kMostOfStatement = 128;

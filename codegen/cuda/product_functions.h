@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "codegen/passes/fragments.h"
 #include "codegen/target/instructions.h"
@@ -15,11 +14,10 @@ struct ProductFunction {
   std::string name, text;
 };
 
-// ldmatrix of two or four matrices, and the transposing ones; and the products of all rows of warps.
-const std::vector<ProductFunction>& LoadFunctions();
-const std::vector<ProductFunction>& WarpProductFunctions();
-// "ldmatrix_x4", "ldmatrix_x4_trans".
-std::string LoadFunctionName(int64_t matrices, bool transposed);
+// ldmatrix of two or four matrices.
+ProductFunction LoadMatrices(int64_t matrices, bool transposed);
+// mma.sync. REQUIRES: a row of warps.
+ProductFunction WarpProduct(const Instruction& row);
 
 // wgmma for `steps` steps of the depth, on `tiles` row tiles of the accumulator, as one statement: the
 // compiler's time grows with the sums that statements name. Template parameters: the first row tile, whether

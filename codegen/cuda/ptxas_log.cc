@@ -1,6 +1,5 @@
 #include "codegen/cuda/ptxas_log.h"
 
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"

@@ -10,6 +10,14 @@ bool CarriesReduction(const Block& block, const For& loop) {
   });
 }
 
+bool FollowsReduction(const Block& block, const Expr& binding) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return iter.reduce && AnyExpr(iter.binding, [&](const ExprNode& e) {
+             return e.op == Op::kVar && UsesVar(binding, e.var.get());
+           });
+  });
+}
+
 bool IsGuard(const Block& block, const IterVar& iter) {
   if (iter.reduce) return false;
   return std::none_of(block.indices.begin(), block.indices.end(),
@@ -17,15 +25,7 @@ bool IsGuard(const Block& block, const IterVar& iter) {
 }
 
 bool GuardsTerms(const Block& block, const IterVar& iter) {
-  if (!IsGuard(block, iter)) return false;
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& other) {
-    bool shares = false;
-    if (other.reduce) {
-      Visit(other.binding,
-            [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(iter.binding, e.var.get()); });
-    }
-    return shares;
-  });
+  return IsGuard(block, iter) && FollowsReduction(block, iter.binding);
 }
 
 }  // namespace mycc

@@ -9,6 +9,9 @@ namespace mycc {
 // Whether the loop runs along reduction variables of the block.
 bool CarriesReduction(const Block& block, const For& loop);
 
+// Whether reduction variables of the block run along a loop that `binding` depends on.
+bool FollowsReduction(const Block& block, const Expr& binding);
+
 // True for a spatial iteration variable that does not index the output. Its domain decides whether an
 // instance of the block is executed; the block's value may read it.
 bool IsGuard(const Block& block, const IterVar& iter);

@@ -84,10 +84,7 @@ Function BuildNaive(const Workload& workload) {
     if (!is_output(stage.output)) allocated.push_back(stage.output);
     nests.push_back(BuildStage(stage, best));
   }
-  function.body = MakeSeq(std::move(nests));
-  for (auto buffer = allocated.rbegin(); buffer != allocated.rend(); ++buffer) {
-    function.body = std::make_shared<Alloc>(*buffer, std::move(function.body));
-  }
+  function.body = InAllocs(allocated, MakeSeq(std::move(nests)));
   return function;
 }
 

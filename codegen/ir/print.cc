@@ -281,11 +281,13 @@ class Printer {
 
   // A buffer that lives until the end of the enclosing statements needs no indentation.
   void PrintAlloc(const Alloc& alloc, int depth, bool last) {
+    constexpr const char* kForms[] = {"", ", wide", ", in pairs"};
     const int64_t row_pad = alloc.buffer->layout.RowPad(), swizzle = alloc.buffer->swizzle_bytes();
     Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",
          ScopeName(alloc.buffer->scope), row_pad == 0 ? "" : absl::StrCat(" pad ", row_pad),
          swizzle == 0 ? "" : absl::StrCat(" swizzle ", swizzle),
          alloc.offset == Alloc::kNoOffset ? "" : absl::StrCat(" at ", alloc.offset),
+         kForms[static_cast<int>(alloc.registers)],
          alloc.read_columns == Alloc::kAllColumns ? ""
                                                   : absl::StrCat(", ", alloc.read_columns, " columns read"));
     Print(alloc.body, last ? depth : depth + 1);

@@ -123,6 +123,13 @@ struct Let : StmtNode {
   Stmt body;
 };
 
+// A GPU's registers for the elements of a thread's array of a narrow float.
+enum class RegisterForm : uint8_t {
+  kOfType,
+  kWide,   // with more precision than the type, to which reads round
+  kPairs,  // two neighbouring elements in one register
+};
+
 // The buffer exists inside `body`, uninitialised at its start. Inside a parallel loop each iteration has its
 // own.
 struct Alloc : StmtNode {
@@ -134,6 +141,8 @@ struct Alloc : StmtNode {
   Stmt body;
   // On a CPU: nothing reads elements of the last dimension from this index on. Set by the pass place_locals.
   int64_t read_columns = kAllColumns;
+  // On a GPU, of an array in registers. Set by the pass place_registers.
+  RegisterForm registers = RegisterForm::kOfType;
   // The buffer's first byte in the shared memory of its thread block; kNoOffset before the pass place_shared,
   // and for buffers that are not in shared memory.
   int64_t offset;

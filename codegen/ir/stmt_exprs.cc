@@ -181,12 +181,15 @@ struct BufferReplacement {
     });
   }
 
-  // The view over the new buffer; strides are of the old layout, so a view cannot follow a reindexing.
+  // The view over the new buffer. Its strides are those of the old one's dimensions.
   TileView InView(const TileView& view) const {
     if (view.buffer != from) return view;
-    MYCC_CHECK(!reindex) << "cannot reindex a tile view of " << from->name;
+    MYCC_CHECK(to->rank() >= from->rank() &&
+               std::equal(from->shape.rbegin(), from->shape.rend(), to->shape.rbegin()))
+        << "a tile view of " << from->name << " has other strides in " << to->name;
     TileView moved = view;
     moved.buffer = to;
+    moved.indices = Indices(moved.indices);
     return moved;
   }
 

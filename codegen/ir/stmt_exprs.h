@@ -28,8 +28,8 @@ Stmt SubstituteVars(const Stmt& root, const VarMap& map);
 // The same, and simplifies the expressions that used one of the variables.
 Stmt SubstituteSimplified(const Stmt& root, const VarMap& map);
 // Replaces a buffer everywhere (allocs, loads, stores, tile views, blocks); `to` has the same shape unless
-// `reindex` is given, which maps index vectors. REQUIRES with `reindex`: no tile view of `from` (its strides
-// are of the old layout).
+// `reindex` is given, which maps index vectors. REQUIRES where there is a tile view of `from`: its strides
+// hold in `to`, which has at most further dimensions before those of `from`.
 Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
                    const std::function<std::vector<Expr>(const std::vector<Expr>&)>& reindex = nullptr);
 // A second copy of the statement, with loops and buffers of its own; their names are the old ones with

@@ -6,11 +6,6 @@
 #include "codegen/ir/visit.h"
 
 namespace mycc {
-namespace {
-
-constexpr int64_t kWarpgroup = 128;
-
-}  // namespace
 
 std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside) {
   std::vector<const For*> loops;
@@ -64,8 +59,8 @@ bool IsForOneThread(const Stmt& role) {
 }
 
 int64_t RoleThreads(const Stmt& role) {
-  if (IsForOneThread(role)) return kWarpgroup;
-  return (ThreadsUnder(role) + kWarpgroup - 1) / kWarpgroup * kWarpgroup;
+  if (IsForOneThread(role)) return kThreadsOfWarpgroup;
+  return (ThreadsUnder(role) + kThreadsOfWarpgroup - 1) / kThreadsOfWarpgroup * kThreadsOfWarpgroup;
 }
 
 }  // namespace mycc

@@ -9,7 +9,7 @@
 
 namespace mycc {
 
-inline constexpr int64_t kThreadsOfWarp = 32;
+inline constexpr int64_t kThreadsOfWarp = 32, kThreadsOfWarpgroup = 128;
 
 // The grid loops of a launch's body, outermost first; `inside` is the code in them.
 std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside);

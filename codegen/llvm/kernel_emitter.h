@@ -7,10 +7,8 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -130,12 +128,11 @@ class LlvmKernelEmitter {
   llvm::Value* LanePointers(const Access& access);
   llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
   void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
+  // The first `active` of `count` lanes; with groups, the first `valid` lanes of each of these groups.
+  llvm::Constant* FirstLanes(int active, int count, int group = 1, int valid = 1);
   // Access only the first `active` elements of a vector; the other lanes of a load are zero.
-  llvm::Constant* FirstLanes(int active, int count);
   llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
                          int active);
-  // The first `valid` elements of each of the first `active` of `count` groups.
-  llvm::Constant* FirstOfGroups(int active, int count, int group, int valid);
   // Lanes outside of the mask are not read, and zero.
   llvm::Value* LoadMasked(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
                           llvm::Value* mask);
@@ -160,6 +157,7 @@ class LlvmKernelEmitter {
   void EmitIf(const If& branch);
   void EmitMaskedIf(const If& branch, llvm::Value* condition);
   void EmitAlloc(const Alloc& alloc);
+  llvm::AllocaInst* OnStack(llvm::Type* type, int align = 0);  // 0: the type's own alignment
   void EmitStore(const Store& store);
 
   // Vector loops (kernel_vector.cc).

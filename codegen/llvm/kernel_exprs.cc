@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/schedule/tree.h"
+#include "codegen/llvm/kernel_flow.h"
 #include "llvm/IR/Module.h"
 
 namespace mycc {
@@ -218,24 +218,14 @@ Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
 Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
   // Both arms get the same type: a vector if one of them is.
   const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
-  Value* values[2];
-  llvm::BasicBlock* ends[2];
-  llvm::BasicBlock* blocks[2] = {llvm::BasicBlock::Create(b_.getContext(), "then", function_),
-                                 llvm::BasicBlock::Create(b_.getContext(), "else", function_)};
-  llvm::BasicBlock* join = llvm::BasicBlock::Create(b_.getContext(), "join", function_);
-  b_.CreateCondBr(condition, blocks[0], blocks[1]);
-  for (int arm = 0; arm < 2; ++arm) {
-    b_.SetInsertPoint(blocks[arm]);
+  const auto arm = [&](const Expr& value) {
     memo_.emplace_back();
-    values[arm] = wide ? EmitWide(expr->args[1 + arm]) : Emit(expr->args[1 + arm]);
+    Value* emitted = wide ? EmitWide(value) : Emit(value);
     memo_.pop_back();
-    ends[arm] = b_.GetInsertBlock();
-    b_.CreateBr(join);
-  }
-  b_.SetInsertPoint(join);
-  llvm::PHINode* phi = b_.CreatePHI(values[0]->getType(), 2);
-  for (int arm = 0; arm < 2; ++arm) phi->addIncoming(values[arm], ends[arm]);
-  return phi;
+    return emitted;
+  };
+  return EmitChoice(
+      b_, condition, [&] { return arm(expr->args[1]); }, [&] { return arm(expr->args[2]); });
 }
 
 }  // namespace mycc

@@ -120,13 +120,7 @@ void LlvmKernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointe
   Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
 }
 
-llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count) {
-  llvm::SmallVector<llvm::Constant*, 64> bits;
-  for (int lane = 0; lane < count; ++lane) bits.push_back(b_.getInt1(lane < active));
-  return llvm::ConstantVector::get(bits);
-}
-
-llvm::Constant* LlvmKernelEmitter::FirstOfGroups(int active, int count, int group, int valid) {
+llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count, int group, int valid) {
   llvm::SmallVector<llvm::Constant*, 64> bits;
   for (int lane = 0; lane < count * group; ++lane)
     bits.push_back(b_.getInt1(lane < active * group && lane % group < valid));

@@ -69,7 +69,7 @@ Value* LlvmKernelEmitter::LoadGroups(const LaneProducts& products, const Access&
   auto* elements = llvm::FixedVectorType::get(b_.getIntNTy(8 * size), column.lanes * group);
   Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
   return b_.CreateBitCast(LoadMasked(*access.place, elements, pointer, size,
-                                     FirstOfGroups(column.active, column.lanes, group, valid)),
+                                     FirstLanes(column.active, column.lanes, group, valid)),
                           type);
 }
 

@@ -53,14 +53,6 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
     trips *= *ConstExtent(*next);
     next = DynAs<For>(next->body);
   }
-  if (loops.empty()) {
-    // A loop whose extent is not constant runs serially.
-    return EmitLoop(b_, b_.getInt64(0), Emit(loop.extent), 1, false, [&](Value* v) {
-      ++depth_;
-      With(loop.var.get(), v, [&] { Statement(loop.body); });
-      --depth_;
-    });
-  }
   EmitRegion(loops, trips, loops.back()->body);
 }
 
@@ -106,12 +98,7 @@ void LlvmKernelEmitter::EmitRegion(const std::vector<const For*>& loops, int64_t
   llvm::SmallVector<llvm::Type*, 8> fields;
   for (Value* value : captured) fields.push_back(value->getType());
   auto* record_type = llvm::StructType::get(context, fields);
-  llvm::AllocaInst* record = nullptr;
-  {
-    const Builder::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(entry_, entry_->begin());
-    record = b_.CreateAlloca(record_type);
-  }
+  llvm::AllocaInst* record = OnStack(record_type);
   for (size_t i = 0; i < captured.size(); ++i)
     b_.CreateStore(captured[i], b_.CreateStructGEP(record_type, record, i));
 

@@ -66,7 +66,7 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
   const auto extent = ConstExtent(loop);
   if (extent == 0) return;
   if (extent == 1) return With(loop.var.get(), b_.getInt64(0), [&] { Statement(loop.body); });
-  if (loop.loop_kind == LoopKind::kParallel && !in_region_ && !lanes_) return EmitParallel(loop);
+  if (!lanes_ && IsForTeam(loop, in_region_)) return EmitParallel(loop);
   if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
   if (loop.loop_kind == LoopKind::kUnroll) return EmitUnrolled(loop);
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
@@ -116,6 +116,14 @@ void LlvmKernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
   if (branch.otherwise) under(b_.CreateNot(condition), branch.otherwise);
 }
 
+llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type, int align) {
+  const Builder::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(entry_, entry_->begin());
+  llvm::AllocaInst* memory = b_.CreateAlloca(type);
+  if (align > 0) memory->setAlignment(llvm::Align(align));
+  return memory;
+}
+
 // Inside a vector loop each lane has its own buffer. The buffers are interleaved, so that one element of all
 // lanes is a vector.
 void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
@@ -127,13 +135,7 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
   if (alloc.read_columns == Alloc::kAllColumns && alloc.buffer->rank() > 0)
     place.read_columns = alloc.buffer->shape.back();
   const int64_t bytes = alloc.buffer->bytes() * std::max(place.lanes, 1) + kSlack;
-  llvm::AllocaInst* memory = nullptr;
-  {
-    const Builder::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(entry_, entry_->begin());
-    memory = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), bytes));
-    memory->setAlignment(llvm::Align(64));
-  }
+  llvm::AllocaInst* memory = OnStack(llvm::ArrayType::get(b_.getInt8Ty(), bytes), /*align=*/64);
   place.pointer = memory;
   places_[alloc.buffer.get()] = place;
   b_.CreateLifetimeStart(memory, b_.getInt64(bytes));

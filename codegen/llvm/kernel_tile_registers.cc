@@ -104,11 +104,7 @@ void LlvmKernelEmitter::MoveJoinedTiles(const TileGrid& grid, const Access& acce
 
 // Memory of this function, aligned to cache lines.
 Value* LlvmKernelEmitter::TileMemory(int64_t bytes) {
-  const Builder::InsertPointGuard guard(b_);
-  b_.SetInsertPoint(entry_, entry_->begin());
-  llvm::AllocaInst* memory = b_.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), bytes));
-  memory->setAlignment(llvm::Align(kCopyStride));
-  return memory;
+  return OnStack(llvm::ArrayType::get(b_.getInt8Ty(), bytes), kCopyStride);
 }
 
 // A store to a cache line that is not in the cache delays later stores; a prefetch for writing delays
@@ -206,8 +202,8 @@ LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfB(const Mma& mma, const Acc
   const int64_t partial_bytes = b.place->over_read ? 0 : DepthBytes(mma) % group_bytes;
   llvm::Constant* last_mask = nullptr;
   if (partial_bytes > 0) {
-    last_mask = FirstOfGroups(static_cast<int>(columns), static_cast<int>(kCopyStride / group_bytes),
-                              static_cast<int>(group_bytes), static_cast<int>(partial_bytes));
+    last_mask = FirstLanes(static_cast<int>(columns), static_cast<int>(kCopyStride / group_bytes),
+                           static_cast<int>(group_bytes), static_cast<int>(partial_bytes));
   }
   return {CopyOfTile(b, rows, columns * group_bytes, grid.Depth() / group_bytes, last_mask), kCopyStride};
 }

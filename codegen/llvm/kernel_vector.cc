@@ -79,18 +79,13 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   const Op op = store.value->op;
   Value* identity = numbers_.Constant(dtype, ReduceIdentity(ReductionOf(store), dtype)->value);
   const int64_t full = *ConstExtent(loop) / width;
-  const auto new_partial = [&](llvm::Type* type) {
-    const Builder::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(entry_, entry_->begin());
-    return b_.CreateAlloca(type);
-  };
   std::vector<llvm::AllocaInst*> partials;
   llvm::Type* vector_type = numbers_.RegisterType(dtype, width);
   for (int64_t i = 0; i < std::min(full, kPartials); ++i) {
-    partials.push_back(new_partial(vector_type));
+    partials.push_back(OnStack(vector_type));
     b_.CreateStore(width == 1 ? identity : b_.CreateVectorSplat(width, identity), partials.back());
   }
-  llvm::AllocaInst* rest = new_partial(numbers_.RegisterType(dtype));
+  llvm::AllocaInst* rest = OnStack(numbers_.RegisterType(dtype));
   b_.CreateStore(identity, rest);
   size_t next = 0;
   Chunks(loop, [&](Value* first, int count, int active) {

@@ -2,6 +2,7 @@
 #include "codegen/llvm/numbers.h"
 
 #include "base/check.h"
+#include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/vector_math.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -27,37 +28,16 @@ bool IsExact(Op op) {
 }  // namespace
 
 llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
-  llvm::Type* element = nullptr;
-  switch (dtype) {
-    case DType::kF64: element = b_.getDoubleTy(); break;
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: element = b_.getFloatTy(); break;
-    case DType::kI64:
-    case DType::kU64: element = b_.getInt64Ty(); break;
-    case DType::kI32:
-    case DType::kU32: element = b_.getInt32Ty(); break;
-    case DType::kI16:
-    case DType::kU16: element = b_.getInt16Ty(); break;
-    case DType::kI8:
-    case DType::kU8: element = b_.getInt8Ty(); break;
-    case DType::kBool: element = b_.getInt1Ty(); break;
-  }
+  llvm::Type* element = dtype == DType::kF64    ? b_.getDoubleTy()
+                        : IsFloat(dtype)        ? b_.getFloatTy()
+                        : dtype == DType::kBool ? b_.getInt1Ty()
+                                                : b_.getIntNTy(8 * DTypeBytes(dtype));
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
 }
 
 llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
-  llvm::Type* element = nullptr;
-  switch (dtype) {
-    case DType::kF16:
-    case DType::kBF16: element = b_.getInt16Ty(); break;
-    case DType::kBool:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: element = b_.getInt8Ty(); break;
-    default: return RegisterType(dtype, lanes);
-  }
+  if (!IsNarrowFloat(dtype) && dtype != DType::kBool) return RegisterType(dtype, lanes);
+  llvm::Type* element = b_.getIntNTy(8 * DTypeBytes(dtype));
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
 }
 
@@ -77,23 +57,23 @@ llvm::Value* Numbers::AsFloat(llvm::Value* bits) const {
 
 llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
   switch (dtype) {
-    case DType::kF16: return FromHalfBits(stored);
     case DType::kBF16: return AsFloat(b_.CreateShl(b_.CreateZExt(stored, Like(stored, b_.getInt32Ty())), 16));
     case DType::kBool: return b_.CreateICmpNE(stored, Int(stored, 0));
+    case DType::kF16:
     case DType::kF8E4M3:
-    case DType::kF8E5M2: return FromFloat8Bits(dtype, stored);
+    case DType::kF8E5M2: return FromNarrowBits(dtype, stored);
     default: return stored;
   }
 }
 
 llvm::Value* Numbers::ToMemory(DType dtype, llvm::Value* value) const {
   switch (dtype) {
-    case DType::kF16: return HalfBits(value);
     // The value is representable already: the upper half of the bits is the number.
     case DType::kBF16: return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
     case DType::kBool: return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
+    case DType::kF16:
     case DType::kF8E4M3:
-    case DType::kF8E5M2: return Float8Bits(dtype, value);
+    case DType::kF8E5M2: return NarrowBits(dtype, value);
     default: return value;
   }
 }
@@ -267,28 +247,14 @@ llvm::Value* Numbers::DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* d
   llvm::Value* is_near = b_.CreateAnd(b_.CreateFCmpOGE(magnitude, number(0x1p-126)),
                                       b_.CreateFCmpOLE(magnitude, number(0x1p126)));
   llvm::Value* reciprocal = b_.CreateVectorSplat(lanes, b_.CreateFDiv(number(1), divisor));
+  const auto product = [&] { return b_.CreateFMul(a, reciprocal); };
+  const auto quotient = [&] { return b_.CreateFDiv(a, b_.CreateVectorSplat(lanes, divisor)); };
   if (llvm::isa<llvm::Constant>(is_near)) {
     const bool multiplies = llvm::cast<llvm::Constant>(is_near)->isOneValue();
-    return Round(dtype, multiplies ? b_.CreateFMul(a, reciprocal)
-                                   : b_.CreateFDiv(a, b_.CreateVectorSplat(lanes, divisor)));
+    return Round(dtype, multiplies ? product() : quotient());
   }
-  llvm::Function* parent = b_.GetInsertBlock()->getParent();
-  const auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(b_.getContext(), name, parent);
-  };
-  llvm::BasicBlock *near = block("near"), *far = block("far"), *divided = block("divided");
-  b_.CreateCondBr(is_near, near, far, llvm::MDBuilder(b_.getContext()).createLikelyBranchWeights());
-  b_.SetInsertPoint(near);
-  llvm::Value* product = b_.CreateFMul(a, reciprocal);
-  b_.CreateBr(divided);
-  b_.SetInsertPoint(far);
-  llvm::Value* quotient = b_.CreateFDiv(a, b_.CreateVectorSplat(lanes, divisor));
-  b_.CreateBr(divided);
-  b_.SetInsertPoint(divided);
-  llvm::PHINode* result = b_.CreatePHI(a->getType(), 2);
-  result->addIncoming(product, near);
-  result->addIncoming(quotient, far);
-  return Round(dtype, result);
+  return Round(dtype, EmitChoice(b_, is_near, product, quotient,
+                                 llvm::MDBuilder(b_.getContext()).createLikelyBranchWeights()));
 }
 
 // a / sqrt(b) without a division; null when the target has no estimate. Special values are the same as with a

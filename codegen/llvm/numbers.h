@@ -51,10 +51,9 @@ class Numbers {
   // Rounds a float to the nearest value of a narrower type; other types are returned unchanged.
   llvm::Value* Round(DType dtype, llvm::Value* f) const;
   llvm::Value* RoundBF16(llvm::Value* f) const;
-  llvm::Value* HalfBits(llvm::Value* f) const;                     // float -> i16
-  llvm::Value* FromHalfBits(llvm::Value* h) const;                 // i16 -> float
-  llvm::Value* Float8Bits(DType dtype, llvm::Value* f) const;      // float -> i8
-  llvm::Value* FromFloat8Bits(DType dtype, llvm::Value* b) const;  // i8 -> float
+  // float -> i16 or i8, and back; of narrow types other than bf16.
+  llvm::Value* NarrowBits(DType dtype, llvm::Value* f) const;
+  llvm::Value* FromNarrowBits(DType dtype, llvm::Value* narrow) const;
   llvm::Value* NarrowDouble(DType to, llvm::Value* d) const;
   llvm::Value* IntToFloat(DType to, DType from, llvm::Value* i) const;
   llvm::Value* FloatToInt(DType to, llvm::Value* f) const;

@@ -7,8 +7,8 @@
 namespace mycc {
 namespace {
 
-// The format of a narrow type, relative to a float's bits.
-struct Float8Format {
+// The format of a narrow type other than bf16, relative to a float's bits.
+struct NarrowFormat {
   int dropped;             // bits of a float's mantissa that are dropped
   uint32_t rebias;         // added to a float's exponent
   uint32_t least_normal;   // the smallest normal number
@@ -16,17 +16,19 @@ struct Float8Format {
   uint32_t largest;        // in the type's own bits
 };
 
-Float8Format FormatOf(DType dtype) {
-  return dtype == DType::kF8E4M3 ? Float8Format{20, 120u << 23, 0x3c800000, 0x46800000, 0x7e}
-                                 : Float8Format{21, 112u << 23, 0x38800000, 0x43000000, 0x7b};
+NarrowFormat FormatOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return {13, 112u << 23, 0x38800000, 0x3f000000, 0x7bff};
+    case DType::kF8E4M3: return {20, 120u << 23, 0x3c800000, 0x46800000, 0x7e};
+    default: return {21, 112u << 23, 0x38800000, 0x43000000, 0x7b};
+  }
 }
 
 }  // namespace
 
 llvm::Value* Numbers::Round(DType dtype, llvm::Value* f) const {
   if (dtype == DType::kBF16) return RoundBF16(f);
-  if (IsFloat8(dtype)) return FromFloat8Bits(dtype, Float8Bits(dtype, f));
-  return dtype == DType::kF16 ? FromHalfBits(HalfBits(f)) : f;
+  return IsNarrowFloat(dtype) ? FromNarrowBits(dtype, NarrowBits(dtype, f)) : f;
 }
 
 llvm::Value* Numbers::RoundBF16(llvm::Value* f) const {
@@ -51,79 +53,70 @@ llvm::Value* Numbers::RoundedToBF16(llvm::Value* floats) const {
   return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {floats}), Like(floats, b_.getInt16Ty()));
 }
 
-llvm::Value* Numbers::HalfBits(llvm::Value* f) const {
-  llvm::Type* half_bits = Like(f, b_.getInt16Ty());
-  if (features_.f16c) return b_.CreateBitCast(b_.CreateFPTrunc(f, Like(f, b_.getHalfTy())), half_bits);
+// Rounds to nearest, ties to even. Numbers beyond the largest become infinity in f16, and the largest one in
+// types of 8 bits; infinity stays if the type has one.
+llvm::Value* Numbers::NarrowBits(DType dtype, llvm::Value* f) const {
+  const bool is_half = dtype == DType::kF16;
+  const int width = 8 * DTypeBytes(dtype);
+  llvm::Type* type = Like(f, b_.getIntNTy(width));
+  if (is_half && features_.f16c) return b_.CreateBitCast(b_.CreateFPTrunc(f, Like(f, b_.getHalfTy())), type);
+  const NarrowFormat format = FormatOf(dtype);
   llvm::Value* bits = AsInt(f);
   llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
   llvm::Value* magnitude = b_.CreateXor(bits, sign);
-  // Normal numbers: round at bit 13, and change the exponent's bias. A carry beyond the largest number gives
-  // infinity.
-  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 1));
-  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, Int(bits, 0xfff)), odd);
-  llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, 0x38000000)), 13);
-  // Subnormal results: their last place is that of 0.5f, so that adding 0.5f rounds.
-  llvm::Value* shifted = AsInt(b_.CreateFAdd(AsFloat(magnitude), AsFloat(Int(bits, 0x3f000000))));
-  llvm::Value* small = b_.CreateSub(shifted, Int(bits, 0x3f000000));
-  llvm::Value* payload = b_.CreateAnd(b_.CreateLShr(magnitude, 13), Int(bits, 0x1ff));
-  llvm::Value* nan = b_.CreateOr(payload, Int(bits, 0x7e00));
-  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(bits, 0x38800000)), small, normal);
-  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, Int(bits, 0x47800000)), Int(bits, 0x7c00), result);
-  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, Int(bits, 0x7f800000)), nan, result);
-  return b_.CreateTrunc(b_.CreateOr(result, b_.CreateLShr(sign, 16)), half_bits);
-}
-
-llvm::Value* Numbers::FromHalfBits(llvm::Value* h) const {
-  if (features_.f16c)
-    return b_.CreateFPExt(b_.CreateBitCast(h, Like(h, b_.getHalfTy())), Like(h, b_.getFloatTy()));
-  llvm::Value* wide = b_.CreateZExt(h, Like(h, b_.getInt32Ty()));
-  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x8000)), 16);
-  llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, 0x7fff));
-  llvm::Value* normal = b_.CreateAdd(b_.CreateShl(magnitude, 13), Int(wide, 0x38000000));
-  llvm::Value* special = b_.CreateAdd(normal, Int(wide, 0x38000000));
-  llvm::Value* exact = b_.CreateSIToFP(magnitude, Like(h, b_.getFloatTy()));
-  llvm::Value* small = AsInt(b_.CreateFMul(exact, llvm::ConstantFP::get(exact->getType(), 0x1p-24)));
-  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(wide, 0x400)), small, normal);
-  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, Int(wide, 0x7c00)), special, result);
-  return AsFloat(b_.CreateOr(result, sign));
-}
-
-// Rounds to nearest, ties to even. Larger numbers become the largest one; infinity stays if the type has one.
-llvm::Value* Numbers::Float8Bits(DType dtype, llvm::Value* f) const {
-  const Float8Format format = FormatOf(dtype);
-  llvm::Value* bits = AsInt(f);
-  llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
-  llvm::Value* magnitude = b_.CreateXor(bits, sign);
+  // Normal numbers: round at the last kept bit, and change the exponent's bias.
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, format.dropped), Int(bits, 1));
   llvm::Value* below_half = Int(bits, (1u << (format.dropped - 1)) - 1);
   llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, below_half), odd);
   llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, format.rebias)), format.dropped);
-  normal = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, normal, Int(bits, format.largest));
+  if (!is_half) normal = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, normal, Int(bits, format.largest));
   // Subnormal results: the addition rounds.
   llvm::Value* one = Int(bits, format.subnormal_one);
   llvm::Value* small = b_.CreateSub(AsInt(b_.CreateFAdd(AsFloat(magnitude), AsFloat(one))), one);
+  llvm::Value* nan = Int(bits, 0x7f);
+  if (is_half) {
+    llvm::Value* payload = b_.CreateAnd(b_.CreateLShr(magnitude, format.dropped), Int(bits, 0x1ff));
+    nan = b_.CreateOr(payload, Int(bits, 0x7e00));
+  }
   llvm::Value* result =
       b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(bits, format.least_normal)), small, normal);
   llvm::Value* infinity = Int(bits, 0x7f800000);
-  if (dtype == DType::kF8E5M2)
-    result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, infinity), Int(bits, format.largest + 1), result);
-  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, infinity), Int(bits, 0x7f), result);
-  return b_.CreateTrunc(b_.CreateOr(result, b_.CreateLShr(sign, 24)), Like(f, b_.getInt8Ty()));
+  // In f16 from 2^16 on; below, a carry beyond the largest number gives infinity.
+  llvm::Value* is_infinite = is_half                   ? b_.CreateICmpUGE(magnitude, Int(bits, 0x47800000))
+                             : dtype == DType::kF8E5M2 ? b_.CreateICmpEQ(magnitude, infinity)
+                                                       : nullptr;
+  if (is_infinite) result = b_.CreateSelect(is_infinite, Int(bits, format.largest + 1), result);
+  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, infinity), nan, result);
+  return b_.CreateTrunc(b_.CreateOr(result, b_.CreateLShr(sign, 32 - width)), type);
 }
 
-llvm::Value* Numbers::FromFloat8Bits(DType dtype, llvm::Value* b) const {
+llvm::Value* Numbers::FromNarrowBits(DType dtype, llvm::Value* narrow) const {
   // f8e5m2 is f16's upper byte.
-  if (dtype == DType::kF8E5M2)
-    return FromHalfBits(b_.CreateShl(b_.CreateZExt(b, Like(b, b_.getInt16Ty())), 8));
-  llvm::Value* wide = b_.CreateZExt(b, Like(b, b_.getInt32Ty()));
-  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, 0x80)), 24);
-  llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, 0x7f));
-  llvm::Value* normal = b_.CreateAdd(b_.CreateShl(magnitude, 20), Int(wide, 120u << 23));
-  llvm::Value* exact = b_.CreateSIToFP(magnitude, Like(b, b_.getFloatTy()));
-  llvm::Value* small = AsInt(b_.CreateFMul(exact, llvm::ConstantFP::get(exact->getType(), 0x1p-9)));
-  llvm::Value* result = b_.CreateSelect(b_.CreateICmpULT(magnitude, Int(wide, 8)), small, normal);
-  result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, Int(wide, 0x7f)), Int(wide, 0x7fc00000), result);
-  return AsFloat(b_.CreateOr(result, sign));
+  if (dtype == DType::kF8E5M2) {
+    llvm::Value* half = b_.CreateShl(b_.CreateZExt(narrow, Like(narrow, b_.getInt16Ty())), 8);
+    return FromNarrowBits(DType::kF16, half);
+  }
+  llvm::Type* type = Like(narrow, b_.getFloatTy());
+  const bool is_half = dtype == DType::kF16;
+  if (is_half && features_.f16c)
+    return b_.CreateFPExt(b_.CreateBitCast(narrow, Like(narrow, b_.getHalfTy())), type);
+  const NarrowFormat format = FormatOf(dtype);
+  const int width = 8 * DTypeBytes(dtype);
+  llvm::Value* wide = b_.CreateZExt(narrow, Like(narrow, b_.getInt32Ty()));
+  const uint32_t sign_bit = 1u << (width - 1);
+  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(wide, Int(wide, sign_bit)), 32 - width);
+  llvm::Value* magnitude = b_.CreateAnd(wide, Int(wide, sign_bit - 1));
+  llvm::Value* normal = b_.CreateAdd(b_.CreateShl(magnitude, format.dropped), Int(wide, format.rebias));
+  llvm::Value* special = is_half ? b_.CreateAdd(normal, Int(wide, format.rebias)) : Int(wide, 0x7fc00000);
+  llvm::Value* exact = b_.CreateSIToFP(magnitude, type);
+  llvm::Constant* last_place = llvm::ConstantFP::get(type, is_half ? 0x1p-24 : 0x1p-9);
+  llvm::Value* small = AsInt(b_.CreateFMul(exact, last_place));
+  llvm::Value* is_small = b_.CreateICmpULT(magnitude, Int(wide, 1u << (23 - format.dropped)));
+  llvm::Value* result = b_.CreateSelect(is_small, small, normal);
+  llvm::Value* past_largest = Int(wide, format.largest + 1);
+  llvm::Value* is_special =
+      is_half ? b_.CreateICmpUGE(magnitude, past_largest) : b_.CreateICmpEQ(magnitude, past_largest);
+  return AsFloat(b_.CreateOr(b_.CreateSelect(is_special, special, result), sign));
 }
 
 // Converts double to a narrower float with one rounding: first to float with the last bit sticky (round to

@@ -6,7 +6,6 @@
 #include <initializer_list>
 
 #include "base/check.h"
-#include "codegen/llvm/vector_math_pieces.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
@@ -307,7 +306,7 @@ class FloatMath {
   }
 
   // Calls libm's function for lanes with |x| > limit, in a rarely taken branch.
-  Value* LibmBeyond(double limit, Value* x, Value* result, const char* function) const;
+  Value* LibmBeyond(double limit, Value* x, Value* result, llvm::StringRef function) const;
 
   Builder& b_;
   const CpuFeatures& features_;
@@ -317,7 +316,7 @@ class FloatMath {
 };
 
 // A call of libm that LLVM may move: the kernel does not use errno.
-Value* CallLibm(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
+Value* CallLibm(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
   llvm::Type* type = args[0]->getType();
   llvm::Module* module = b.GetInsertBlock()->getModule();
   const llvm::SmallVector<llvm::Type*, 2> types(args.size(), type);
@@ -330,7 +329,7 @@ Value* CallLibm(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
   return b.CreateCall(callee, args);
 }
 
-Value* ByLane(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
+Value* ByLane(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
   if (vector == nullptr) return CallLibm(b, function, args);
   Value* result = llvm::PoisonValue::get(vector);
@@ -342,7 +341,7 @@ Value* ByLane(Builder& b, const char* function, llvm::ArrayRef<Value*> args) {
   return result;
 }
 
-Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, const char* function) const {
+Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, llvm::StringRef function) const {
   Value* beyond = b_.CreateFCmpOGT(Abs(x), F(limit));
   Value* any = lanes_ == 1 ? beyond : b_.CreateOrReduce(beyond);
   llvm::BasicBlock* fast = b_.GetInsertBlock();
@@ -360,25 +359,12 @@ Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, const char* 
   return merged;
 }
 
-const char* LibmName(Op op) {
-  switch (op) {
-    case Op::kExp: return "exp";
-    case Op::kExp2: return "exp2";
-    case Op::kLog: return "log";
-    case Op::kTanh: return "tanh";
-    case Op::kErf: return "erf";
-    case Op::kSin: return "sin";
-    case Op::kCos: return "cos";
-    default: return "pow";
-  }
-}
-
 }  // namespace
 
 Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, Value* y) {
   if (x->getType()->getScalarType()->isDoubleTy()) {
-    if (y) return ByLane(builder, LibmName(op), {x, y});
-    return ByLane(builder, LibmName(op), {x});
+    if (y) return ByLane(builder, OpName(op), {x, y});
+    return ByLane(builder, OpName(op), {x});
   }
   if (HasPieces(features, op, x->getType())) return EmitByPieces(builder, op, x);
   const FloatMath math(builder, features, x->getType());

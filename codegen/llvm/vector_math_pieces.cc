@@ -1,7 +1,7 @@
-#include "codegen/llvm/vector_math_pieces.h"
-
-#include <iterator>
-
+// Emits tanh and erf under AVX-512: odd functions, each a polynomial for each of 16 ranges of |x|; a
+// permutation selects every lane's coefficients. It needs half of the instructions of one formula for all x,
+// and no division.
+#include "codegen/llvm/vector_math.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace mycc {

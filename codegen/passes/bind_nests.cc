@@ -182,10 +182,7 @@ class Binder {
       write.value = Load(local[i], {});
       parts.push_back(move(write));
     }
-    Stmt body = MakeSeq(std::move(parts));
-    for (auto buffer = local.rbegin(); buffer != local.rend(); ++buffer)
-      body = std::make_shared<Alloc>(*buffer, std::move(body));
-    return body;
+    return InAllocs(local, MakeSeq(std::move(parts)));
   }
 
   const Nest& nest_;

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
@@ -32,14 +31,6 @@ bool PartsBefore(const Stmt& root, const Var& ring, std::vector<Stmt>* parts) {
 
 bool HasThreads(const Stmt& root) {
   return AnyOf<For>(root, [](const For& loop) { return loop.loop_kind != LoopKind::kSerial; });
-}
-
-bool Writes(const Stmt& root, const Buffer& buffer) {
-  return AnyStmt(root, [&](const Stmt& stmt) {
-    bool writes = false;
-    ForEachWritten(stmt, [&](const BufferNode* written) { writes |= written == buffer.get(); });
-    return writes;
-  });
 }
 
 // Whether the nest fills the tile with the same elements at all times: it uses no variables but its loops'.
@@ -75,34 +66,23 @@ std::optional<int> ReadersOf(const Stmt& work, const Stmt& fill, const Buffer& t
 BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same) {
   std::vector<Stmt> parts;
   if (!PartsBefore(work, ring, &parts)) return;
+  const BufferSet written = WrittenUnder(work);
   for (const Stmt& part : parts) {
     const Store* store = StoreOf(part);
     if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr ||
         std::count(tiles.begin(), tiles.end(), store->buffer) == 0)
       continue;
     const absl::StatusOr<BulkBox> box = BulkBoxOf(part);
-    if (!box.ok() || !box->to_shared || Writes(work, box->global)) continue;
-    const std::optional<int> readers = ReadersOf(work, part, box->shared);
+    const bool can_copy = box.ok() && box->to_shared && !written.contains(box->global.get());
+    const std::optional<int> readers = can_copy ? ReadersOf(work, part, box->shared) : std::nullopt;
     const bool is_same = IsClosed(part);
-    if (readers && (is_same || !only_same))
+    if (readers && (is_same || !only_same)) {
       tiles_.push_back({box->shared, As<For>(part).var, *readers, is_same});
+    } else {
+      others_.Update(Refusal("one thread would fill ", store->buffer->name,
+                             box.ok() ? "" : absl::StrCat(": ", box.status().message())));
+    }
   }
-}
-
-absl::Status BlockTiles::CheckOthers(const Stmt& work, const Var& ring,
-                                     const std::vector<Buffer>& tiles) const {
-  std::vector<Stmt> parts;
-  if (!PartsBefore(work, ring, &parts)) return absl::OkStatus();
-  for (const Stmt& part : parts) {
-    const Store* store = StoreOf(part);
-    if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr || IsFill(part) ||
-        std::count(tiles.begin(), tiles.end(), store->buffer) == 0)
-      continue;
-    const absl::Status box = BulkBoxOf(part).status();
-    return Refusal("one thread would fill ", store->buffer->name,
-                   box.ok() ? "" : absl::StrCat(": ", box.message()));
-  }
-  return absl::OkStatus();
 }
 
 bool BlockTiles::IsSameForAll(const Buffer& buffer) const {

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,9 +25,9 @@ class BlockTiles {
   // one tile of results. `only_same`: only those tiles that are the same for all tiles of results.
   BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same);
 
-  // FailedPrecondition, naming the tile, when no thread would share in filling another one of the `tiles`:
-  // the copy engine cannot, and its loops are nobody's.
-  absl::Status CheckOthers(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles) const;
+  // FailedPrecondition, naming the tile, when no thread would share in filling another one of the tiles: the
+  // copy engine cannot, and its loops are nobody's.
+  const absl::Status& others() const { return others_; }
 
   bool IsSameForAll(const Buffer& tile) const;
   bool empty() const { return tiles_.empty(); }
@@ -62,6 +61,7 @@ class BlockTiles {
   Expr Empty(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile) + 1); }
 
   std::vector<Tile> tiles_;
+  absl::Status others_;
   int64_t first_barrier_ = 0;
   Expr round_;
   int arrivals_ = 1;

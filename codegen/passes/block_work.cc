@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_parts.h"
@@ -14,16 +13,13 @@
 namespace mycc {
 namespace {
 
-// The loops from `root` down to `target` (included): those that repeat the pipelined loop.
-bool LoopsTo(const Stmt& root, const Var& target, std::vector<const For*>* loops) {
-  const For* loop = DynAs<For>(root);
-  if (loop != nullptr) loops->push_back(loop);
-  if (loop != nullptr && loop->var == target) return true;
-  for (const Stmt& child : Children(root)) {
-    if (LoopsTo(child, target, loops)) return true;
+// The loops from `root` down to the one over `target` (included): those that repeat the pipelined loop.
+std::vector<const For*> LoopsTo(const Stmt& root, const Var& target) {
+  std::vector<const For*> loops;
+  for (const Stmt& stmt : PathTo(root, [&](const Stmt& s) { return IsLoopOver(s, target); })) {
+    if (const For* loop = DynAs<For>(stmt)) loops.push_back(loop);
   }
-  if (loop != nullptr) loops->pop_back();
-  return false;
+  return loops;
 }
 
 // The number of an iteration of nested loops.
@@ -96,8 +92,7 @@ class BlockDivider {
   // The number of a step, counted where a computed length says how many steps a tile has.
   absl::Status NumberSteps() {
     if (made_.number) return absl::OkStatus();
-    std::vector<const For*> loops;
-    LoopsTo(work(), ring(), &loops);
+    const std::vector<const For*> loops = LoopsTo(work(), ring());
     made_.number = NumberOf(loops);
     const auto computed = std::find_if(loops.begin() + 1, loops.end(), HasComputedLength);
     if (computed == loops.end()) return absl::OkStatus();

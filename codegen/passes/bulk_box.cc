@@ -2,7 +2,6 @@
 #include "codegen/passes/bulk_box.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/status.h"
 #include "codegen/expr/affine.h"

@@ -12,21 +12,10 @@
 namespace mycc {
 namespace {
 
-// The statements from `root` down to the loop over `ring`, without the loop.
-bool PathToRing(const Stmt& root, const Var& ring, std::vector<Stmt>* path) {
-  if (IsLoopOver(root, ring)) return true;
-  path->push_back(root);
-  for (const Stmt& child : Children(root)) {
-    if (PathToRing(child, ring, path)) return true;
-  }
-  path->pop_back();
-  return false;
-}
-
 bool HaveSameSteps(const Stmt& body, const Var& ring, const Var& cluster) {
-  std::vector<Stmt> around;
-  PathToRing(body, ring, &around);
-  return std::none_of(around.begin(), around.end(),
+  const std::vector<Stmt> path = PathTo(body, [&](const Stmt& stmt) { return IsLoopOver(stmt, ring); });
+  // Neither the loop nor what is around it depends on the block.
+  return std::none_of(path.begin(), path.end(),
                       [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
 }
 

@@ -178,9 +178,7 @@ class BulkPipeline {
   }
 
   const For& RingOfWork() const {
-    const For* ring = nullptr;
-    VisitEach<For>(work(), [&](const For& loop) { ring = loop.var == block_.of_block.ring ? &loop : ring; });
-    return *ring;
+    return *FirstOf<For>(work(), [&](const For& loop) { return loop.var == block_.of_block.ring; });
   }
 
   bool ContainsTheLoop(const Stmt& root) const {
@@ -298,7 +296,7 @@ absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std:
   // Groups of warps have tiles of their own, each at its own time, but for those that are always the same.
   BlockTiles fetched(of_tile.work, of_tile.ring, shared, /*only_same=*/has_groups);
   MYCC_ASSIGN_OR_RETURN(BlockWork block, WorkOfBlock(loop, blocks, of_tile));
-  MYCC_RETURN_IF_ERROR(fetched.CheckOthers(of_tile.work, of_tile.ring, shared));
+  MYCC_RETURN_IF_ERROR(fetched.others());
   return BulkPipeline(parts, loop.marks.pipeline.stages, std::move(block), std::move(shared),
                       std::move(fetched), cluster, WarpgroupsUnder(body))
       .Build();

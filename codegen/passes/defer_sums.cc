@@ -12,9 +12,7 @@
 // The loop may do nothing else with s and old: then s is the sum of the threads' own sums after each
 // statement. The order of addition is another one, and the same in every run.
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // Estimates the number of instructions that a body becomes after unrolling, by which passes bound code size.
 #include <algorithm>
-#include <unordered_set>
 
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"

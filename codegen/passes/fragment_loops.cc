@@ -195,7 +195,7 @@ class FragmentNests {
                                         : target ? target->tile
                                                  : nest.store->buffer,
                                         std::move(indices), std::move(stored));
-    return fragment.Around(InLoops(frame.rest, Guarded(conditions, std::move(body))));
+    return MakeNest(fragment.loops, InLoops(frame.rest, Guarded(conditions, std::move(body))));
   }
 
   // The conditions that are needed. An operand needs those on its columns: what lies beyond them would be

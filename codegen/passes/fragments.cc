@@ -106,12 +106,6 @@ absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& ta
   return layout;
 }
 
-Stmt FragmentLoops::Around(Stmt body) const {
-  for (auto it = loops.rbegin(); it != loops.rend(); ++it)
-    body = std::make_shared<For>(it->first, IntConst(it->first->extent), it->second, std::move(body));
-  return body;
-}
-
 FragmentLoops MakeFragmentLoops(const FragmentLayout& layout, const std::string& prefix, LoopKind pairs) {
   FragmentLoops fragment;
   fragment.row = fragment.column = IntConst(0);
@@ -123,7 +117,7 @@ FragmentLoops MakeFragmentLoops(const FragmentLayout& layout, const std::string&
     if (copies && !is_thread) continue;
     const Var var = MakeVar(absl::StrCat(prefix, ".", name), step.extent);
     const bool is_pair = !is_thread && step.column == 1;
-    fragment.loops.emplace_back(var, is_thread ? LoopKind::kThread : is_pair ? pairs : LoopKind::kUnroll);
+    fragment.loops.push_back({var, is_thread ? LoopKind::kThread : is_pair ? pairs : LoopKind::kUnroll});
     if (step.row != 0) fragment.row = fragment.row + VarRef(var) * step.row;
     if (step.column != 0 && has_columns) fragment.column = fragment.column + VarRef(var) * step.column;
     if (copies) fragment.copy = fragment.copy ? fragment.copy * step.extent + VarRef(var) : VarRef(var);

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
+#include "codegen/schedule/tree.h"
 #include "codegen/target/target.h"
 
 namespace mycc {
@@ -61,13 +61,11 @@ absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& ta
 
 // Loops over a tile's elements in the order of threads and their registers.
 struct FragmentLoops {
-  std::vector<std::pair<Var, LoopKind>> loops;  // outermost first
+  std::vector<LoopSpec> loops;  // outermost first
   Expr row, column;
   // Threads with other values have copies of the elements of threads with 0 here: those that a vector of rows
   // is not divided among. Null for none.
   Expr copy;
-
-  Stmt Around(Stmt body) const;
 };
 // `columns`: how a thread's pairs of columns are visited.
 FragmentLoops MakeFragmentLoops(const FragmentLayout& layout, const std::string& prefix,

@@ -6,23 +6,17 @@
 //
 // Conditions stay inside parallel, grid and thread loops: nested ones must stay adjacent, and all threads
 // must reach a barrier.
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
-
-// Limits the copies made for selects inside one loop.
-constexpr int64_t kMaxLeaves = 8;
 
 struct Hoisted {
   std::vector<Expr> invariant, variant;  // parts of the condition
@@ -114,7 +108,7 @@ Stmt HoistConditions(const Stmt& body) {
       return nullptr;
     if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);
     const Store* store = DynAs<Store>(loop->body);
-    return store != nullptr && CountLeaves(stmt) <= kMaxLeaves ? HoistSelect(*loop, *store) : nullptr;
+    return store != nullptr ? HoistSelect(*loop, *store) : nullptr;
   });
 }
 

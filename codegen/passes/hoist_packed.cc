@@ -5,7 +5,6 @@
 //   for ..: y[..] += x[..] * w.r[..] + b[..]           kernel: for ..: y[..] += x[..] * w.r[..] + b'[..]
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/integers.h"

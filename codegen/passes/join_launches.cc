@@ -64,11 +64,7 @@ std::optional<BlockNest> NestOfElements(const Stmt& root) {
                 (loop != nullptr && loop->loop_kind != LoopKind::kSerial &&
                  loop->loop_kind != LoopKind::kGrid && IsUndecided(loop->marks));
     if (store != nullptr) nest.writes.insert(store->buffer.get());
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kLoad) nest.reads.insert(e.buffer.get());
-      });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { nest.reads.insert(load.buffer.get()); });
     return is_plain;
   });
   return is_plain ? std::make_optional(nest) : std::nullopt;

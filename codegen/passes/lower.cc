@@ -104,8 +104,10 @@ constexpr Pass kLaunchPasses[] = {
     {"place_barriers", Run<PlaceBarriers>},
     // After roles, whose threads share a copy, and barriers, which are planned for whole copies.
     {"divide_copies", Run<DivideCopies>},
-    // Last, because other passes do not know these statements.
+    // After the other passes, which do not know its statements.
     {"place_vectors", Run<PlaceVectors>},
+    // After vectors, which store pairs.
+    {"place_registers", Run<PlaceRegisters>},
 };
 
 std::vector<Pass> PassesFor(const Target& target) {

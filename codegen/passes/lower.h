@@ -20,7 +20,8 @@
 //   the rest    fit_locals, hoist_conditions, join_launches
 //   launches    launches, place_roles, place_combines, place_shared, place_barriers, after buffers have moved
 //               to the workspace: threads, their registers and memory, and how they synchronize
-//   accesses    divide_copies, place_vectors: how many elements a thread moves at a time
+//   accesses    divide_copies, place_vectors: how many elements a thread moves at a time; place_registers:
+//               loops that are unrolled so that arrays are in registers, and the precision of these
 //
 // Thread rule: functions are re-entrant.
 #pragma once

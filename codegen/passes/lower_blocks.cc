@@ -8,7 +8,6 @@
 // The initialization is placed just before the outermost loop that carries the reduction, under copies of the
 // spatial loops inside that loop.
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -56,17 +55,6 @@ class BlockLowering {
     bound.reserve(exprs.size());
     for (const Expr& expr : exprs) bound.push_back(Bound(expr, bindings));
     return bound;
-  }
-
-  // Whether some reduction variable runs along a loop that `binding` depends on.
-  static bool FollowsReduction(const Block& block, const Expr& binding) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-      bool shares = false;
-      if (iter.reduce)
-        Visit(iter.binding,
-              [&](const ExprNode& e) { shares |= e.op == Op::kVar && UsesVar(binding, e.var.get()); });
-      return shares;
-    });
   }
 
   // `stmt` under the condition that all bindings lie in their domains; for an initialisation, only those that

@@ -2,7 +2,6 @@
 // it changes nothing. lower.cc lists them in order, and says why.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -155,6 +154,8 @@ absl::StatusOr<Stmt> PlaceCombines(const Stmt& body);
 absl::StatusOr<Stmt> DivideCopies(const Stmt& body);
 // Vector loops load and store consecutive elements by vectors.
 Stmt PlaceVectors(const Stmt& body);
+// Loops over arrays in registers are unrolled, and the arrays get their RegisterForm.
+Stmt PlaceRegisters(const Stmt& body);
 
 // An estimate of the number of instructions after unrolling. Schedules with too many are refused, so that
 // none becomes megabytes of code.

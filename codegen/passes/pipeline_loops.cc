@@ -13,16 +13,9 @@
 namespace mycc {
 namespace {
 
-const For* FindPipelined(const Stmt& body) {
-  const For* found = nullptr;
-  VisitEach<For>(body, [&](const For& loop) {
-    if (found == nullptr && loop.marks.pipeline.kind != PipelineKind::kNone) found = &loop;
-  });
-  return found;
-}
-
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
-  const For* loop = FindPipelined(launch);
+  const For* loop =
+      FirstOf<For>(launch, [](const For& one) { return one.marks.pipeline.kind != PipelineKind::kNone; });
   const For* grid = DynAs<For>(launch);
   if (grid != nullptr && grid->marks.multicast_cluster &&
       (loop == nullptr || loop->marks.pipeline.kind != PipelineKind::kBulk)) {

@@ -3,24 +3,12 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
-
-Stmt InViews(const Mma& mma, const Buffer& tile, const Buffer& ring, const Expr& slot) {
-  const auto in_ring = [&](TileView view) {
-    if (view.buffer != tile) return view;
-    view.buffer = ring;
-    view.indices.insert(view.indices.begin(), slot);
-    return view;
-  };
-  return std::make_shared<Mma>(mma.instruction, mma.m, mma.n, mma.k, in_ring(mma.acc), in_ring(mma.a),
-                               in_ring(mma.b), mma.warps);
-}
 
 // Whether a copy may be executed before statements that precede it: they neither compute what it reads nor
 // use what it fills.
@@ -75,33 +63,24 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
   return parts;
 }
 
-Rings::Rings(const std::vector<Buffer>& tiles, int slots) {
-  for (const Buffer& tile : tiles) {
+Rings::Rings(std::vector<Buffer> tiles, int slots) : tiles_(std::move(tiles)) {
+  for (const Buffer& tile : tiles_) {
     BufferNode ring = *tile;
     ring.shape.insert(ring.shape.begin(), slots);
     ring.layout = tile->layout.Repeated(slots);
-    rings_.push_back({tile, std::make_shared<BufferNode>(std::move(ring))});
+    rings_.push_back(std::make_shared<BufferNode>(std::move(ring)));
   }
 }
 
 Stmt Rings::In(const Stmt& stmt, const Expr& slot) const {
+  const auto in_slot = [&](const std::vector<Expr>& indices) {
+    std::vector<Expr> in_ring = {slot};
+    in_ring.insert(in_ring.end(), indices.begin(), indices.end());
+    return in_ring;
+  };
   Stmt result = stmt;
-  for (const auto& [tile, ring] : rings_) {
-    result = RewriteEach<Mma>(
-        result, [&, &tile = tile, &ring = ring](const Mma& mma) { return InViews(mma, tile, ring, slot); });
-    result = ReplaceBuffer(result, tile, ring, [&](const std::vector<Expr>& indices) {
-      std::vector<Expr> in_ring = {slot};
-      in_ring.insert(in_ring.end(), indices.begin(), indices.end());
-      return in_ring;
-    });
-  }
+  for (size_t i = 0; i < tiles_.size(); ++i) result = ReplaceBuffer(result, tiles_[i], rings_[i], in_slot);
   return result;
-}
-
-Stmt Rings::Around(Stmt body) const {
-  for (auto it = rings_.rbegin(); it != rings_.rend(); ++it)
-    body = std::make_shared<Alloc>(it->second, std::move(body));
-  return body;
 }
 
 bool IsLoopOver(const Stmt& stmt, const Var& var) {

@@ -3,7 +3,6 @@
 // bulk_multicast.h).
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -28,13 +27,13 @@ const Store* StoreOf(Stmt nest);
 // Tiles extended to rings: each gets a leading dimension of slots.
 class Rings {
  public:
-  Rings(const std::vector<Buffer>& tiles, int slots);
+  Rings(std::vector<Buffer> tiles, int slots);
   // The statement, accessing the tiles of one slot.
   Stmt In(const Stmt& stmt, const Expr& slot) const;
-  Stmt Around(Stmt body) const;
+  Stmt Around(Stmt body) const { return InAllocs(rings_, std::move(body)); }
 
  private:
-  std::vector<std::pair<Buffer, Buffer>> rings_;
+  std::vector<Buffer> tiles_, rings_;  // one ring for each tile
 };
 
 bool IsLoopOver(const Stmt& stmt, const Var& var);

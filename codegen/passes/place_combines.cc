@@ -11,7 +11,6 @@
 #include <bit>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/threads.h"
 #include "codegen/passes/executing_threads.h"

@@ -7,7 +7,6 @@
 //                                                           fetching x[i, b*32 + v] 64 elements ahead
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <vector>
 
 #include "codegen/expr/affine.h"
@@ -59,10 +58,8 @@ class FetchPlacer {
   std::vector<ReadAhead> FetchesOf(const Store& store, const Around& around) const {
     std::vector<const ExprNode*> seen;
     std::vector<ReadAhead> fetches;
-    Visit(store.value, [&](const ExprNode& load) {
-      if (load.op != Op::kLoad || load.buffer->scope != Scope::kGlobal ||
-          computed_.contains(load.buffer.get()))
-        return;
+    ForEachLoad(store.value, [&](const ExprNode& load) {
+      if (load.buffer->scope != Scope::kGlobal || computed_.contains(load.buffer.get())) return;
       const auto same = [&](const ExprNode* other) { return IsSameRead(*other, load); };
       if (std::any_of(seen.begin(), seen.end(), same)) return;
       seen.push_back(&load);

@@ -16,8 +16,6 @@
 namespace mycc {
 namespace {
 
-constexpr int64_t kThreadsOfWarpgroup = 128;
-
 // A left operand that threads hold.
 bool HasOperandInRegisters(const Stmt& roles) {
   return AnyOf<Mma>(roles, [](const Mma& mma) { return mma.a.buffer->scope != Scope::kShared; });

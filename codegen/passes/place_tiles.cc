@@ -144,7 +144,6 @@ size_t PlaceSequence(const Seq& seq, size_t s, std::vector<Stmt>* placed) {
 }
 
 Stmt WithTiles(const Stmt& stmt) {
-  if (stmt->kind == StmtKind::kTileRegion) return stmt;
   if (const Seq* seq = DynAs<Seq>(stmt)) {
     std::vector<Stmt> placed;
     for (size_t s = 0; s < seq->stmts.size();) {

@@ -39,10 +39,7 @@ LaneTensorUses UsesUnder(const Stmt& root, const BufferNode* buffer) {
   VisitStmts(root, [&](const Stmt& stmt) {
     const Store* store = DynAs<Store>(stmt);
     uses.stores += store != nullptr && store->buffer.get() == buffer ? 1 : 0;
-    ForEachExpr(stmt, [&](const Expr& expr) {
-      Visit(expr,
-            [&](const ExprNode& e) { uses.is_loaded |= e.op == Op::kLoad && e.buffer.get() == buffer; });
-    });
+    ForEachLoad(stmt, [&](const ExprNode& load) { uses.is_loaded |= load.buffer.get() == buffer; });
     return true;
   });
   return uses;

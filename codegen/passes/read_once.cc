@@ -25,10 +25,8 @@ BufferSet TensorsOf(const Stmt& launch) {
 void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const BufferNode*, int64_t>* loads) {
   if (const For* loop = DynAs<For>(root)) times = std::min(times * loop->var->extent, kMaxLoads);
   std::unordered_set<const ExprNode*> counted;  // a load that occurs twice in a statement counts once
-  ForEachExpr(root, [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& e) {
-      if (e.op == Op::kLoad && counted.insert(&e).second) (*loads)[e.buffer.get()] += times;
-    });
+  ForEachLoad(root, [&](const ExprNode& load) {
+    if (counted.insert(&load).second) (*loads)[load.buffer.get()] += times;
   });
   for (const Stmt& child : Children(root)) CountLoads(child, times, loads);
 }

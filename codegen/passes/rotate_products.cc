@@ -18,10 +18,8 @@
 // which every ring has.
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"

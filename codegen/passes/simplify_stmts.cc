@@ -6,7 +6,6 @@
 //
 // It also brings every expression into canonical form.
 #include <algorithm>
-#include <unordered_set>
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"

@@ -7,14 +7,11 @@
 // The result is the same: both parts and their sum are whole numbers below 2^24 in size, which f32 has
 // exactly.
 #include <optional>
-#include <unordered_set>
-#include <vector>
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {

@@ -10,6 +10,7 @@
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_parts.h"
+#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -40,12 +41,6 @@ std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma
   return place;
 }
 
-const Mma* ProductInto(const Buffer& accumulator, const Stmt& loop) {
-  const Mma* found = nullptr;
-  VisitEach<Mma>(loop, [&](const Mma& mma) { found = mma.acc.buffer == accumulator ? &mma : found; });
-  return found;
-}
-
 // A launch that sets all flags to 0, one thread for each.
 Stmt LowerFlags(const Buffer& flags) {
   constexpr int64_t kThreads = 128;
@@ -55,8 +50,7 @@ Stmt LowerFlags(const Buffer& flags) {
   const Expr index = VarRef(block) * kThreads + VarRef(thread);
   Stmt lower = std::make_shared<Store>(flags, std::vector<Expr>{index}, IntConst(0, DType::kI32));
   lower = std::make_shared<If>(MakeBinary(Op::kLt, index, IntConst(count)), std::move(lower));
-  lower = std::make_shared<For>(thread, IntConst(kThreads), LoopKind::kThread, std::move(lower));
-  return std::make_shared<For>(block, IntConst(block->extent), LoopKind::kGrid, std::move(lower));
+  return MakeNest({{block, LoopKind::kGrid}, {thread, LoopKind::kThread}}, std::move(lower));
 }
 
 }  // namespace
@@ -136,7 +130,8 @@ absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, con
   PartialSums partial;
   for (const Stmt& clear : clears) {
     const Store* store = StoreOf(clear);
-    const Mma* mma = store == nullptr ? nullptr : ProductInto(store->buffer, loop);
+    const auto adds_to_it = [&](const Mma& product) { return product.acc.buffer == store->buffer; };
+    const Mma* mma = store == nullptr ? nullptr : FirstOf<Mma>(loop, adds_to_it);
     if (mma == nullptr || mma->m % 16 != 0 || mma->n % 8 != 0) {
       return Refusal(
           "stream_k: ", StmtName(clear),

@@ -16,12 +16,10 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -29,7 +27,6 @@
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -143,11 +140,8 @@ class ThreadReductions {
     const Expr condition = Substitute(JoinConjunction(conditions), copies);
     if (!IsConstInt(condition, 1)) combine = std::make_shared<If>(condition, std::move(combine));
     const Stmt init = AroundTile(tile, StartAccumulators(partial), /*copies=*/false);
-    Stmt body =
-        MakeSeq({CopyWithSuffix(init, ".init"), work, AroundTile(tile, std::move(combine), /*copies=*/true)});
-    for (auto buffer = partial.buffers.rbegin(); buffer != partial.buffers.rend(); ++buffer)
-      body = std::make_shared<Alloc>(*buffer, std::move(body));
-    return body;
+    return InAllocs(partial.buffers, MakeSeq({CopyWithSuffix(init, ".init"), work,
+                                              AroundTile(tile, std::move(combine), /*copies=*/true)}));
   }
 
   static Stmt AroundTile(const std::vector<TileLoop>& tile, Stmt body, bool copies) {
@@ -162,11 +156,10 @@ class ThreadReductions {
   // no other loops.
   void CollectAround(const Stmt& code, const StmtNode& across, const ReducedTuple& reduction,
                      std::vector<TileLoop>* tile, std::vector<Expr>* conditions) {
-    Path path;
-    FindStmt(code, across, &path);
+    const std::vector<Stmt> path = PathTo(code, [&](const Stmt& stmt) { return stmt.get() == &across; });
     const std::vector<const VarNode*> threads = Reducing(reduction);
     VarSet reducing(threads.begin(), threads.end());
-    for (const Stmt& stmt : path.nodes) {
+    for (const Stmt& stmt : path) {
       const For* loop = DynAs<For>(stmt);
       if (loop == nullptr) continue;
       if (!UsesVar(reduction.indices, loop->var.get())) {
@@ -175,8 +168,8 @@ class ThreadReductions {
         tile->push_back({loop, MakeVar(absl::StrCat(loop->var->name, ".all"), loop->var->extent)});
       }
     }
-    for (size_t i = 0; i + 1 < path.nodes.size(); ++i) {
-      const If* branch = DynAs<If>(path.nodes[i]);
+    for (const Stmt& stmt : path) {
+      const If* branch = DynAs<If>(stmt);
       if (branch == nullptr) continue;
       if (branch->otherwise) {
         status_.Update(
@@ -188,16 +181,6 @@ class ThreadReductions {
         if (!UsesAnyOf(part, reducing)) conditions->push_back(part);
       }
     }
-  }
-
-  static bool FindStmt(const Stmt& stmt, const StmtNode& sought, Path* path) {
-    path->nodes.push_back(stmt);
-    if (stmt.get() == &sought) return true;
-    for (const Stmt& child : Children(stmt)) {
-      if (FindStmt(child, sought, path)) return true;
-    }
-    path->nodes.pop_back();
-    return false;
   }
 
   absl::Status status_;

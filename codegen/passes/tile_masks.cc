@@ -5,10 +5,8 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
-#include "codegen/expr/range.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {

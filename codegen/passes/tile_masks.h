@@ -3,7 +3,6 @@
 // the bound holds, the part holds for all elements of the tile. Pure. For unmask_tiles.cc only.
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
 #include "codegen/ir/stmt.h"

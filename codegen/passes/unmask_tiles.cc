@@ -19,7 +19,6 @@
 // A new condition is a mask's own for the element of the tile where it holds last. It is the same in all
 // threads of a block, so they all take the same version, and reach the barriers in it.
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 

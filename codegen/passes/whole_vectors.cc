@@ -6,10 +6,7 @@
 //       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
 //
 // When all lanes always agree (i*4 + v < 248), the condition of the first lane is enough.
-#include <algorithm>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "codegen/expr/affine.h"
@@ -19,7 +16,6 @@
 #include "codegen/passes/lane_conditions.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {

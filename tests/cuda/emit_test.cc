@@ -237,21 +237,33 @@ TEST(EmitCudaTest, RefusesWhatAReducingClusterCannotShare) {
       testing::HasSubstr("would need a barrier across blocks"));
 }
 
+std::string SourceOf(const std::string& workload, const std::string& steps) {
+  const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
+  EXPECT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+  const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case);
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  return program.ok() ? program->source : "";
+}
+
+TEST(EmitCudaTest, BothValuesAreComputedUnlessTheyReadMemory) {
+  const char workload[] =
+      "workload w(x: f32[64,256]) -> (y: f32[64,256]) {\n"
+      "  y[i,j] = select(j <= i, tanh(x[i,j]) * 2.0, 0.0)\n}\n";
+  EXPECT_THAT(
+      SourceOf(workload, "split(t1.a1, [4])\nbind(t1.a0, thread)\ncache_read(t0, t1, t1.a1.0, local)\n"),
+      testing::HasSubstr("= choose("));
+  EXPECT_THAT(SourceOf(workload, "bind(t1.a0, thread)\n"), testing::Not(testing::HasSubstr("choose(")));
+}
+
 // A tensor whose elements are each read once, for a much smaller result, leaves the caches first.
 TEST(EmitCudaTest, WhatIsReadOnceLeavesTheCachesFirst) {
-  const auto source = [](const std::string& workload, const std::string& steps) {
-    const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(workload, steps);
-    EXPECT_TRUE(gpu_case.ok()) << gpu_case.status().message();
-    const absl::StatusOr<CudaProgram> program = EmitChecked(*gpu_case);
-    EXPECT_TRUE(program.ok()) << program.status().message();
-    return program->source;
-  };
   const std::string rows = "split(t1.r0, [4])\nbind(t1.a0, thread)\nbind(t1.r0.1, vector)\n";
-  EXPECT_THAT(source("workload w(x: f32[64,256]) -> (s: f32[64]) {\n  s[i] = sum[k:256](x[i,k])\n}\n", rows),
-              testing::HasSubstr("= load_once<4>("));
+  EXPECT_THAT(
+      SourceOf("workload w(x: f32[64,256]) -> (s: f32[64]) {\n  s[i] = sum[k:256](x[i,k])\n}\n", rows),
+      testing::HasSubstr("= load_once<4>("));
   // Written as much as read.
-  EXPECT_THAT(source("workload w(x: f32[64,256]) -> (y: f32[64,256]) {\n  y[i,j] = x[i,j] + 1.0\n}\n",
-                     "split(t1.a1, [4])\nbind(t1.a0, thread)\nbind(t1.a1.1, vector)\n"),
+  EXPECT_THAT(SourceOf("workload w(x: f32[64,256]) -> (y: f32[64,256]) {\n  y[i,j] = x[i,j] + 1.0\n}\n",
+                       "split(t1.a1, [4])\nbind(t1.a0, thread)\nbind(t1.a1.1, vector)\n"),
               testing::HasSubstr("= load_vec<4>("));
 }
 

@@ -1,6 +1,9 @@
 // The lowering passes for GPUs: a golden of their joint result, an unchanged meaning by the interpreter, and
 // the refusals of lowering.
 #include "absl/strings/str_cat.h"
+#include "codegen/expr/print.h"
+#include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,11 +24,31 @@ absl::StatusOr<LoweredFunction> LoweredWorkload(const Workload& canonical, const
   return Lower(schedule->function(), TestGpu());
 }
 
+// Registers have no addresses: no index of a thread's array depends on a loop that is not unrolled.
+void ExpectArraysInRegisters(const Stmt& body) {
+  VisitEach<For>(body, [&](const For& loop) {
+    if (loop.loop_kind != LoopKind::kSerial) return;
+    const auto check = [&](const Buffer& buffer, const std::vector<Expr>& indices) {
+      if (buffer->scope != Scope::kLocal && buffer->scope != Scope::kAccumulator) return;
+      for (const Expr& index : indices) {
+        EXPECT_FALSE(UsesVar(index, loop.var.get())) << buffer->name << "[" << PrintExpr(index) << "] in\n"
+                                                     << PrintStmt(body);
+      }
+    };
+    VisitStmts(loop.body, [&](const Stmt& stmt) {
+      ForEachLoad(stmt, [&](const ExprNode& load) { check(load.buffer, load.args); });
+      if (const Store* store = DynAs<Store>(stmt)) check(store->buffer, store->indices);
+      return true;
+    });
+  });
+}
+
 void Check(const std::string& name, const std::string& workload, const std::string& steps) {
   const Workload canonical = CanonicalWorkload(workload);
   const absl::StatusOr<LoweredFunction> lowered = LoweredWorkload(canonical, steps);
   ASSERT_TRUE(lowered.ok()) << lowered.status().message();
   EXPECT_TRUE(MatchesGolden("passes/" + name, PrintLowered(*lowered)));
+  ExpectArraysInRegisters(lowered->kernel.body);
   const absl::Status status = CheckFunction(canonical, WholeFunction(*lowered), 1e-5);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << PrintLowered(*lowered);
 }
@@ -82,6 +105,13 @@ TEST(CudaPassesTest, ThreadsCarryAReduction) {
         "split(t1.a0, [4, 2])\nsplit(t1.r0, [32, 4])\n"
         "reorder([t1.a0.0, t1.a0.1, t1.r0.1, t1.r0.0, t1.a0.2, t1.r0.2])\n"
         "bind(t1.a0.0, block)\nbind(t1.a0.1, thread)\nbind(t1.r0.1, thread)\nbind(t1.r0.2, vector)\n");
+}
+
+// A sum of halves keeps the precision of f32 until it is read.
+TEST(CudaPassesTest, SumsOfHalvesAreWide) {
+  Check("cuda_wide_registers", "workload r(x: f16[96,20]) -> (y: f16[96]) { y[i] = sum[j:20](x[i,j]) }",
+        "split(t1.a0, [32, 2])\nreorder([t1.a0.0, t1.a0.1, t1.r0, t1.a0.2])\ncache_write(t1, t1.a0.1)\n"
+        "bind(t1.a0.0, block)\nbind(t1.a0.1, thread)\n");
 }
 
 // t1.a0.0 has a single iteration, so no index keeps what it is split into.

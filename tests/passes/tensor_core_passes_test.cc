@@ -245,7 +245,7 @@ TEST(FragmentLoopsTest, ElementsAreWhereTheManualHasThem) {
       if (kind == LoopKind::kThread) thread = thread * var->extent + VarRef(var);
     }
     const Stmt body =
-        fragment.Around(Put(tile, {fragment.row, fragment.column}, MakeCast(DType::kI32, thread)));
+        MakeNest(fragment.loops, Put(tile, {fragment.row, fragment.column}, MakeCast(DType::kI32, thread)));
     const auto run = RunFunction(MakeFunction({}, {tile}, body), {});
     ASSERT_TRUE(run.ok()) << run.status();
     std::set<Place> places;
