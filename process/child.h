@@ -38,7 +38,7 @@ class Child {
   absl::Status Start();
   // Ends the child with its process group. No effect where none runs.
   void Signal();
-  // Signal, and waits until the system has freed their resources.
+  // Signal, and waits until the system has freed their resources. No effect where none runs.
   void Kill();
   // The wait status of a child that ends by itself within `seconds`; nullopt when it does not.
   std::optional<int> Reap(double seconds);

@@ -92,8 +92,6 @@ class KernelEmitter {
     const Distribution* distribution = nullptr;  // of registers over threads; null for none
     RegisterForm form = RegisterForm::kOfType;
     std::optional<FragmentLayout> fragment;  // the layout of a tensor-core accumulator
-    // Whether the elements are in the thread's registers.
-    bool IsOfThread() const { return in_registers || vector > 0; }
   };
   const Place& PlaceOf(const Buffer& buffer);
   // The element's position in the buffer's memory, in elements, before swizzling.
@@ -225,6 +223,7 @@ class KernelEmitter {
 
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);
+  bool IsRegister(const ExprNode& load);
   Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);
   Code IndexOperation(const Expr& expr, bool wide);

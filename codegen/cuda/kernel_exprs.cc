@@ -33,17 +33,28 @@ Code KernelEmitter::Value(const Expr& expr) {
   return Operation(expr);
 }
 
-// Values that take several instructions are both computed, and then one is taken, where neither reads memory:
-// a branch around one would end a block of code at each element, and the elements of a thread would be
+// Whether a load reads a register, also where a condition around it is false: a lane, a value that threads
+// exchange, or an element that is inside the array whatever the loops' numbers are.
+bool KernelEmitter::IsRegister(const ExprNode& load) {
+  if (parts_.count(load.buffer.get()) != 0) return true;
+  const Place& place = PlaceOf(load.buffer);
+  if (!place.in_registers) return place.vector > 0;
+  for (size_t d = 0; d < load.args.size(); ++d) {
+    const std::optional<Interval> range = RangeOf(load.args[d]);
+    if (!range || range->min < 0 || range->max >= load.buffer->shape[d]) return false;
+  }
+  return true;
+}
+
+// Values that take several instructions are both computed, and then one is taken, where they read registers
+// alone: a branch around one would end a block of code at each element, and the elements of a thread would be
 // computed one after the other.
 Code KernelEmitter::Choice(const Expr& select, const Code& then, const Code& otherwise) {
   const Code condition = Value(select->args[0]);
   bool computes = false, reads_memory = false;
   for (const Expr& value : {select->args[1], select->args[2]}) {
     computes |= value->op != Op::kConst && value->op != Op::kLoad;
-    reads_memory |= AnyExpr(value, [&](const ExprNode& e) {
-      return e.op == Op::kLoad && parts_.count(e.buffer.get()) == 0 && !PlaceOf(e.buffer).IsOfThread();
-    });
+    reads_memory |= AnyExpr(value, [&](const ExprNode& e) { return e.op == Op::kLoad && !IsRegister(e); });
   }
   if (!computes || reads_memory || arithmetic_.RegisterType(select->dtype) != "float")
     return Arithmetic::Select(condition, then, otherwise);

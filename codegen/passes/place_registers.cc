@@ -1,5 +1,5 @@
 // Tells how the arrays of a GPU's thread are in registers. A register has no address: the loops that index an
-// array are unrolled, so that each index is a constant. Elements of narrow floats are
+// array are unrolled, so that their part of an index is a constant. Elements of narrow floats are
 //   - wide where values are reduced into them, or where a product reads them as its left operand: they have
 //     the precision of f32, and reads round;
 //   - in pairs where vector loops round two neighbours at once: the instruction takes them so.
@@ -26,7 +26,10 @@ VarSet IndexVars(const Stmt& body) {
   };
   VisitStmts(body, [&](const Stmt& stmt) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc != nullptr && alloc->buffer->scope != Scope::kShared) arrays.insert(alloc->buffer.get());
+    // Not those of copies, whose loops the copy divides among threads.
+    if (alloc != nullptr &&
+        (alloc->buffer->scope == Scope::kLocal || alloc->buffer->scope == Scope::kAccumulator))
+      arrays.insert(alloc->buffer.get());
     ForEachLoad(stmt, [&](const ExprNode& load) { add(load.buffer.get(), load.args); });
     if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
     if (const Combine* combine = DynAs<Combine>(stmt))

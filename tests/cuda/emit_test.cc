@@ -253,6 +253,11 @@ TEST(EmitCudaTest, BothValuesAreComputedUnlessTheyReadMemory) {
       SourceOf(workload, "split(t1.a1, [4])\nbind(t1.a0, thread)\ncache_read(t0, t1, t1.a1.0, local)\n"),
       testing::HasSubstr("= choose("));
   EXPECT_THAT(SourceOf(workload, "bind(t1.a0, thread)\n"), testing::Not(testing::HasSubstr("choose(")));
+  // The condition keeps the index inside the array.
+  EXPECT_THAT(
+      SourceOf("workload w(x: f32[3]) -> (y: f32[64]) {\n  y[i] = select(i < 3, x[i] * 2.0, 0.0)\n}\n",
+               "split(t1.a0, [4])\nbind(t1.a0.0, thread)\ncache_read(t0, t1, t1.a0.0, local)\n"),
+      testing::Not(testing::HasSubstr("choose(")));
 }
 
 // A tensor whose elements are each read once, for a much smaller result, leaves the caches first.
