@@ -5,6 +5,7 @@
 // as text, the address of an element, the running thread's number. Thread rule: one owner.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <optional>
@@ -223,7 +224,11 @@ class KernelEmitter {
 
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);
-  bool IsRegister(const ExprNode& load);
+  bool IsAtHand(const ExprNode& load);
+  bool IsOfBlock(const VarNode* var) const {
+    return std::any_of(launch_.blocks.begin(), launch_.blocks.end(),
+                       [&](const For* loop) { return loop->var.get() == var; });
+  }
   Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);
   Code IndexOperation(const Expr& expr, bool wide);

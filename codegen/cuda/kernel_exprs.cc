@@ -33,30 +33,35 @@ Code KernelEmitter::Value(const Expr& expr) {
   return Operation(expr);
 }
 
-// Whether a load reads a register, also where a condition around it is false: a lane, a value that threads
-// exchange, or an element that is inside the array whatever the loops' numbers are.
-bool KernelEmitter::IsRegister(const ExprNode& load) {
+// Whether a load may be executed where a condition around it is false, and costs nothing there: of a lane, of
+// a value that threads exchange, or of an element that is inside the tensor whatever the loops' numbers are,
+// in the thread's registers or the same for the whole thread block.
+bool KernelEmitter::IsAtHand(const ExprNode& load) {
   if (parts_.count(load.buffer.get()) != 0) return true;
   const Place& place = PlaceOf(load.buffer);
-  if (!place.in_registers) return place.vector > 0;
+  if (place.vector > 0) return true;
+  const auto differs = [&](const ExprNode& e) {
+    return e.op == Op::kLoad || (e.op == Op::kVar && !IsOfBlock(e.var.get()));
+  };
   for (size_t d = 0; d < load.args.size(); ++d) {
     const std::optional<Interval> range = RangeOf(load.args[d]);
     if (!range || range->min < 0 || range->max >= load.buffer->shape[d]) return false;
+    if (!place.in_registers && AnyExpr(load.args[d], differs)) return false;
   }
-  return true;
+  return place.in_registers || load.buffer->scope == Scope::kGlobal;
 }
 
-// Values that take several instructions are both computed, and then one is taken, where they read registers
-// alone: a branch around one would end a block of code at each element, and the elements of a thread would be
+// Values that take several instructions are both computed, and then one is taken, where what they read is at
+// hand: a branch around one would end a block of code at each element, and the elements of a thread would be
 // computed one after the other.
 Code KernelEmitter::Choice(const Expr& select, const Code& then, const Code& otherwise) {
   const Code condition = Value(select->args[0]);
-  bool computes = false, reads_memory = false;
+  bool computes = false, reads_others = false;
   for (const Expr& value : {select->args[1], select->args[2]}) {
     computes |= value->op != Op::kConst && value->op != Op::kLoad;
-    reads_memory |= AnyExpr(value, [&](const ExprNode& e) { return e.op == Op::kLoad && !IsRegister(e); });
+    reads_others |= AnyExpr(value, [&](const ExprNode& e) { return e.op == Op::kLoad && !IsAtHand(e); });
   }
-  if (!computes || reads_memory || arithmetic_.RegisterType(select->dtype) != "float")
+  if (!computes || reads_others || arithmetic_.RegisterType(select->dtype) != "float")
     return Arithmetic::Select(condition, then, otherwise);
   return Primary(
       absl::StrCat(prelude_.Use("choose"), "(", condition.text, ", ", then.text, ", ", otherwise.text, ")"));

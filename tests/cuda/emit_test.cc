@@ -253,6 +253,11 @@ TEST(EmitCudaTest, BothValuesAreComputedUnlessTheyReadMemory) {
       SourceOf(workload, "split(t1.a1, [4])\nbind(t1.a0, thread)\ncache_read(t0, t1, t1.a1.0, local)\n"),
       testing::HasSubstr("= choose("));
   EXPECT_THAT(SourceOf(workload, "bind(t1.a0, thread)\n"), testing::Not(testing::HasSubstr("choose(")));
+  // One number for a block is at hand.
+  EXPECT_THAT(SourceOf("workload w(x: f32[64,256], a: f32[64]) -> (y: f32[64,256]) {\n"
+                       "  y[i,j] = select(j <= i, x[i,j] * a[i], 0.0)\n}\n",
+                       "split(t2.a1, [4])\nbind(t2.a0, block)\ncache_read(t0, t2, t2.a1.0, local)\n"),
+              testing::HasSubstr("= choose("));
   // The condition keeps the index inside the array.
   EXPECT_THAT(
       SourceOf("workload w(x: f32[3]) -> (y: f32[64]) {\n  y[i] = select(i < 3, x[i] * 2.0, 0.0)\n}\n",
