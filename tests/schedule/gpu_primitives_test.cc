@@ -61,6 +61,13 @@ TEST(GpuPrimitivesTest, ATileInsideLoopsIsPadded) {
         "bind(t2.a0.0, block)\nstage_shared(t2, t0, t2.r0.0, shared)\npad(t0.s, 1, 8)\n");
 }
 
+// The copy back has loops of its own, also where an index names a loop and no iteration variable.
+TEST(GpuPrimitivesTest, ATileThatLoopsIndexIsStoredThroughSharedMemory) {
+  Check("gpu_stage_write_of_loops", kGemm,
+        "split(t2.r0, [5])\nreorder([t2.r0.0, t2.a0, t2.a1, t2.r0.1])\ncache_write(t2, t2.r0.0)\n"
+        "stage_write(t2.i, t2.i.a0, shared)\n");
+}
+
 // A copy for all thread blocks, turned over, its rows filled up with zeros.
 TEST(GpuPrimitivesTest, GlobalCopiesPacked) {
   Check("gpu_global_copy", kGemm,
