@@ -33,9 +33,9 @@ Code KernelEmitter::Value(const Expr& expr) {
   return Operation(expr);
 }
 
-// Whether a load may be executed where a condition around it is false, and costs nothing there: of a lane, of
-// a value that threads exchange, or of an element that is inside the tensor whatever the loops' numbers are,
-// in the thread's registers or the same for the whole thread block.
+// Whether a load may run where the condition around it is false, at no cost. A lane's element and a value
+// that threads exchange may. An element of an array in registers may if its index is always inside the array.
+// So may an element in memory that is the same for all threads of the block.
 bool KernelEmitter::IsAtHand(const ExprNode& load) {
   if (parts_.count(load.buffer.get()) != 0) return true;
   const Place& place = PlaceOf(load.buffer);
@@ -51,9 +51,8 @@ bool KernelEmitter::IsAtHand(const ExprNode& load) {
   return place.in_registers || load.buffer->scope == Scope::kGlobal;
 }
 
-// Values that take several instructions are both computed, and then one is taken, where what they read is at
-// hand: a branch around one would end a block of code at each element, and the elements of a thread would be
-// computed one after the other.
+// Both values are computed before one is taken, if what they read is at hand. NVVM makes a branch of a value
+// that takes several instructions, and a thread's elements are then computed one after the other.
 Code KernelEmitter::Choice(const Expr& select, const Code& then, const Code& otherwise) {
   const Code condition = Value(select->args[0]);
   bool computes = false, reads_others = false;

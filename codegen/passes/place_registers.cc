@@ -12,7 +12,12 @@
 namespace mycc {
 namespace {
 
-// The variables that index arrays of threads.
+// An array of a thread. Not those of copies, whose loops the copy divides among threads.
+bool IsArray(const Buffer& buffer) {
+  return buffer->scope == Scope::kLocal || buffer->scope == Scope::kAccumulator;
+}
+
+// The variables that index arrays.
 VarSet IndexVars(const Stmt& body) {
   BufferSet arrays;
   VarSet vars;
@@ -26,10 +31,7 @@ VarSet IndexVars(const Stmt& body) {
   };
   VisitStmts(body, [&](const Stmt& stmt) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    // Not those of copies, whose loops the copy divides among threads.
-    if (alloc != nullptr &&
-        (alloc->buffer->scope == Scope::kLocal || alloc->buffer->scope == Scope::kAccumulator))
-      arrays.insert(alloc->buffer.get());
+    if (alloc != nullptr && IsArray(alloc->buffer)) arrays.insert(alloc->buffer.get());
     ForEachLoad(stmt, [&](const ExprNode& load) { add(load.buffer.get(), load.args); });
     if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
     if (const Combine* combine = DynAs<Combine>(stmt))
@@ -66,8 +68,9 @@ Stmt PlaceRegisters(const Stmt& body) {
     return loop.With({.loop_kind = LoopKind::kUnroll});
   });
   return RewriteEach<Alloc>(loops, [](const Alloc& alloc) -> Stmt {
+    if (!IsArray(alloc.buffer)) return nullptr;
     const RegisterForm form = FormOf(alloc);
-    if (alloc.buffer->scope == Scope::kShared || form == alloc.registers) return nullptr;
+    if (form == alloc.registers) return nullptr;
     return Changed(alloc, [&](Alloc* changed) { changed->registers = form; });
   });
 }

@@ -30,8 +30,8 @@ struct LaneReads {
   int count;
   const int64_t* positions;  // row-major
   const int64_t* mask;       // lanes that are 0 read nothing; null: all read
-  double* floats;            // of lanes; or, by the tensor's type,
-  int64_t* ints;
+  double* floats;            // where elements of floats go, by lane
+  int64_t* ints;             // where other elements go
 
   // Fills the lanes by element(position). False when a position is outside the tensor.
   template <typename ElementFn>
@@ -59,7 +59,7 @@ class LaneProgram {
   // Points are numbered with the stage's axes outermost and its reduction axes innermost, row-major.
   // REQUIRES: the stage is valid.
   explicit LaneProgram(const Stage& stage) : LaneProgram(stage, stage.value) {}
-  // The same of a part of its value.
+  // Evaluates `value`, a part of the stage's expression.
   LaneProgram(const Stage& stage, const Expr& value);
 
   // Evaluates points first .. first + count - 1 (count <= kLanes). False when a read fell outside its tensor,

@@ -217,7 +217,7 @@ struct PermittedReference::Impl {
            IsInputElement(value->args[0]) && IsInputElement(value->args[1]) && !MayBeWinograd(stage);
   }
 
-  // As Reduced, with the factors of many terms computed at once.
+  // Gives what Reduced gives. It computes the factors of many terms at once.
   ValueSet SumOfProducts(const Stage& stage, int64_t element, const Point& point,
                          std::vector<LaneProgram>* programs) {
     const Expr& product = stage.value;
