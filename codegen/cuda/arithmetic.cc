@@ -9,11 +9,6 @@
 namespace mycc {
 namespace {
 
-Code Infix(const char* op, int level, const Code& a, const Code& b) {
-  // All of these associate to the left.
-  return Code{absl::StrCat(a.At(level), " ", op, " ", b.At(level + 1)), level};
-}
-
 // The shortest decimal that parses to the same value.
 template <typename T>
 std::string Shortest(T value, int max_digits) {
@@ -93,16 +88,8 @@ Code Arithmetic::Literal(DType dtype, Scalar value) const {
   return Code{digits, std::signbit(value.f) ? kUnaryLevel : kPrimary};
 }
 
-Code Arithmetic::Call(const std::string& function, const Code& a) const {
-  return Primary(absl::StrCat(function, "(", a.text, ")"));
-}
-
-Code Arithmetic::Call(const std::string& function, const Code& a, const Code& b) const {
-  return Primary(absl::StrCat(function, "(", a.text, ", ", b.text, ")"));
-}
-
 Code Arithmetic::Round(DType dtype, const Code& value) const {
-  if (IsNarrowFloat(dtype)) return Call(prelude_.Use(absl::StrCat("round_", DTypeName(dtype))), value);
+  if (IsNarrowFloat(dtype)) return FromMemory(dtype, ToMemory(dtype, value));
   if (IsShortInt(dtype)) return Call("int", Call(prelude_.Use(DTypeName(dtype)), value));
   return value;
 }
@@ -116,36 +103,18 @@ Code Arithmetic::FloatUnary(Op op, DType dtype, const Code& a) const {
   if (op == Op::kExp2 && dtype != DType::kF64) return Round(dtype, Call(prelude_.Use("exp2_approx"), a));
   const std::string name = LibraryName(op);
   const Code result = Call(dtype == DType::kF64 ? name : name + "f", a);
-  const bool exact = op == Op::kAbs || op == Op::kFloor || op == Op::kCeil || op == Op::kRound;
-  return exact ? result : Round(dtype, result);
+  return IsExact(op) ? result : Round(dtype, result);
 }
 
 Code Arithmetic::Unary(Op op, DType dtype, const Code& a) const {
   if (IsFloat(dtype)) return FloatUnary(op, dtype, a);
   if (op == Op::kNot) return Code{absl::StrCat("!", a.At(kUnaryLevel)), kUnaryLevel};
   const Code zero = Literal(dtype, Scalar{});
-  const Code negated =
-      Binary(Op::kSub, dtype, dtype == DType::kI64 ? Call(prelude_.Use("i64"), zero) : zero, a);
+  const Code negated = Binary(Op::kSub, dtype, zero, a);
   if (op == Op::kNeg) return negated;
   MYCC_CHECK(op == Op::kAbs) << "no " << OpName(op) << " of integers";
   if (IsWideUnsigned(dtype)) return a;
   return Select(Compare(Op::kLt, a, zero), negated, a);
-}
-
-// Operands of one unsigned type, which C++ wraps by itself.
-Code Arithmetic::UnsignedBinary(Op op, const Code& a, const Code& b) const {
-  switch (op) {
-    case Op::kAdd: return Infix("+", kSum, a, b);
-    case Op::kSub: return Infix("-", kSum, a, b);
-    case Op::kMul: return Infix("*", kProduct, a, b);
-    case Op::kFloorDiv: return Call(prelude_.Use("div_unsigned"), a, b);
-    case Op::kMod: return Call(prelude_.Use("mod_unsigned"), a, b);
-    case Op::kMin: return Call(prelude_.Use("min_unsigned"), a, b);
-    case Op::kMax: return Call(prelude_.Use("max_unsigned"), a, b);
-    default: break;
-  }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of unsigned integers";
-  return a;
 }
 
 Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) const {
@@ -162,16 +131,18 @@ Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) con
     }
   }
   // Both operands must have the same type, which selects the template.
-  const auto typed = [&](const Code& c) { return Call(RegisterType(dtype), c); };
-  if (IsWideUnsigned(dtype)) return UnsignedBinary(op, typed(a), typed(b));
+  const auto call = [&](const char* function) {
+    const std::string type = RegisterType(dtype);
+    return Call(prelude_.Use(function), Call(type, a), Call(type, b));
+  };
   switch (op) {
-    case Op::kAdd: return Call(prelude_.Use("wrap_add"), typed(a), typed(b));
-    case Op::kSub: return Call(prelude_.Use("wrap_sub"), typed(a), typed(b));
-    case Op::kMul: return Call(prelude_.Use("wrap_mul"), typed(a), typed(b));
-    case Op::kFloorDiv: return Call(prelude_.Use("floor_div"), typed(a), typed(b));
-    case Op::kMod: return Call(prelude_.Use("floor_mod"), typed(a), typed(b));
-    case Op::kMin: return Call(prelude_.Use("min_of"), typed(a), typed(b));
-    case Op::kMax: return Call(prelude_.Use("max_of"), typed(a), typed(b));
+    case Op::kAdd: return call("wrap_add");
+    case Op::kSub: return call("wrap_sub");
+    case Op::kMul: return call("wrap_mul");
+    case Op::kFloorDiv: return call("floor_div");
+    case Op::kMod: return call("floor_mod");
+    case Op::kMin: return call("min_of");
+    case Op::kMax: return call("max_of");
     default: break;
   }
   MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
@@ -197,7 +168,7 @@ Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) co
 
 Code Arithmetic::Binary(Op op, DType dtype, const Code& a, const Code& b) const {
   const Code result = WideBinary(op, dtype, a, b);
-  return op == Op::kMin || op == Op::kMax ? result : Round(dtype, result);
+  return IsExact(op) ? result : Round(dtype, result);
 }
 
 Code Arithmetic::Compare(Op op, const Code& a, const Code& b) {
@@ -243,7 +214,7 @@ Code Arithmetic::Cast(DType to, DType from, const Code& value) const {
   const int bytes = DTypeBytes(from);
   const bool is_double = bytes == 8 || (bytes == 4 && to != DType::kF32);
   Code wide = Call(is_double ? "double" : "float", value);
-  if (bytes == 8) wide = Call(prelude_.Use(absl::StrCat("narrow_", DTypeName(from))), value);
+  if (bytes == 8) wide = Call(prelude_.Use("narrow_int"), Call(RegisterType(from), value));
   if (to == DType::kF32) return is_double ? Call("float", wide) : wide;
   return Round(to, is_double ? Call(prelude_.Use("narrow_f64"), wide) : wide);
 }

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/cuda/prelude.h"
 #include "codegen/expr/expr.h"
 
@@ -23,6 +25,10 @@ inline constexpr int kPrimary = 16, kUnaryLevel = 15, kProduct = 13, kSum = 12, 
                      kEquality = 8, kBitAnd = 7, kBothOf = 4, kEitherOf = 3, kTernary = 2;
 
 inline Code Primary(std::string text) { return Code{std::move(text), kPrimary}; }
+// An operation that associates to the left.
+inline Code Infix(const char* op, int level, const Code& a, const Code& b) {
+  return Code{a.At(level) + " " + op + " " + b.At(level + 1), level};
+}
 
 class Arithmetic {
  public:
@@ -46,10 +52,11 @@ class Arithmetic {
   Code Round(DType dtype, const Code& value) const;
 
  private:
-  Code Call(const std::string& function, const Code& a) const;
-  Code Call(const std::string& function, const Code& a, const Code& b) const;
+  template <typename... Codes>
+  static Code Call(const std::string& function, const Codes&... args) {
+    return Primary(absl::StrCat(function, "(", absl::StrJoin({args.text...}, ", "), ")"));
+  }
   Code FloatUnary(Op op, DType dtype, const Code& a) const;
-  Code UnsignedBinary(Op op, const Code& a, const Code& b) const;
   Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code FloatToInt(DType to, const Code& value) const;
 

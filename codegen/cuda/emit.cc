@@ -1,6 +1,5 @@
 #include "codegen/cuda/emit.h"
 
-#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,38 +15,14 @@
 namespace mycc {
 namespace {
 
-void AddWorkspace(const LoweredFunction& lowered, std::vector<LaunchBuffer>* buffers) {
+// All buffers from outside of a body.
+std::vector<LaunchBuffer> OuterBuffers(const LoweredFunction& lowered,
+                                       const std::vector<ArgumentBuffer>& arguments) {
+  std::vector<LaunchBuffer> buffers;
+  for (const ArgumentBuffer& argument : arguments)
+    buffers.push_back({argument.buffer, {argument.argument, argument.offset}, argument.read_only});
   for (const WorkspaceBuffer& workspace : lowered.workspace)
-    buffers->push_back({workspace.buffer, CudaOperand{CudaOperand::kWorkspace, workspace.offset}, false});
-}
-
-// A call's arguments are the parameters, with packed buffers instead of const ones.
-std::vector<LaunchBuffer> BuffersOfCall(const LoweredFunction& lowered) {
-  std::vector<LaunchBuffer> buffers;
-  const auto& params = lowered.kernel.params;
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (params[i].kind == ParamKind::kConst) continue;
-    buffers.push_back(
-        {params[i].buffer, CudaOperand{static_cast<int>(i), 0}, params[i].kind == ParamKind::kInput});
-  }
-  for (const PackedBuffer& packed : lowered.packed)
-    buffers.push_back({packed.buffer, CudaOperand{packed.param, packed.offset}, true});
-  AddWorkspace(lowered, &buffers);
-  return buffers;
-}
-
-// Packing's arguments are the const inputs, then their packed buffers.
-std::vector<LaunchBuffer> BuffersOfPack(const LoweredFunction& lowered) {
-  std::vector<LaunchBuffer> buffers;
-  const std::map<int, int> positions = ConstPositions(lowered);
-  for (const auto& [param, position] : positions)
-    buffers.push_back({lowered.kernel.params[param].buffer, CudaOperand{position, 0}, true});
-  const int consts = static_cast<int>(positions.size());
-  for (const PackedBuffer& packed : lowered.packed) {
-    const int argument = consts + positions.at(packed.param);
-    buffers.push_back({packed.buffer, CudaOperand{argument, packed.offset}, false});
-  }
-  AddWorkspace(lowered, &buffers);
+    buffers.push_back({workspace.buffer, {CudaOperand::kWorkspace, workspace.offset}, false});
   return buffers;
 }
 
@@ -70,10 +45,8 @@ absl::StatusOr<CudaLaunch> LaunchOf(const Stmt& root, const std::vector<LaunchBu
 absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vector<LaunchBuffer>& buffers,
                                                const std::string& symbol, const Target& target,
                                                Prelude* prelude, std::string* source) {
-  const std::vector<Stmt> roots =
-      body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
   std::vector<CudaStep> steps;
-  for (const Stmt& root : roots) {
+  for (const Stmt& root : StmtsOf(body)) {
     MYCC_ASSIGN_OR_RETURN(const CudaLaunch launch, LaunchOf(root, buffers));
     CudaStep step;
     step.kernel = absl::StrCat(symbol, "_", steps.size());
@@ -102,10 +75,11 @@ absl::StatusOr<CudaProgram> EmitCuda(const LoweredFunction& lowered, const Targe
   program.symbol = symbol;
   Prelude prelude;
   std::string kernels;
-  MYCC_ASSIGN_OR_RETURN(program.call, EmitBody(lowered.kernel.body, BuffersOfCall(lowered), symbol, target,
-                                               &prelude, &kernels));
-  MYCC_ASSIGN_OR_RETURN(program.pack, EmitBody(lowered.pack.body, BuffersOfPack(lowered),
-                                               absl::StrCat(symbol, "_pack"), target, &prelude, &kernels));
+  const auto emit = [&](const Stmt& body, const std::vector<ArgumentBuffer>& arguments, const char* suffix) {
+    return EmitBody(body, OuterBuffers(lowered, arguments), symbol + suffix, target, &prelude, &kernels);
+  };
+  MYCC_ASSIGN_OR_RETURN(program.call, emit(lowered.kernel.body, ArgumentsOfKernel(lowered), ""));
+  MYCC_ASSIGN_OR_RETURN(program.pack, emit(lowered.pack.body, ArgumentsOfPack(lowered), "_pack"));
   program.source = prelude.Text() + kernels;
   program.workspace_bytes = lowered.workspace_shared_bytes;
   return program;

@@ -1,8 +1,8 @@
 // Emits bulk copies by the copy engine (TMA): one thread issues the copy of each box.
 #include <algorithm>
 
-#include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/product_functions.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/passes/bulk_box.h"
 
@@ -11,29 +11,28 @@ namespace {
 
 // cp.async.bulk.tensor of one rank [PTX ISA]: into this block's shared memory, into the same place of all
 // blocks of its cluster (multicast), or out of shared memory.
-std::string BulkFunction(const std::string& name, int rank, bool to_shared, bool multicast) {
-  std::vector<std::string> parameters, places, operands;
-  for (int d = 0; d < rank; ++d) {
-    parameters.push_back(absl::StrCat("int c", d));
-    places.push_back(absl::StrCat("%", d + (to_shared ? 3 : 2)));
-    operands.push_back(absl::StrCat("\"r\"(c", d, ")"));
-  }
-  const std::string box = absl::StrJoin(places, ", "), coordinates = absl::StrJoin(parameters, ", ");
-  const std::string values = absl::StrJoin(operands, ", ");
+DeviceFunction BulkFunction(int rank, bool to_shared, bool multicast) {
+  const std::string name =
+      absl::StrCat(to_shared ? "bulk_load_" : "bulk_store_", rank, multicast ? "d_to_all" : "d");
+  const std::string box = Registers(to_shared ? 3 : 2, rank), coordinates = Numbered(rank, "int c", "");
+  const std::string values = Numbered(rank, "\"r\"(c", ")");
   if (to_shared) {
-    return absl::StrCat(
-        "\n__device__ __forceinline__ void ", name,
-        "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
-        multicast ? ", unsigned short blocks" : "", ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
-        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes", multicast ? ".multicast::cluster" : "",
-        " [%0], [%1, {", box, "}], [%2]", multicast ? absl::StrCat(", %", rank + 3) : "",
-        ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
-        multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n");
+    return {name, absl::StrCat("\n__device__ __forceinline__ void ", name,
+                               "(unsigned to, const CUtensorMap& map, unsigned barrier, ", coordinates,
+                               multicast ? ", unsigned short blocks" : "",
+                               ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
+                               "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+                               multicast ? ".multicast::cluster" : "", " [%0], [%1, ", box, "], [%2]",
+                               multicast ? absl::StrCat(", %", rank + 3) : "",
+                               ";\"\n               ::\"r\"(to), \"l\"(&map), \"r\"(barrier), ", values,
+                               multicast ? ", \"h\"(blocks)" : "", " : \"memory\");\n}\n")};
   }
-  return absl::StrCat(
-      "\n__device__ __forceinline__ void ", name, "(const CUtensorMap& map, unsigned from, ", coordinates,
-      ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank, "d.global.shared::cta.tile.bulk_group [%0, {", box,
-      "}], [%1];\"\n               ::\"l\"(&map), \"r\"(from), ", values, " : \"memory\");\n}\n");
+  return {name,
+          absl::StrCat("\n__device__ __forceinline__ void ", name, "(const CUtensorMap& map, unsigned from, ",
+                       coordinates, ") {\n  asm volatile(\"cp.async.bulk.tensor.", rank,
+                       "d.global.shared::cta.tile.bulk_group [%0, ", box,
+                       "], [%1];\"\n               ::\"l\"(&map), \"r\"(from), ", values,
+                       " : \"memory\");\n}\n")};
 }
 
 }  // namespace
@@ -72,10 +71,8 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   for (size_t d = 0; d + 1 < box->dims.size(); ++d) rows *= box->dims[d].extent;
   const std::string map = TensorMapOf(*box, panel);
   const int rank = static_cast<int>(box->dims.size());
-  const std::string function =
-      absl::StrCat(box->to_shared ? "bulk_load_" : "bulk_store_", rank, blocks > 1 ? "d_to_all" : "d");
   prelude_.Use("CUtensorMap");
-  prelude_.Add(function, BulkFunction(function, rank, box->to_shared, blocks > 1));
+  const std::string function = prelude_.Add(BulkFunction(rank, box->to_shared, blocks > 1));
   std::vector<Expr> at = box->shared_prefix;
   while (at.size() < shared.shape.size()) at.push_back(IntConst(0));
   std::vector<int64_t> in_tile(shared.shape.size());
@@ -116,7 +113,7 @@ void KernelEmitter::TakePart(const Expr& rank, int64_t blocks, BulkBox* box) {
     dim.begin = dim.begin + rank * (dim.extent * dim.step);
     return;
   }
-  Fail(absl::StrCat("no dimension of ", box->shared->name, " can be divided among the blocks of a cluster"));
+  Fail("no dimension of ", box->shared->name, " can be divided among the blocks of a cluster");
 }
 
 }  // namespace mycc

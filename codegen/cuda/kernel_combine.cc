@@ -46,6 +46,15 @@ void KernelEmitter::Merge(const Combine& combine, const Parts& values, const Par
   parts_.clear();
 }
 
+// values = `first`, merged with the values of each other of `count` members.
+void KernelEmitter::MergeAll(const Combine& combine, const Parts& values, const Parts& first,
+                             const std::string& member, int64_t count, const Parts& others) {
+  SetEach(values, first);
+  OpenUnrolled(member, count, 1);
+  Merge(combine, values, values, others);
+  Close();
+}
+
 void KernelEmitter::SetEach(const Parts& parts, const Parts& values) {
   for (size_t i = 0; i < parts.size(); ++i) Line(parts[i], " = ", values[i], ";");
 }
@@ -55,25 +64,26 @@ KernelEmitter::Parts KernelEmitter::ElementsOf(const Parts& arrays, const std::s
   return EachPart(arrays, [&](const std::string& array) { return absl::StrCat(array, "[", place, "]"); });
 }
 
-// Declares the memory in which warps exchange values; returns the name of each part's array.
-KernelEmitter::Parts KernelEmitter::DeclareScratch(const Combine& combine) {
-  MYCC_CHECK(launch_.scratch_offset < launch_.shared_bytes)
-      << "no scratch to combine " << combine.buffer->name;
+// Declares an array in shared memory for each part, the first one at `offset`, with room for the values of
+// `count` threads or blocks. `first`: code that is added to the addresses. Returns the arrays' names.
+KernelEmitter::Parts KernelEmitter::DeclareArrays(const Combine& combine, const std::string& name,
+                                                  int64_t offset, int64_t count, const std::string& first) {
   Parts arrays;
-  int64_t offset = launch_.scratch_offset;
   combine.ForEachBuffer([&](const Buffer& buffer) {
     const std::string type = arithmetic_.RegisterType(buffer->dtype);
-    arrays.push_back(Name("scratch"));
-    Line(type, "* const ", arrays.back(), " = reinterpret_cast<", type, "*>(shared + ", offset, ");");
-    offset += ExchangedBytes(buffer) * launch_.threads;
+    arrays.push_back(Name(name));
+    Line(type, "* const ", arrays.back(), " = reinterpret_cast<", type, "*>(shared + ", offset, ")", first,
+         ";");
+    offset += ExchangedBytes(buffer) * count;
   });
   return arrays;
 }
 
-// The running thread's number within its group.
-std::string KernelEmitter::MemberOf(int64_t stride, int64_t extent) const {
-  const std::string from = stride == 1 ? thread_ : absl::StrCat(thread_, " / ", stride);
-  return absl::StrCat(from, " % ", extent);
+// Declares the memory in which warps exchange values.
+KernelEmitter::Parts KernelEmitter::DeclareScratch(const Combine& combine) {
+  MYCC_CHECK(launch_.scratch_offset < launch_.shared_bytes)
+      << "no scratch to combine " << combine.buffer->name;
+  return DeclareArrays(combine, "scratch", launch_.scratch_offset, launch_.threads, "");
 }
 
 void KernelEmitter::EmitCombine(const Combine& combine) {
@@ -132,8 +142,7 @@ void KernelEmitter::EmitCombinesTogether(const For& loop, const Combine& combine
                     var = Name(loop.var->name);
   const std::string value = absl::StrCat(all, "[", var, "]");
   const auto for_each = [&](const auto& body) {
-    Line("#pragma unroll");
-    Open("for (int ", var, " = 0; ", var, " < ", count, "; ++", var, ")");
+    OpenUnrolled(var, count);
     With(loop.var.get(), var, body);
     Close();
   };
@@ -154,8 +163,7 @@ void KernelEmitter::EmitCombinesTogether(const For& loop, const Combine& combine
   Line("const int ", first, " = ", thread_, " / ", group.extent, " * ", warps.extent, ";");
   for_each([&] {
     Line(value, " = ", row, first, "];");
-    Line("#pragma unroll");
-    Open("for (int ", warp, " = 1; ", warp, " < ", warps.extent, "; ++", warp, ")");
+    OpenUnrolled(warp, warps.extent, 1);
     Line(value, " = ", Combined(combine, value, absl::StrCat(row, first, " + ", warp, "]")).text, ";");
     Close();
     Line(Element(combine.buffer, combine.indices), " = ", value, ";");
@@ -186,11 +194,8 @@ void KernelEmitter::CombineWarps(const Combine& combine, const Parts& values, in
   EmitBarrier();
   const std::string first = Name("first"), warp = Name("warp");
   Line("const int ", first, " = ", thread, " / ", warps * kThreadsOfWarp, " * ", warps, ";");
-  SetEach(values, ElementsOf(scratch, first));
-  Line("#pragma unroll");
-  Open("for (int ", warp, " = 1; ", warp, " < ", warps, "; ++", warp, ")");
-  Merge(combine, values, values, ElementsOf(scratch, absl::StrCat(first, " + ", warp)));
-  Close();
+  MergeAll(combine, values, ElementsOf(scratch, first), warp, warps,
+           ElementsOf(scratch, absl::StrCat(first, " + ", warp)));
 }
 
 // Every lane reads the values of all lanes of its group.
@@ -209,11 +214,8 @@ void KernelEmitter::CombineInWarp(const Combine& combine, const Parts& values, c
       return absl::StrCat("__shfl_sync(", lanes_here_, ", ", value, ", ", place, ")");
     });
   };
-  SetEach(values, from(first));
-  Line("#pragma unroll");
-  Open("for (int ", lane, " = 1; ", lane, " < ", group.extent, "; ++", lane, ")");
-  Merge(combine, values, values, from(absl::StrCat(first, " + ", lane, " * ", group.stride)));
-  Close();
+  MergeAll(combine, values, from(first), lane, group.extent,
+           from(absl::StrCat(first, " + ", lane, " * ", group.stride)));
 }
 
 // Every thread reads the values that all threads of its group have stored.
@@ -235,8 +237,8 @@ void KernelEmitter::CombineInBlock(const Combine& combine, const Parts& values, 
 
 void KernelEmitter::EmitBarrier() {
   if (in_nest_ == 0 || in_nest_ == team_) return Sync();
-  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kNests + (roles_ == nullptr ? 0 : roles_->number), ", ",
-       in_nest_, ");");
+  const int role = roles_ == nullptr ? 0 : roles_->number;
+  Line(Call("team_sync", NamedBarriers::kNests + role, in_nest_), ";");
 }
 
 }  // namespace mycc

@@ -28,12 +28,6 @@ std::string KernelEmitter::Name(const std::string& base) {
 
 absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   DeclareBuffers();
-  std::vector<std::string> params;
-  for (const LaunchBuffer& buffer : launch_.buffers) {
-    params.push_back(absl::StrCat(buffer.read_only ? "const " : "",
-                                  arithmetic_.MemoryType(buffer.buffer->dtype), "* __restrict__ ",
-                                  places_.at(buffer.buffer.get()).name));
-  }
   if (launch_.cluster_reduce > 1) {
     Line("const int rank = blockIdx.x % ", launch_.cluster_reduce, ";");
     Line("const int thread = rank * ", launch_.threads, " + ", thread_of_block_, ";");
@@ -49,13 +43,17 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
   if (!status_.ok()) return status_;
   if (launch_.shared_bytes > 0)
     text_ = absl::StrCat("  extern __shared__ __align__(1024) unsigned char shared[];\n", text_);
+  std::vector<std::string> params;
   for (size_t i = 0; i < maps_.size(); ++i)
-    params.insert(params.begin() + static_cast<std::ptrdiff_t>(i),
-                  absl::StrCat("const __grid_constant__ CUtensorMap map", i));
+    params.push_back(absl::StrCat("const __grid_constant__ CUtensorMap map", i));
+  for (const auto& [buffer, operand, read_only] : launch_.buffers) {
+    params.push_back(absl::StrCat(read_only ? "const " : "", arithmetic_.MemoryType(buffer->dtype),
+                                  "* __restrict__ ", places_.at(buffer.get()).name));
+  }
   const std::string bounds =
       launch_.min_blocks_per_sm > 0
           ? absl::StrCat("__launch_bounds__(", launch_.threads, ", ", launch_.min_blocks_per_sm, ")")
-          : absl::StrCat(prelude_.Use("BLOCK_OF"), "(", launch_.threads, ")");
+          : Call("BLOCK_OF", launch_.threads);
   return absl::StrCat("extern \"C\" __global__ void ", bounds, " ", name, "(", absl::StrJoin(params, ", "),
                       ") {\n", text_, "}\n");
 }
@@ -64,14 +62,14 @@ absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
 // cannot move a load before it. The next launch may start on free SMs; it waits in the same way.
 void KernelEmitter::WaitForNeighbours() {
   if (launch_.after_launch) {
-    Line(prelude_.Use("wait_for_launch"), "();");
+    Line(Call("wait_for_launch"), ";");
     for (const LaunchBuffer& buffer : launch_.buffers) {
       if (buffer.read_only) continue;
       const std::string& name = places_.at(buffer.buffer.get()).name;
-      Line(name, " = ", prelude_.Use("from_here_on"), "(", name, ");");
+      Line(name, " = ", Call("from_here_on", name), ";");
     }
   }
-  if (launch_.before_launch) Line(prelude_.Use("allow_next_launch"), "();");
+  if (launch_.before_launch) Line(Call("allow_next_launch"), ";");
 }
 
 // The grid has one dimension. The blocks of a cluster are neighbours (the iterations of the outermost loop,

@@ -10,12 +10,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/cuda/arithmetic.h"
 #include "codegen/cuda/launch.h"
@@ -34,6 +36,12 @@ namespace mycc {
 
 inline bool IsPowerOfTwo(int64_t value) {
   return value > 0 && std::has_single_bit(static_cast<uint64_t>(value));
+}
+
+// number / stride % steps, as code; with steps 0 only the quotient.
+inline std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
+  const std::string quotient = stride == 1 ? number : absl::StrCat(number, " / ", stride);
+  return steps == 0 ? quotient : absl::StrCat(quotient, " % ", steps);
 }
 
 // The first of a block's 16 named barriers for each purpose; __syncthreads is barrier 0. Only blocks with two
@@ -71,11 +79,33 @@ class KernelEmitter {
     Line("{");
     ++depth_;
   }
+  // Opens a loop that is unrolled.
+  template <typename Extent>
+  void OpenUnrolled(const std::string& var, const Extent& extent, int64_t first = 0) {
+    Line("#pragma unroll");
+    Open("for (int ", var, " = ", first, "; ", var, " < ", extent, "; ++", var, ")");
+  }
   void Close() {
     --depth_;
     Line("}");
   }
-  void Fail(const std::string& what) { status_.Update(Refusal(what)); }
+  // Closes a block, and opens another one on the same line, after "else" or "else if (..)".
+  template <typename... Parts>
+  void CloseAndOpen(const Parts&... parts) {
+    Close();
+    text_.pop_back();
+    absl::StrAppend(&text_, " ", parts..., " {\n");
+    ++depth_;
+  }
+  // A call of a function of the prelude.
+  template <typename... Args>
+  std::string Call(const std::string& function, const Args&... args) {
+    return absl::StrCat(prelude_.Use(function), "(", absl::StrJoin(std::tie(args...), ", "), ")");
+  }
+  template <typename... Parts>
+  void Fail(const Parts&... parts) {
+    status_.Update(Refusal(parts...));
+  }
   // An identifier made from `base` that is unique in this kernel.
   std::string Name(const std::string& base);
 
@@ -126,6 +156,8 @@ class KernelEmitter {
   // of single values has one part.
   using Parts = std::vector<std::string>;
   void EmitCombine(const Combine& combine);
+  Parts DeclareArrays(const Combine& combine, const std::string& name, int64_t offset, int64_t count,
+                      const std::string& first);
   Parts DeclareScratch(const Combine& combine);
   void EmitCombinesTogether(const For& loop, const Combine& combine);
   void Exchanged(const Combine& combine, const Parts& values, const Exchange& exchange);
@@ -134,6 +166,8 @@ class KernelEmitter {
   void CombineInWarp(const Combine& combine, const Parts& values, const Exchange& exchange);
   void CombineInBlock(const Combine& combine, const Parts& values, const Exchange& exchange);
   void Merge(const Combine& combine, const Parts& values, const Parts& a, const Parts& b);
+  void MergeAll(const Combine& combine, const Parts& values, const Parts& first, const std::string& member,
+                int64_t count, const Parts& others);
   template <typename TextFn>
   static Parts EachPart(const Parts& parts, const TextFn& text) {
     Parts texts;
@@ -142,7 +176,8 @@ class KernelEmitter {
   }
   static Parts ElementsOf(const Parts& arrays, const std::string& place);
   void SetEach(const Parts& parts, const Parts& values);
-  std::string MemberOf(int64_t stride, int64_t extent) const;
+  // The running thread's number within its group.
+  std::string MemberOf(int64_t stride, int64_t extent) const { return Digit(thread_, stride, extent); }
   // The running thread's number within its block.
   const std::string& ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? thread_of_block_ : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
@@ -156,7 +191,7 @@ class KernelEmitter {
   void CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks);
 
   // Tensor cores (kernel_mma.cc, kernel_wgmma.cc).
-  const FragmentLayout& LayoutOfAccumulator(const Mma& mma);
+  const FragmentLayout& LayoutOfAccumulator(const Mma& mma) { return *PlaceOf(mma.acc.buffer).fragment; }
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
   void EmitWaitProducts(const WaitProducts& wait);
@@ -171,7 +206,7 @@ class KernelEmitter {
   // Left operands in registers (kernel_operands.cc).
   bool IsInRegisters(const TileView& view) { return PlaceOf(view.buffer).in_registers; }
   void StorePair(const VectorMove& move);
-  std::string PackFunction(const Buffer& operand);
+  std::string Packed(const Buffer& operand, const std::string& even, const std::string& odd);
   void PackOperand(const Mma& mma, const std::string& fragment, const std::string& step);
   void PackOperands(const Mma& mma, const Instruction& row);
 
@@ -208,13 +243,12 @@ class KernelEmitter {
   };
   void EmitRoles(const Roles& roles);
   std::string Warpgroup() const;
-  void SetUpBarriers(const Roles& roles);
+  void SetUpBarriers(const std::vector<int>& counts);
   void EmitArrive(const Arrive& arrive);
   void EmitTurn(const Turn& turn);
   void EmitWait(const Wait& wait);
   void EmitCommitGroup();
   void EmitWaitGroup(const WaitGroup& wait);
-  void EmitFence();
   void EmitSignal(const Signal& signal);
   void EmitAwait(const Await& await);
   std::string FlagAddress(const Buffer& flags, const Expr& index);
@@ -231,7 +265,6 @@ class KernelEmitter {
   }
   Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);
-  Code IndexOperation(const Expr& expr, bool wide);
   Code IndexQuotient(const Expr& expr);
   bool IsNarrow(const Expr& expr);
 

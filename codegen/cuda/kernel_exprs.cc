@@ -9,8 +9,6 @@ namespace {
 // Values up to this fit an int, even after a few more additions.
 constexpr int64_t kNarrowLimit = int64_t{1} << 30;
 
-bool IsCompare(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
-
 // Whether this is i64 arithmetic that cannot overflow, because all its parts have ranges. Loaded i64 data has
 // none.
 bool HasRange(const Expr& expr) {
@@ -43,12 +41,11 @@ bool KernelEmitter::IsAtHand(const ExprNode& load) {
   const auto differs = [&](const ExprNode& e) {
     return e.op == Op::kLoad || (e.op == Op::kVar && !IsOfBlock(e.var.get()));
   };
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    const std::optional<Interval> range = RangeOf(load.args[d]);
-    if (!range || range->min < 0 || range->max >= load.buffer->shape[d]) return false;
-    if (!place.in_registers && AnyExpr(load.args[d], differs)) return false;
-  }
-  return place.in_registers || load.buffer->scope == Scope::kGlobal;
+  if (!IsInside(*load.buffer, load.args)) return false;
+  if (place.in_registers) return true;
+  return load.buffer->scope == Scope::kGlobal &&
+         std::none_of(load.args.begin(), load.args.end(),
+                      [&](const Expr& index) { return AnyExpr(index, differs); });
 }
 
 // Both values are computed before one is taken, if what they read is at hand. NVVM makes a branch of a value
@@ -62,8 +59,7 @@ Code KernelEmitter::Choice(const Expr& select, const Code& then, const Code& oth
   }
   if (!computes || reads_others || arithmetic_.RegisterType(select->dtype) != "float")
     return Arithmetic::Select(condition, then, otherwise);
-  return Primary(
-      absl::StrCat(prelude_.Use("choose"), "(", condition.text, ", ", then.text, ", ", otherwise.text, ")"));
+  return Primary(Call("choose", condition.text, then.text, otherwise.text));
 }
 
 Code KernelEmitter::Operation(const Expr& expr) {
@@ -72,7 +68,7 @@ Code KernelEmitter::Operation(const Expr& expr) {
   if (expr->op == Op::kCast) return arithmetic_.Cast(expr->dtype, operand, a);
   if (IsUnary(expr->op)) return arithmetic_.Unary(expr->op, expr->dtype, a);
   const Code b = Value(expr->args[1]);
-  if (IsCompare(expr->op)) return Arithmetic::Compare(expr->op, a, b);
+  if (IsComparison(expr->op)) return Arithmetic::Compare(expr->op, a, b);
   return arithmetic_.Binary(expr->op, expr->dtype, a, b);
 }
 
@@ -80,10 +76,9 @@ Code KernelEmitter::LoadValue(const Expr& load) {
   if (const auto part = parts_.find(load->buffer.get()); part != parts_.end()) return Primary(part->second);
   const std::string element = Element(load->buffer, load->args);
   const Place& place = PlaceOf(load->buffer);
-  if (place.in_registers)
-    return place.form == RegisterForm::kWide ? arithmetic_.Round(load->dtype, Primary(element))
-                                             : Primary(element);
-  return arithmetic_.FromMemory(load->dtype, Primary(element));
+  if (!place.in_registers) return arithmetic_.FromMemory(load->dtype, Primary(element));
+  return place.form == RegisterForm::kWide ? arithmetic_.Round(load->dtype, Primary(element))
+                                           : Primary(element);
 }
 
 bool KernelEmitter::IsNarrow(const Expr& expr) {
@@ -96,41 +91,25 @@ bool KernelEmitter::IsNarrow(const Expr& expr) {
 
 // A part is an int if all of it fits an int; operations with a wider part widen it.
 Code KernelEmitter::Index(const Expr& expr) {
-  if (!IsNarrow(expr)) return IndexOperation(expr, /*wide=*/true);
-  return IndexOperation(expr, /*wide=*/false);
-}
-
-Code KernelEmitter::IndexOperation(const Expr& expr, bool wide) {
-  const auto operand = [&](const Expr& arg) {
+  const bool wide = !IsNarrow(expr);
+  const auto operand = [&](int i) {
+    const Expr& arg = expr->args[i];
     const Code code = Index(arg);
-    if (!wide || arg->dtype != DType::kI64 || !IsNarrow(arg)) return code;
-    return Primary(absl::StrCat(prelude_.Use("i64"), "(", code.text, ")"));
+    return wide && arg->dtype == DType::kI64 && IsNarrow(arg) ? Primary(Call("i64", code.text)) : code;
   };
   switch (expr->op) {
     case Op::kConst:
     case Op::kVar:
-    case Op::kLoad:
-    case Op::kCast: return expr->op == Op::kCast ? Operation(expr) : Value(expr);
-    case Op::kSelect:
-      return Arithmetic::Select(Value(expr->args[0]), operand(expr->args[1]), operand(expr->args[2]));
+    case Op::kLoad: return Value(expr);
+    case Op::kSelect: return Arithmetic::Select(Value(expr->args[0]), operand(1), operand(2));
     case Op::kFloorDiv:
     case Op::kMod: return IndexQuotient(expr);
-    case Op::kMin:
-    case Op::kMax: {
-      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
-      return Primary(absl::StrCat(prelude_.Use(expr->op == Op::kMin ? "min_of" : "max_of"), "(", a.text, ", ",
-                                  b.text, ")"));
-    }
-    case Op::kNeg: return Code{"-" + operand(expr->args[0]).At(kPrimary), kUnaryLevel};
-    case Op::kAdd:
-    case Op::kSub: {
-      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
-      return Code{absl::StrCat(a.At(kSum), expr->op == Op::kAdd ? " + " : " - ", b.At(kProduct)), kSum};
-    }
-    case Op::kMul: {
-      const Code a = operand(expr->args[0]), b = operand(expr->args[1]);
-      return Code{absl::StrCat(a.At(kProduct), " * ", b.At(kUnaryLevel)), kProduct};
-    }
+    case Op::kMin: return Primary(Call("min_of", operand(0).text, operand(1).text));
+    case Op::kMax: return Primary(Call("max_of", operand(0).text, operand(1).text));
+    case Op::kNeg: return Code{"-" + operand(0).At(kPrimary), kUnaryLevel};
+    case Op::kAdd: return Infix("+", kSum, operand(0), operand(1));
+    case Op::kSub: return Infix("-", kSum, operand(0), operand(1));
+    case Op::kMul: return Infix("*", kProduct, operand(0), operand(1));
     default: return Operation(expr);
   }
 }
@@ -145,8 +124,7 @@ Code KernelEmitter::IndexQuotient(const Expr& expr) {
   if (by_constant && IsPowerOfTwo(divisor)) {
     const Code a = Index(expr->args[0]);
     if (!is_quotient) return Code{absl::StrCat(a.At(kBitAnd + 1), " & ", divisor - 1), kBitAnd};
-    int shift = 0;
-    while ((int64_t{1} << shift) < divisor) ++shift;
+    const int shift = std::countr_zero(static_cast<uint64_t>(divisor));
     return Code{absl::StrCat(a.At(kShift + 1), " >> ", shift), kShift};
   }
   if (by_constant && range && range->min >= 0) {

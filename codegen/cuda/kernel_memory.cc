@@ -22,48 +22,33 @@ struct SwizzleParts {
   Linear within, chunks, periods;
 };
 
-class SwizzleSplit {
- public:
-  SwizzleSplit(int bits, int64_t element_bytes)
-      : chunk_(16 / element_bytes), row_(chunk_ << bits), period_(8 * chunk_ << bits) {}
-
-  // nullopt where a part of a row is not known to be within a chunk.
-  std::optional<SwizzleParts> Of(const Linear& flat) {
-    for (const auto& term : flat.terms) {
-      if (!Add(term)) return std::nullopt;
-    }
-    const int64_t constant = flat.constant;
-    if (constant < 0) return std::nullopt;
-    parts_.periods.constant = constant / period_ * period_;
-    parts_.chunks.constant = constant % row_ / chunk_ * chunk_;
-    parts_.within.constant = constant % period_ - parts_.chunks.constant;
-    most_chunks_ += parts_.chunks.constant;
-    most_within_ += constant % chunk_;
-    if (most_chunks_ >= row_ || most_within_ >= chunk_) return std::nullopt;
-    return parts_;
-  }
-
- private:
-  bool Add(const std::pair<Expr, int64_t>& term) {
-    const std::optional<Interval> range = RangeOf(term.first);
-    if (!range || range->min < 0 || term.second < 0) return false;
-    const int64_t most = range->max * term.second;
-    if (term.second % period_ == 0) {
-      parts_.periods.terms.push_back(term);
-    } else if (term.second % row_ != 0 && term.second % chunk_ == 0) {
-      parts_.chunks.terms.push_back(term);
-      most_chunks_ += most;
+// nullopt where a part of a row is not known to be within a chunk.
+std::optional<SwizzleParts> SplitBySwizzle(const Linear& flat, int bits, int64_t element_bytes) {
+  const int64_t chunk = 16 / element_bytes, row = chunk << bits, period = 8 * row;  // elements
+  const int64_t constant = flat.constant;
+  if (constant < 0) return std::nullopt;
+  SwizzleParts parts;
+  parts.periods.constant = constant / period * period;
+  parts.chunks.constant = constant % row / chunk * chunk;
+  parts.within.constant = constant % period - parts.chunks.constant;
+  int64_t most_chunks = parts.chunks.constant, most_within = constant % chunk;
+  for (const auto& [atom, coefficient] : flat.terms) {
+    const std::optional<Interval> range = RangeOf(atom);
+    if (!range || range->min < 0 || coefficient < 0) return std::nullopt;
+    const int64_t most = range->max * coefficient;
+    if (coefficient % period == 0) {
+      parts.periods.terms.emplace_back(atom, coefficient);
+    } else if (coefficient % row != 0 && coefficient % chunk == 0) {
+      parts.chunks.terms.emplace_back(atom, coefficient);
+      most_chunks += most;
     } else {
-      parts_.within.terms.push_back(term);
-      most_within_ += term.second % row_ == 0 ? 0 : most;
+      parts.within.terms.emplace_back(atom, coefficient);
+      most_within += coefficient % row == 0 ? 0 : most;
     }
-    return true;
   }
-
-  const int64_t chunk_, row_, period_;  // elements
-  int64_t most_chunks_ = 0, most_within_ = 0;
-  SwizzleParts parts_;
-};
+  if (most_chunks >= row || most_within >= chunk) return std::nullopt;
+  return parts;
+}
 
 bool IsNothing(const Linear& linear) { return linear.terms.empty() && linear.constant == 0; }
 
@@ -93,7 +78,7 @@ std::string KernelEmitter::At(const Place& place, const Linear& flat) {
   const auto text = [&](const Linear& linear) { return Index(FromLinear(linear)).text; };
   const int bits = place.layout.swizzle.bits;
   std::optional<SwizzleParts> parts;
-  if (bits != 0) parts = SwizzleSplit(bits, place.element_bytes).Of(flat);
+  if (bits != 0) parts = SplitBySwizzle(flat, bits, place.element_bytes);
   if (!parts) return absl::StrCat(place.name, "[", Swizzled(place, text(flat)), "]");
   std::string at = Swizzled(place, text(parts->within));
   if (!IsNothing(parts->chunks))

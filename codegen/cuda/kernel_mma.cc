@@ -30,23 +30,19 @@ std::string WarpMmaProblem(const Mma& mma, const Instruction& row, const Fragmen
 
 }  // namespace
 
-const FragmentLayout& KernelEmitter::LayoutOfAccumulator(const Mma& mma) {
-  return *PlaceOf(mma.acc.buffer).fragment;
-}
-
 void KernelEmitter::EmitMma(const Mma& mma) {
   const absl::StatusOr<Instruction> row = FindInstruction(mma.instruction, target_);
   if (!row.ok()) return Fail(std::string(row.status().message()));
   if (mma.first && !row->begins_sums())
-    return Fail(absl::StrCat(row->name, " only adds to sums; expected them to be set to zero before"));
+    return Fail(row->name, " only adds to sums; expected them to be set to zero before");
   if (row->of_warpgroups()) return EmitWgmma(mma, *row);
   EmitWarpMma(mma, *row);
 }
 
 std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices) {
   const Place& place = PlaceOf(buffer);
-  return absl::StrCat(prelude_.Use("shared_address"), "(&", place.name, "[",
-                      Index(FromLinear(Flat(place, indices))).text, "])");
+  const std::string flat = Index(FromLinear(Flat(place, indices))).text;
+  return Call("shared_address", absl::StrCat("&", place.name, "[", flat, "]"));
 }
 
 // Loads fragments of 16 rows of a and of twice the columns of b by ldmatrix; then emits mma.sync on all of
@@ -54,7 +50,7 @@ std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector
 void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   if (const std::string problem = WarpMmaProblem(mma, row, layout); !problem.empty())
-    return Fail(absl::StrCat(row.name, ": ", problem));
+    return Fail(row.name, ": ", problem);
   const bool a_depth = mma.a.col_stride == 1, b_depth = mma.b.row_stride == 1;
   const int64_t columns = layout.column_tiles() * row.n;  // of a warp
   const WarpOperand a(row, /*is_a=*/true), b(row, /*is_a=*/false);
@@ -99,10 +95,8 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
       row, "b", pairs, b.count(), b_depth,
       ElementOf(mma.b, "k + " + named(b.DepthOfMatrix(!b_depth)), other_b + named(b.OtherOfMatrix(!b_depth))),
       ElementOf(mma.b, "k + " + b.Depth("i"), other_b + b.Other("i")));
-  Line("#pragma unroll");
-  Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
-  Line("#pragma unroll");
-  Open("for (int n = 0; n < ", layout.column_tiles(), "; ++n)");
+  OpenUnrolled("t", layout.row_tiles());
+  OpenUnrolled("n", layout.column_tiles());
   std::vector<std::string> operands;
   for (int64_t value = 0; value < row.sums.fragment.values(); ++value) {
     const Fragment::Element element = row.sums.fragment.At(0, value);
@@ -116,9 +110,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
     operands.push_back(absl::StrCat("b[n / 2][n % 2", of_b == 1 ? "" : absl::StrCat(" * ", of_b),
                                     i == 0 ? "" : absl::StrCat(" + ", i), "]"));
   }
-  const ProductFunction product = WarpProduct(row);
-  prelude_.Add(product.name, product.text);
-  Line(product.name, "(", absl::StrJoin(operands, ", "), ");");
+  Line(prelude_.Add(WarpProduct(row)), "(", absl::StrJoin(operands, ", "), ");");
   Close();
   Close();
   Close();
@@ -132,17 +124,15 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
 void KernelEmitter::LoadFragments(const Instruction& row, const std::string& fragment, int64_t count,
                                   int64_t registers, bool depth_contiguous, const std::string& matrices,
                                   const std::string& element) {
-  Line("#pragma unroll");
-  Open("for (int t = 0; t < ", count, "; ++t)");
+  OpenUnrolled("t", count);
   if (depth_contiguous || DTypeBytes(row.operand) == 2) {
-    const ProductFunction load = LoadMatrices(registers, !depth_contiguous);
-    prelude_.Add(load.name, load.text);
-    Line(load.name, "(", fragment, "[t], ", prelude_.Use("shared_address"), "(&", matrices, "));");
+    Line(prelude_.Add(LoadMatrices(registers, !depth_contiguous)), "(", fragment, "[t], ",
+         Call("shared_address", "&" + matrices), ");");
   } else {
     Line("#pragma unroll");
     Line("for (int i = 0; i < ", registers, "; ++i) ", fragment, "[t][i] = __float_as_uint(", element, ");");
   }
-  if (row.tf32) Line(prelude_.Use("fragment_tf32"), "(", fragment, "[t]);");
+  if (row.tf32) Line(Call("fragment_tf32", fragment + "[t]"), ";");
   Close();
 }
 
@@ -155,8 +145,8 @@ std::string KernelEmitter::ElementOf(const TileView& view, const std::string& ro
   const bool column_contiguous = view.col_stride == 1;
   const int64_t step = column_contiguous ? view.row_stride : view.col_stride;
   if (buffer.layout.dims.back().size() == 2 && buffer.layout.dims.back().front().extent > 1)
-    Fail(absl::StrCat(buffer.name, " has rows longer than its swizzle; expected at most ",
-                      buffer.layout.SwizzledRow(), " elements for fragments"));
+    Fail(buffer.name, " has rows longer than its swizzle; expected at most ", buffer.layout.SwizzledRow(),
+         " elements for fragments");
   const int64_t pitch = buffer.layout.Flat(step);
   const std::string &down = column_contiguous ? row : column, &along = column_contiguous ? column : row;
   const std::string base = Index(FromLinear(Flat(place, view.indices))).At(kSum);

@@ -10,8 +10,10 @@
 #include "codegen/cuda/kernel_emitter.h"
 
 namespace mycc {
-std::string KernelEmitter::PackFunction(const Buffer& operand) {
-  return prelude_.Use(operand->dtype == DType::kF16 ? "pack_f16" : "pack_bf16");
+
+// Two neighbouring elements of the operand in one register.
+std::string KernelEmitter::Packed(const Buffer& operand, const std::string& even, const std::string& odd) {
+  return Call(operand->dtype == DType::kF16 ? "pack_f16" : "pack_bf16", even, odd);
 }
 
 // Rounds the pair that a vector loop has computed.
@@ -23,11 +25,9 @@ void KernelEmitter::StorePair(const VectorMove& move) {
     is_even &= coefficient % 2 == 0;
     coefficient /= 2;
   }
-  if (!is_even)
-    Fail(
-        absl::StrCat(move.tensor->name, " is stored in pairs that are no neighbours of even and odd number"));
+  if (!is_even) Fail(move.tensor->name, " is stored in pairs that are no neighbours of even and odd number");
   const std::string& pair = PlaceOf(move.lanes).name;
-  Line(At(PlaceOf(move.tensor), first), " = ", PackFunction(move.tensor), "(", pair, "[0], ", pair, "[1]);");
+  Line(At(PlaceOf(move.tensor), first), " = ", Packed(move.tensor, pair + "[0]", pair + "[1]"), ";");
 }
 
 // Fills `fragment`[t] for all of the thread's row tiles t with the operand of step `step` along the depth.
@@ -36,23 +36,22 @@ void KernelEmitter::PackOperand(const Mma& mma, const std::string& fragment, con
   const Place& place = PlaceOf(mma.a.buffer);
   const int64_t elements = place.layout.size();
   if (place.distribution == nullptr || elements != layout.registers()) {
-    return Fail(absl::StrCat(mma.a.buffer->name, " is an operand of ", DescribeLayout(layout),
-                             ", but its uses give each thread ", elements, " elements"));
+    return Fail(mma.a.buffer->name, " is an operand of ", DescribeLayout(layout),
+                ", but its uses give each thread ", elements, " elements");
   }
   const Fragment& operand = mma.row()->a.fragment;
   const std::vector<int64_t> registers = layout.OperandRegisters(operand, 0, 0);
   const bool pairs = place.form == RegisterForm::kPairs;
   const int64_t each = pairs ? 2 : 1;  // elements of a register
-  Line("#pragma unroll");
-  Open("for (int t = 0; t < ", layout.row_tiles(), "; ++t)");
+  OpenUnrolled("t", layout.row_tiles());
   Line("const ", pairs ? "unsigned" : "float", "* const operand = ", place.name, " + t * ",
        layout.Register(layout.unit.rows, 0) / each, " + ", step, " * ",
        layout.Register(0, operand.columns) / each, ";");
   for (size_t i = 0; i < registers.size(); ++i) {
     const int64_t at = registers[i] / each;
-    Line(fragment, "[t][", i, "] = ",
-         pairs ? absl::StrCat("operand[", at, "];")
-               : absl::StrCat(PackFunction(mma.a.buffer), "(operand[", at, "], operand[", at + 1, "]);"));
+    std::string value = absl::StrCat("operand[", at, "]");
+    if (!pairs) value = Packed(mma.a.buffer, value, absl::StrCat("operand[", at + 1, "]"));
+    Line(fragment, "[t][", i, "] = ", value, ";");
   }
   Close();
 }
@@ -63,7 +62,8 @@ void KernelEmitter::PackOperands(const Mma& mma, const Instruction& row) {
   Line("unsigned a[", steps, "][", row_tiles, "][", row.a.fragment.values() / 2, "];");
   for (int64_t step = 0; step < steps; ++step) {
     PackOperand(mma, absl::StrCat("a[", step, "]"), absl::StrCat(step));
-    for (int64_t t = 0; t < row_tiles; ++t) Line(prelude_.Use("wgmma_operand"), "(a[", step, "][", t, "]);");
+    for (int64_t t = 0; t < row_tiles; ++t)
+      Line(Call("wgmma_operand", absl::StrCat("a[", step, "][", t, "]")), ";");
   }
 }
 

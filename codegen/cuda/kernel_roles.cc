@@ -28,37 +28,34 @@ std::string KernelEmitter::BarrierAddress(const Expr& index) {
 }
 
 // Barriers have 8 bytes each, and come after all tiles.
-void KernelEmitter::SetUpBarriers(const Roles& roles) {
-  Line("const unsigned barriers = ", prelude_.Use("shared_address"), "(shared + ", launch_.barriers_offset,
-       ");");
-  Open("if (thread == 0)");
-  for (size_t b = 0; b < roles.barrier_counts.size(); ++b)
-    Line(prelude_.Use("barrier_init"), "(barriers + ", 8 * b, ", ", roles.barrier_counts[b], ");");
-  Line(prelude_.Use("barrier_init_fence"), "();");
+void KernelEmitter::SetUpBarriers(const std::vector<int>& counts) {
+  Line("const unsigned barriers = ",
+       Call("shared_address", absl::StrCat("shared + ", launch_.barriers_offset)), ";");
+  Open("if (", ThreadOfBlock(), " == 0)");
+  for (size_t b = 0; b < counts.size(); ++b)
+    Line(Call("barrier_init", absl::StrCat("barriers + ", 8 * b), counts[b]), ";");
+  Line(Call("barrier_init_fence"), ";");
   Close();
 }
 
 void KernelEmitter::EmitRoles(const Roles& roles) {
   RoleState state;
-  SetUpBarriers(roles);
+  SetUpBarriers(roles.barrier_counts);
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
   const bool in_cluster = launch_.cluster > 1;
-  Line(in_cluster ? prelude_.Use("cluster_sync") : "__syncthreads", "();");
+  Line(in_cluster ? Call("cluster_sync") : "__syncthreads()", ";");
   const std::string thread = thread_;
   const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
   for (size_t i = 0; i < roles.roles.size(); ++i) {
     const Roles::Role& role = roles.roles[i];
     // The roles are the arms of one if-else: ptxas honours setmaxnreg in no other form.
-    if (i > 0) {
-      text_.pop_back();
-      absl::StrAppend(&text_, i + 1 == roles.roles.size()
-                                  ? " else {\n"
-                                  : absl::StrCat(" else if (thread < ", first + role.threads, ") {\n"));
-      ++depth_;
+    const std::string is_of_role = absl::StrCat("if (thread < ", first + role.threads, ")");
+    if (i == 0) {
+      Open(is_of_role);
     } else {
-      Open("if (thread < ", role.threads, ")");
+      CloseAndOpen("else", i + 1 == roles.roles.size() ? "" : " " + is_of_role);
     }
     Line("// ", role.name);
     if (role.registers != 0)
@@ -92,10 +89,10 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Statement(role.body);
     group_.clear();
     if (role.by_one) Close();
-    Close();
     first += role.threads;
   }
-  if (in_cluster) Line(prelude_.Use("cluster_leave"), "();");
+  Close();
+  if (in_cluster) Line(Call("cluster_leave"), ";");
   roles_ = nullptr;
   thread_ = thread;
   replication_ = replication;
@@ -109,8 +106,7 @@ std::string KernelEmitter::Warpgroup() const {
 // A barrier of the threads that execute this code.
 void KernelEmitter::Sync() {
   if (roles_ == nullptr) return Line("__syncthreads();");
-  if (!roles_->one_thread)
-    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kRoles + roles_->number, ", ", team_, ");");
+  if (!roles_->one_thread) Line(Call("team_sync", NamedBarriers::kRoles + roles_->number, team_), ";");
 }
 
 // A barrier of the threads of each of the role's equal parts.
@@ -118,39 +114,37 @@ void KernelEmitter::SyncParts(int parts) {
   if (parts == 1) return Sync();
   // The barriers are numbered within a role: another one of several parts would use the same.
   if (roles_->count > 2) return Fail("parts of a role synchronize beside several roles that compute");
-  Line(prelude_.Use("team_sync"), "(", NamedBarriers::kParts, " + ", Warpgroup(), ", ", kThreadsOfWarpgroup,
-       ");");
+  const std::string barrier = absl::StrCat(NamedBarriers::kParts, " + ", Warpgroup());
+  Line(Call("team_sync", barrier, kThreadsOfWarpgroup), ";");
 }
 
 // One thread arrives for each part of the role.
 void KernelEmitter::EmitArrive(const Arrive& arrive) {
   const std::string barrier = BarrierAddress(arrive.barrier);
   if (roles_->one_thread) {
-    const std::string bytes = arrive.expected_bytes > 0 ? absl::StrCat(", ", arrive.expected_bytes) : "";
-    return Line(prelude_.Use(bytes.empty() ? "barrier_arrive" : "barrier_arrive_expect"), "(", barrier, bytes,
-                ");");
+    const int64_t bytes = arrive.expected_bytes;
+    return Line(bytes > 0 ? Call("barrier_arrive_expect", barrier, bytes) : Call("barrier_arrive", barrier),
+                ";");
   }
   if (arrive.expected_bytes > 0) return Fail("several threads expect the bytes of copies at a barrier");
   if (arrive.arrivals > 1 && team_ != arrive.arrivals * kThreadsOfWarpgroup)
-    return Fail(absl::StrCat(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
-                             " threads; expected ", arrive.arrivals * kThreadsOfWarpgroup));
+    return Fail(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
+                " threads; expected ", arrive.arrivals * kThreadsOfWarpgroup);
   if (arrive.gathers) SyncParts(arrive.arrivals);
   const std::string rank = absl::StrCat(thread_, " % ", team_ / arrive.arrivals);
-  if (arrive.cluster) {
-    return Line("if (", rank, " < ", launch_.cluster, ") ", prelude_.Use("barrier_arrive_in"), "(", barrier,
-                ", ", rank, ");");
-  }
-  Line("if (", rank, " == 0) ", prelude_.Use("barrier_arrive"), "(", barrier, ");");
+  if (arrive.cluster)
+    return Line("if (", rank, " < ", launch_.cluster, ") ", Call("barrier_arrive_in", barrier, rank), ";");
+  Line("if (", rank, " == 0) ", Call("barrier_arrive", barrier), ";");
 }
 
 void KernelEmitter::EmitWait(const Wait& wait) {
-  const std::string address = BarrierAddress(wait.barrier);
-  Line(prelude_.Use("barrier_wait"), "(", address, ", ", Index(wait.phase).At(kBitAnd + 1), " & 1);");
+  const std::string parity = Index(wait.phase).At(kBitAnd + 1) + " & 1";
+  Line(Call("barrier_wait", BarrierAddress(wait.barrier), parity), ";");
 }
 
 void KernelEmitter::EmitCommitGroup() {
-  if (roles_ == nullptr) return Line(prelude_.Use("cp_async_commit"), "();");
-  Line("if (", thread_, " == 0) ", prelude_.Use("bulk_commit"), "();");
+  if (roles_ == nullptr) return Line(Call("cp_async_commit"), ";");
+  Line("if (", thread_, " == 0) ", Call("bulk_commit"), ";");
 }
 
 // After this the copied bytes are visible to all threads.
@@ -168,28 +162,22 @@ void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
 void KernelEmitter::EmitTurn(const Turn& turn) {
   const int64_t groups = team_ / kThreadsOfWarpgroup;
   const std::string group = Warpgroup();
-  if (turn.step == TurnStep::kTake) {
-    Line(prelude_.Use("team_sync"), "(", NamedBarriers::kTurns, " + ", group, ", ", 2 * kThreadsOfWarpgroup,
-         ");");
-  } else {
-    Line(prelude_.Use("team_arrive"), "(", NamedBarriers::kTurns, " + (", group, " + 1) % ", groups, ", ",
-         2 * kThreadsOfWarpgroup, ");");
-  }
+  const bool takes = turn.step == TurnStep::kTake;
+  const std::string whose = takes ? group : absl::StrCat("(", group, " + 1) % ", groups);
+  Line(Call(takes ? "team_sync" : "team_arrive", absl::StrCat(NamedBarriers::kTurns, " + ", whose),
+            2 * kThreadsOfWarpgroup),
+       ";");
 }
-
-void KernelEmitter::EmitFence() { Line(prelude_.Use("async_fence"), "();"); }
 
 // One thread releases and acquires for the role: a barrier orders it with the accesses of the role's other
 // threads.
 void KernelEmitter::EmitSignal(const Signal& signal) {
   Sync();
-  Line("if (", thread_, " == 0) ", prelude_.Use("flag_raise"), "(", FlagAddress(signal.flags, signal.index),
-       ");");
+  Line("if (", thread_, " == 0) ", Call("flag_raise", FlagAddress(signal.flags, signal.index)), ";");
 }
 
 void KernelEmitter::EmitAwait(const Await& await) {
-  Line("if (", thread_, " == 0) ", prelude_.Use("flag_await"), "(", FlagAddress(await.flags, await.index),
-       ");");
+  Line("if (", thread_, " == 0) ", Call("flag_await", FlagAddress(await.flags, await.index)), ";");
   Sync();
 }
 

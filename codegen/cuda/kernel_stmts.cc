@@ -26,16 +26,16 @@ void KernelEmitter::Statement(const Stmt& stmt) {
     case StmtKind::kRoles: return EmitRoles(As<Roles>(stmt));
     case StmtKind::kArrive: return EmitArrive(As<Arrive>(stmt));
     case StmtKind::kWait: return EmitWait(As<Wait>(stmt));
-    case StmtKind::kCommitProducts: return Line(prelude_.Use("wgmma_commit"), "();");
+    case StmtKind::kCommitProducts: return Line(Call("wgmma_commit"), ";");
     case StmtKind::kWaitProducts: return EmitWaitProducts(As<WaitProducts>(stmt));
     case StmtKind::kCommitGroup: return EmitCommitGroup();
     case StmtKind::kWaitGroup: return EmitWaitGroup(As<WaitGroup>(stmt));
-    case StmtKind::kFence: return EmitFence();
+    case StmtKind::kFence: return Line(Call("async_fence"), ";");
     case StmtKind::kTurn: return EmitTurn(As<Turn>(stmt));
     case StmtKind::kBarrier: return Sync();
     case StmtKind::kSignal: return EmitSignal(As<Signal>(stmt));
     case StmtKind::kAwait: return EmitAwait(As<Await>(stmt));
-    default: return Fail(absl::StrCat("the CUDA back end has no emitter for the statement ", StmtName(stmt)));
+    default: return Fail("the CUDA back end has no emitter for the statement ", StmtName(stmt));
   }
 }
 
@@ -46,7 +46,7 @@ void KernelEmitter::EmitFor(const For& loop) {
   const std::string var = Name(loop.var->name);
   const std::string extent = Index(loop.extent).At(kRelation + 1);
   if (loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector) Line("#pragma unroll");
-  if (loop.marks.unroll_by > 0) Line(prelude_.Use("TURNS"), "(", loop.marks.unroll_by, ")");
+  if (loop.marks.unroll_by > 0) Line(Call("TURNS", loop.marks.unroll_by));
   Open("for (int ", var, " = 0; ", var, " < ", extent, "; ++", var, ")");
   With(loop.var.get(), var, [&] { Statement(loop.body); });
   Close();
@@ -54,12 +54,10 @@ void KernelEmitter::EmitFor(const For& loop) {
 
 void KernelEmitter::EmitLet(const Let& let) {
   const std::string var = Name(let.var->name);
-  const std::string value = Index(let.value).text;
-  if (HasLoad(let.value) && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0) {
-    Line("const int ", var, " = __shfl_sync(0xffffffffu, int(", value, "), 0);");
-  } else {
-    Line("const int ", var, " = ", value, ";");
-  }
+  std::string value = Index(let.value).text;
+  if (HasLoad(let.value) && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0)
+    value = absl::StrCat("__shfl_sync(0xffffffffu, int(", value, "), 0)");
+  Line("const int ", var, " = ", value, ";");
   With(let.var.get(), var, [&] { Statement(let.body); });
 }
 
@@ -83,9 +81,7 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
   std::string value = position;
   if (stride > 1) value = absl::StrCat(is_outermost ? value : absl::StrCat("(", value, ")"), " / ", stride);
   const std::string var = Name(loop.var->name);
-  if (!is_outermost && stride > 1 && used == around) {
-    value = absl::StrCat(thread_, " / ", stride, " % ", extent);
-  }
+  if (!is_outermost && stride > 1 && used == around) value = Digit(thread_, stride, extent);
   Line("const int ", var, " = ", value, ";");
   replication_ = stride;
   if (is_outermost) in_nest_ = used;
@@ -101,12 +97,10 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
 void KernelEmitter::EmitIf(const If& branch) {
   Open("if (", Value(branch.condition).text, ")");
   Statement(branch.then);
-  Close();
-  if (!branch.otherwise) return;
-  text_.pop_back();
-  absl::StrAppend(&text_, " else {\n");
-  ++depth_;
-  Statement(branch.otherwise);
+  if (branch.otherwise) {
+    CloseAndOpen("else");
+    Statement(branch.otherwise);
+  }
   Close();
 }
 
@@ -136,8 +130,8 @@ void KernelEmitter::EmitAlloc(const Alloc& alloc) {
   place.layout = Layout::RowMajor(place.distribution ? place.distribution->shape : buffer->shape).Coalesced();
   const int64_t elements = place.layout.size();
   if (place.fragment && elements != place.fragment->registers())
-    return Fail(absl::StrCat(buffer->name, " is an accumulator of ", DescribeLayout(*place.fragment),
-                             ", but its uses give each thread ", elements, " elements"));
+    return Fail(buffer->name, " is an accumulator of ", DescribeLayout(*place.fragment),
+                ", but its uses give each thread ", elements, " elements");
   const bool pairs = place.form == RegisterForm::kPairs;
   Line(pairs ? "unsigned" : arithmetic_.RegisterType(buffer->dtype), " ", place.name, "[",
        pairs ? elements / 2 : elements, "];");

@@ -9,12 +9,6 @@ namespace {
 // own.
 constexpr int64_t kMostLoads = 32;
 
-// number / stride % steps; with steps 0 only the quotient.
-std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
-  const std::string quotient = stride == 1 ? number : absl::StrCat(number, " / ", stride);
-  return steps == 0 ? quotient : absl::StrCat(quotient, " % ", steps);
-}
-
 }  // namespace
 
 // A copy through registers may begin and end apart.
@@ -47,8 +41,7 @@ std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, i
 void KernelEmitter::EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
                               const std::function<void(const std::string&, const std::string&)>& emit) {
   const std::string i = Name("i"), at = Name("chunk");
-  Line("#pragma unroll");
-  Open("for (int ", i, " = 0; ", i, " < ", count, "; ++", i, ")");
+  OpenUnrolled(i, count);
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
   const bool ragged = StepsOf(copy.chunks()) * team_ > copy.chunks();
   bool numbered = ragged;
@@ -109,8 +102,7 @@ void KernelEmitter::StoreRegisters(const ThreadCopyNest& copy, const std::string
   EachChunk(copy, count, first, [&](const std::string& i, const std::string&) {
     const VarNode* last = copy.loops.back()->var.get();
     const std::string begin = vars_[last], e = Name("e");
-    Line("#pragma unroll");
-    Open("for (int ", e, " = 0; ", e, " < ", copy.chunk, "; ++", e, ")");
+    OpenUnrolled(e, copy.chunk);
     vars_[last] = Name(copy.loops.back()->var->name);
     Line("const int ", vars_[last], " = ", begin, " + ", e, ";");
     Line(Element(copy.store->buffer, copy.store->indices), " = ", moved, "[", i, "].at[", e, "];");

@@ -61,8 +61,7 @@ void KernelEmitter::EmitVectors(const Vectors& vectors) {
     });
   }
   for (const VectorMove& store : vectors.stores) DeclareLanes(store);
-  Line("#pragma unroll");
-  Open("for (int ", lane, " = 0; ", lane, " < ", Index(loop.extent).text, "; ++", lane, ")");
+  OpenUnrolled(lane, Index(loop.extent).text);
   With(loop.var.get(), lane, [&] { Statement(loop.body); });
   Close();
   for (const VectorMove& store : vectors.stores) {
@@ -71,9 +70,7 @@ void KernelEmitter::EmitVectors(const Vectors& vectors) {
       continue;
     }
     ForVectors(store, [&](const std::string& at, const std::string& address) {
-      const std::string value =
-          store.sums ? absl::StrCat(prelude_.Use("in_other_registers"), "(", at, ")") : at;
-      Line(prelude_.Use("store_vec"), "(", address, ", ", value, ");");
+      Line(Call("store_vec", address, store.sums ? Call("in_other_registers", at) : at), ";");
     });
   }
   for (const auto* moves : {&vectors.loads, &vectors.stores}) {

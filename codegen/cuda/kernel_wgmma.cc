@@ -86,15 +86,15 @@ std::string OffsetsOf(const Instruction& row, const Part& part, const SharedTile
 // Emits the products. Those of partial sums are complete afterwards; others are asynchronous.
 void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   if (mma.is_async != row.is_async)
-    return Fail(absl::StrCat(row.name, mma.is_async ? " adds up partial sums, and cannot be asynchronous"
-                                                    : " is asynchronous, and nothing waits for it"));
+    return Fail(row.name, mma.is_async ? " adds up partial sums, and cannot be asynchronous"
+                                       : " is asynchronous, and nothing waits for it");
   const bool of_registers = IsInRegisters(mma.a);
   const absl::StatusOr<SharedTile> b = SharedTileOf(row, mma.b, mma.b.row_stride, mma.b.col_stride);
   absl::StatusOr<SharedTile> a = SharedTile();
   if (!of_registers) a = SharedTileOf(row, mma.a, mma.a.col_stride, mma.a.row_stride);
   for (const absl::Status& status : {a.status(), b.status()}) status_.Update(status);
   if (!status_.ok()) return;
-  for (const char* part : {"wgmma_fence", "wgmma_tile"}) prelude_.Use(part);
+  prelude_.Use("wgmma_tile");
 
   const FragmentLayout& layout = LayoutOfAccumulator(mma);
   const std::string sums = PlaceOf(mma.acc.buffer).name;
@@ -102,12 +102,10 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   // `unit`: the layout of the sums `to`; `tile`: the first row tile in them.
   const auto multiply = [&](const std::string& to, const FragmentLayout& unit, int64_t tile, const Part& part,
                             bool adds) {
-    const ProductFunction product = WarpgroupProduct(row, unit, part.tiles, part.steps, of_registers);
-    prelude_.Add(product.name, product.text);
     const bool of_bytes = DTypeBytes(row.operand) != 2;
-    Line(product.name, "<", tile, ", ", adds ? 1 : 0, of_bytes || of_registers ? "" : transposed(*a),
-         of_bytes ? "" : transposed(*b), OffsetsOf(row, part, of_registers ? nullptr : &*a, *b), ">(", to,
-         ", a, b);");
+    Line(prelude_.Add(WarpgroupProduct(row, unit, part.tiles, part.steps, of_registers)), "<", tile, ", ",
+         adds ? 1 : 0, of_bytes || of_registers ? "" : transposed(*a), of_bytes ? "" : transposed(*b),
+         OffsetsOf(row, part, of_registers ? nullptr : &*a, *b), ">(", to, ", a, b);");
   };
   OpenBlock();
   if (of_registers) {
@@ -122,7 +120,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   }
   Line("const unsigned long long b = wgmma_tile", b->Descriptor(SharedAddress(mma.b.buffer, mma.b.indices)));
   if (row.partial_depth == 0) {
-    Line("wgmma_fence();");
+    Line(Call("wgmma_fence"), ";");
     const int64_t tiles = layout.registers() <= kMostSumsOfStatement ? layout.row_tiles() : 1;
     for (int64_t tile = 0; tile < layout.row_tiles(); tile += tiles)
       multiply(sums, layout, tile, {mma.k / row.k, tiles, 0, tile * row.m}, !mma.first);
@@ -132,15 +130,15 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   // Registers of one row of the thread's elements.
   const int64_t next_row = row.sums.fragment.Steps(1).front().row;
   const int64_t run = partial.Register(next_row, 0), pitch = layout.Register(next_row, 0);
-  for (const char* use : {"wgmma_commit", "wgmma_wait", "add_part"}) prelude_.Use(use);
+  for (const char* use : {"wgmma_wait", "add_part"}) prelude_.Use(use);
   Line("float part[", partial.registers(), "];");
   for (int64_t depth = 0; depth < mma.k; depth += row.partial_depth) {
     const int64_t steps = std::min<int64_t>(row.partial_depth, mma.k - depth) / row.k;
     for (int64_t at = 0; at < layout.row_tiles() * row.m; at += row.m) {
       for (int64_t column = 0; column < layout.columns; column += partial.columns) {
-        Line("wgmma_fence();");
+        Line(Call("wgmma_fence"), ";");
         multiply("part", partial, 0, {steps, 1, depth, at, column}, /*adds=*/false);
-        Line("wgmma_commit();");
+        Line(Call("wgmma_commit"), ";");
         Line("wgmma_wait<0>();");
         EmitCompleteSums("part", row.accumulator, partial.registers());
         Line("add_part<", layout.Register(at, column), ", ", run, ", ", pitch, ">(", sums, ", part);");
@@ -152,7 +150,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
 
 void KernelEmitter::EmitWaitProducts(const WaitProducts& wait) {
   Line(prelude_.Use("wgmma_wait"), "<", wait.pending, ">();");
-  if (wait.after_loop) Line(prelude_.Use("keep_behind"), "();");
+  if (wait.after_loop) Line(Call("keep_behind"), ";");
   for (const Buffer& sums : wait.sums) {
     const Place& place = PlaceOf(sums);
     EmitCompleteSums(place.name, sums->dtype, place.fragment->registers());
@@ -160,9 +158,7 @@ void KernelEmitter::EmitWaitProducts(const WaitProducts& wait) {
 }
 
 void KernelEmitter::EmitCompleteSums(const std::string& sums, DType accumulator, int64_t registers) {
-  const ProductFunction complete = CompleteSums(accumulator, registers);
-  prelude_.Add(complete.name, complete.text);
-  Line(complete.name, "(", sums, ");");
+  Line(prelude_.Add(CompleteSums(accumulator, registers)), "(", sums, ");");
 }
 
 }  // namespace mycc

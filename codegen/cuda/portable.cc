@@ -15,10 +15,6 @@ constexpr uint32_t kPortableVersion = 1;
 using Numbers = google::protobuf::RepeatedField<int64_t>;
 using Steps = google::protobuf::RepeatedPtrField<portable::Step>;
 
-absl::Status Unreadable(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("a built kernel: ", what));
-}
-
 std::vector<int64_t> ToVector(const Numbers& numbers) { return {numbers.begin(), numbers.end()}; }
 
 void FillOperand(const CudaOperand& operand, portable::Operand* out) {
@@ -54,7 +50,7 @@ CudaOperand OperandOf(const portable::Operand& operand) {
 absl::StatusOr<CudaStep> StepOf(const portable::Step& read) {
   CudaStep step;
   step.kernel = read.kernel();
-  if (read.grid_size() != 3) return Unreadable(absl::StrCat("a grid of ", read.grid_size(), " dimensions"));
+  if (read.grid_size() != 3) return WrongPortable("a grid of ", read.grid_size(), " dimensions");
   for (int i = 0; i < 3; ++i) step.grid[i] = read.grid(i);
   step.cluster = read.cluster();
   step.threads = read.threads();
@@ -62,7 +58,7 @@ absl::StatusOr<CudaStep> StepOf(const portable::Step& read) {
   step.waits = read.waits();
   for (const portable::TensorMap& map : read.maps()) {
     const std::optional<DType> dtype = ParseDType(map.dtype());
-    if (!dtype) return Unreadable("a TMA descriptor of an unknown type");
+    if (!dtype) return WrongPortable("a TMA descriptor of an unknown type");
     step.maps.push_back({.operand = OperandOf(map.operand()),
                          .dtype = *dtype,
                          .dims = ToVector(map.dims()),
@@ -111,11 +107,11 @@ absl::StatusOr<Portable> ParsePortable(std::string_view bytes, const Workload& w
                                        const Target& target) {
   portable::Portable read;
   if (bytes.size() > kMostPortableBytes)
-    return Unreadable(absl::StrCat(bytes.size(), " bytes; expected at most ", kMostPortableBytes));
+    return WrongPortable(bytes.size(), " bytes; expected at most ", kMostPortableBytes);
   if (!read.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return Unreadable("its bytes are not those of a message");
+    return WrongPortable("its bytes are not those of a message");
   if (read.version() != kPortableVersion)
-    return Unreadable(absl::StrCat("version ", read.version(), "; expected ", kPortableVersion));
+    return WrongPortable("version ", read.version(), "; expected ", kPortableVersion);
   Portable portable;
   portable.target = read.target();
   portable.code_digest = read.code_digest();

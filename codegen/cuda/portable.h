@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "codegen/cuda/program.h"
 #include "codegen/target/target.h"
 #include "codegen/workload/workload.h"
@@ -46,6 +47,12 @@ std::string SerializePortable(const Portable& portable);
 // Reads one that is said to be built for the workload and the target, and checks it.
 absl::StatusOr<Portable> ParsePortable(std::string_view bytes, const Workload& workload,
                                        const Target& target);
+
+// The error of one that is not as it should be.
+template <typename... Parts>
+absl::Status WrongPortable(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("a built kernel: ", parts...));
+}
 
 // The checks of ParsePortable, on one that has been read (portable_check.cc).
 absl::Status CheckPortable(const Portable& portable, const Workload& workload, const Target& target);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/cuda/portable.h"
@@ -26,33 +27,24 @@ constexpr int64_t kPaddedTimes = 16, kSpareBytes = int64_t{256} << 20;
 constexpr uint16_t kCudaMachine = 190;  // EM_CUDA
 constexpr size_t kDigestDigits = 64, kMostCompilerBytes = 64;
 
-absl::Status Impossible(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("a built kernel: ", what));
-}
-
 absl::Status CheckRange(const std::string& what, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return absl::OkStatus();
-  return Impossible(absl::StrCat(what, " of ", value, "; expected ", least, " to ", most));
+  return WrongPortable(what, " of ", value, "; expected ", least, " to ", most);
 }
 
 bool IsSymbol(const std::string& name) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= kMostNameBytes && std::all_of(name.begin(), name.end(), is_word);
+  return !name.empty() && name.size() <= kMostNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
 bool IsDigest(const std::string& text) {
-  return text.size() == kDigestDigits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == kDigestDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 // "nvrtc-13.0"
 bool IsCompiler(const std::string& name) {
-  return name.size() <= kMostCompilerBytes && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
-         });
+  return name.size() <= kMostCompilerBytes &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
 }
 
 // Whether [offset, offset + bytes) lies within `size` bytes.
@@ -65,11 +57,11 @@ bool IsWithin(uint64_t offset, uint64_t bytes, uint64_t size) {
 absl::Status CheckMachineCode(const std::string& code) {
   Elf64_Ehdr header;
   if (code.size() < sizeof(header) || code.compare(0, SELFMAG, ELFMAG) != 0)
-    return Impossible("its machine code is not an ELF file");
+    return WrongPortable("its machine code is not an ELF file");
   std::memcpy(&header, code.data(), sizeof(header));
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_machine != kCudaMachine) {
-    return Impossible("its machine code is not a GPU's");
+    return WrongPortable("its machine code is not a GPU's");
   }
   const bool has_tables =
       header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 && header.e_shstrndx < header.e_shnum &&
@@ -77,18 +69,18 @@ absl::Status CheckMachineCode(const std::string& code) {
       (header.e_phnum == 0 ||
        (header.e_phentsize == sizeof(Elf64_Phdr) &&
         IsWithin(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr), code.size())));
-  if (!has_tables) return Impossible("its machine code is cut short");
+  if (!has_tables) return WrongPortable("its machine code is cut short");
   for (uint64_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, code.data() + header.e_shoff + i * sizeof(section), sizeof(section));
     if (section.sh_type != SHT_NOBITS && !IsWithin(section.sh_offset, section.sh_size, code.size()))
-      return Impossible(absl::StrCat("section ", i, " of its machine code is cut short"));
+      return WrongPortable("section ", i, " of its machine code is cut short");
   }
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     std::memcpy(&segment, code.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
     if (!IsWithin(segment.p_offset, segment.p_filesz, code.size()))
-      return Impossible(absl::StrCat("segment ", i, " of its machine code is cut short"));
+      return WrongPortable("segment ", i, " of its machine code is cut short");
   }
   return absl::OkStatus();
 }
@@ -103,16 +95,15 @@ absl::StatusOr<int64_t> BytesBehind(const CudaOperand& operand, const Memory& me
   int64_t bytes = memory.workspace;
   if (operand.argument != CudaOperand::kWorkspace) {
     if (operand.argument < 0 || operand.argument >= static_cast<int>(memory.arguments.size())) {
-      return Impossible(
-          absl::StrCat("argument ", operand.argument, " of a function with ", memory.arguments.size()));
+      return WrongPortable("argument ", operand.argument, " of a function with ", memory.arguments.size());
     }
     bytes = memory.arguments[operand.argument];
   }
   if (operand.offset < 0 || operand.offset >= bytes) {
-    return Impossible(absl::StrCat(
+    return WrongPortable(
         "byte ", operand.offset, " of ",
         operand.argument < 0 ? std::string("the workspace") : absl::StrCat("argument ", operand.argument),
-        ", which has ", bytes));
+        ", which has ", bytes);
   }
   return bytes - operand.offset;
 }
@@ -122,11 +113,11 @@ absl::Status CheckMap(const CudaTensorMap& map, const Memory& memory) {
   const size_t rank = map.dims.size();
   if (rank < 1 || rank > kMostRank || map.strides.size() != rank - 1 || map.box.size() != rank ||
       map.element_strides.size() != rank) {
-    return Impossible(absl::StrCat("a TMA descriptor of rank ", rank, ", ", map.strides.size(), " strides"));
+    return WrongPortable("a TMA descriptor of rank ", rank, ", ", map.strides.size(), " strides");
   }
   const std::set<int> swizzles = {0, 32, 64, 128};
   if (!swizzles.contains(map.swizzle_bytes))
-    return Impossible(absl::StrCat("a swizzle of ", map.swizzle_bytes, " bytes"));
+    return WrongPortable("a swizzle of ", map.swizzle_bytes, " bytes");
   int64_t left = room - DTypeBytes(map.dtype);  // after the last element that it reaches
   for (size_t i = 0; i < rank; ++i) {
     MYCC_RETURN_IF_ERROR(CheckRange("a TMA descriptor's dimension", map.dims[i], 1, kMostDim));
@@ -135,9 +126,9 @@ absl::Status CheckMap(const CudaTensorMap& map, const Memory& memory) {
     const int64_t stride = i == 0 ? DTypeBytes(map.dtype) : map.strides[i - 1];
     MYCC_RETURN_IF_ERROR(CheckRange("a TMA descriptor's stride", stride, 1, kMostStride));
     if (i > 0 && stride % kStrideUnit != 0)
-      return Impossible(absl::StrCat("a stride of ", stride, " bytes; expected a multiple of ", kStrideUnit));
+      return WrongPortable("a stride of ", stride, " bytes; expected a multiple of ", kStrideUnit);
     if (left < 0 || map.dims[i] - 1 > left / stride)
-      return Impossible(absl::StrCat("a TMA descriptor reaches beyond the ", room, " bytes of its tensor"));
+      return WrongPortable("a TMA descriptor reaches beyond the ", room, " bytes of its tensor");
     left -= (map.dims[i] - 1) * stride;
   }
   return absl::OkStatus();
@@ -148,19 +139,18 @@ using SharedBytes = std::map<std::string, int64_t>;  // static, by kernel
 absl::Status CheckStep(const CudaStep& step, const Memory& memory, const SharedBytes& kernels,
                        const Target& target) {
   const auto kernel = kernels.find(step.kernel);
-  if (kernel == kernels.end()) return Impossible("a launch of a kernel that it does not have");
+  if (kernel == kernels.end()) return WrongPortable("a launch of a kernel that it does not have");
   MYCC_RETURN_IF_ERROR(CheckRange("a grid", step.grid[0], 1, kMostGridX));
   MYCC_RETURN_IF_ERROR(CheckRange("a grid's y", step.grid[1], 1, kMostGridYZ));
   MYCC_RETURN_IF_ERROR(CheckRange("a grid's z", step.grid[2], 1, kMostGridYZ));
   MYCC_RETURN_IF_ERROR(CheckRange("a block", step.threads, 1, kMostThreads));
   MYCC_RETURN_IF_ERROR(CheckRange("a cluster", step.cluster, 1, kMostCluster));
   if (step.grid[0] % step.cluster != 0)
-    return Impossible(absl::StrCat("clusters of ", step.cluster, " in a grid of ", step.grid[0]));
+    return WrongPortable("clusters of ", step.cluster, " in a grid of ", step.grid[0]);
   MYCC_RETURN_IF_ERROR(CheckRange("shared memory", step.shared_bytes, 0, target.smem_bytes - kernel->second));
   const size_t parameters = step.maps.size() * kMapBytes + step.pointers.size() * kPointerBytes;
   if (parameters > kMostParameterBytes)
-    return Impossible(
-        absl::StrCat(parameters, " bytes of parameters; expected at most ", kMostParameterBytes));
+    return WrongPortable(parameters, " bytes of parameters; expected at most ", kMostParameterBytes);
   for (const CudaTensorMap& map : step.maps) MYCC_RETURN_IF_ERROR(CheckMap(map, memory));
   for (const CudaOperand& pointer : step.pointers)
     MYCC_RETURN_IF_ERROR(BytesBehind(pointer, memory).status());
@@ -168,16 +158,16 @@ absl::Status CheckStep(const CudaStep& step, const Memory& memory, const SharedB
 }
 
 absl::StatusOr<SharedBytes> CheckKernels(const CudaImage& image, const Target& target) {
-  if (image.kernels.size() > kMostKernels) return Impossible(absl::StrCat(image.kernels.size(), " kernels"));
+  if (image.kernels.size() > kMostKernels) return WrongPortable(image.kernels.size(), " kernels");
   SharedBytes kernels;
   for (const CudaKernelResources& kernel : image.kernels) {
-    if (!IsSymbol(kernel.kernel)) return Impossible("a kernel's name that is no symbol");
+    if (!IsSymbol(kernel.kernel)) return WrongPortable("a kernel's name that is no symbol");
     MYCC_RETURN_IF_ERROR(CheckRange("static shared memory", kernel.shared_bytes, 0, target.smem_bytes));
     MYCC_RETURN_IF_ERROR(CheckRange("registers", kernel.registers, 0, kMostRegisters));
     MYCC_RETURN_IF_ERROR(CheckRange("spilled memory", kernel.spill_bytes, 0, kSpareBytes));
     MYCC_RETURN_IF_ERROR(CheckRange("a stack", kernel.stack_bytes, 0, kSpareBytes));
     if (!kernels.emplace(kernel.kernel, kernel.shared_bytes).second)
-      return Impossible(absl::StrCat("two kernels are called ", kernel.kernel));
+      return WrongPortable("two kernels are called ", kernel.kernel);
   }
   return kernels;
 }
@@ -192,8 +182,8 @@ int64_t MostWorkspace(const Workload& workload) {
 
 absl::Status CheckPacked(const Portable& portable, const Workload& workload) {
   if (portable.packed_bytes.size() != workload.inputs.size())
-    return Impossible(absl::StrCat("packed buffers for ", portable.packed_bytes.size(), " inputs of ",
-                                   workload.inputs.size()));
+    return WrongPortable("packed buffers for ", portable.packed_bytes.size(), " inputs of ",
+                         workload.inputs.size());
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
     const Argument& input = workload.inputs[i];
     const int64_t most = kPaddedTimes * input.tensor->bytes() + kSpareBytes;
@@ -223,19 +213,19 @@ std::vector<int64_t> ArgumentBytes(const Portable& portable, const Workload& wor
 }  // namespace
 
 absl::Status CheckPortable(const Portable& portable, const Workload& workload, const Target& target) {
-  if (target.kind != TargetKind::kCuda) return Impossible("it is for a GPU; expected a GPU's target");
+  if (target.kind != TargetKind::kCuda) return WrongPortable("it is for a GPU; expected a GPU's target");
   if (portable.target != PrintTarget(target))
-    return Impossible(absl::StrCat("it is for another target; expected ", PrintTarget(target)));
-  if (!IsDigest(portable.code_digest)) return Impossible("its code digest is none");
-  if (!IsCompiler(portable.compiler)) return Impossible("its compiler's name is none");
+    return WrongPortable("it is for another target; expected ", PrintTarget(target));
+  if (!IsDigest(portable.code_digest)) return WrongPortable("its code digest is none");
+  if (!IsCompiler(portable.compiler)) return WrongPortable("its compiler's name is none");
   MYCC_RETURN_IF_ERROR(CheckMachineCode(portable.image.cubin));
   MYCC_ASSIGN_OR_RETURN(const SharedBytes kernels, CheckKernels(portable.image, target));
   MYCC_RETURN_IF_ERROR(CheckPacked(portable, workload));
   const CudaProgram& program = portable.program;
   MYCC_RETURN_IF_ERROR(CheckRange("a workspace", program.workspace_bytes, 0, MostWorkspace(workload)));
   if (program.call.empty() || program.call.size() > kMostSteps || program.pack.size() > kMostSteps) {
-    return Impossible(absl::StrCat(program.call.size(), " launches of a call and ", program.pack.size(),
-                                   " of packing; expected 1 to ", kMostSteps));
+    return WrongPortable(program.call.size(), " launches of a call and ", program.pack.size(),
+                         " of packing; expected 1 to ", kMostSteps);
   }
   const Memory of_call{ArgumentBytes(portable, workload, /*of_pack=*/false), program.workspace_bytes};
   const Memory of_pack{ArgumentBytes(portable, workload, /*of_pack=*/true), program.workspace_bytes};

@@ -1,7 +1,12 @@
 #include "codegen/cuda/prelude.h"
 
-#include <algorithm>
+#include <array>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "codegen/cuda/prelude_fragments.h"
@@ -77,13 +82,9 @@ __device__ __forceinline__ Vec<T, kCount> load_vec(const T* from) {
   return *reinterpret_cast<const Vec<T, kCount>*>(from);
 }
 )"},
-    {"wait_for_launch", "", R"(
-// For the end of the launch before this one, and of those before that, with all that they write.
-__device__ __forceinline__ void wait_for_launch() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-)"},
-    {"allow_next_launch", "", R"(
-__device__ __forceinline__ void allow_next_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-)"},
+    Ptx("wait_for_launch", "", "griddepcontrol.wait;",
+        "For the end of the launch before this one, and of those before that, with all that they write."),
+    Ptx("allow_next_launch", "", "griddepcontrol.launch_dependents;"),
     {"from_here_on", "", R"(
 // The same address, of which the compiler knows nothing before this place.
 template <typename T>
@@ -134,13 +135,25 @@ __device__ __forceinline__ int swizzle(int at) {
   return at ^ (at / (8 * kChunk) & ((1 << kBits) - 1)) * kChunk;
 }
 )"},
-    {"to_f16", "f16", R"(
-// In pairs: the instruction for one value is slower.
-__device__ __forceinline__ f16 to_f16(float value) {
+    {"pack_f16", "", R"(
+// Two neighbouring elements of an operand, rounded, in one register.
+__device__ __forceinline__ unsigned pack_f16(float even, float odd) {
   unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
-  return f16{(unsigned short)pair};
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
+  return pair;
 }
+)"},
+    {"pack_bf16", "", R"(
+// Two neighbouring elements of an operand, rounded, in one register.
+__device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
+  return pair;
+}
+)"},
+    {"to_f16", "f16 pack_f16", R"(
+// In pairs: the instruction for one value is slower.
+__device__ __forceinline__ f16 to_f16(float value) { return f16{(unsigned short)pack_f16(value, 0.0f)}; }
 )"},
     {"from_f16", "f16", R"(
 __device__ __forceinline__ float from_f16(f16 value) {
@@ -149,13 +162,9 @@ __device__ __forceinline__ float from_f16(f16 value) {
   return result;
 }
 )"},
-    {"to_bf16", "bf16", R"(
+    {"to_bf16", "bf16 pack_bf16", R"(
 // In pairs: the instruction for one value is slower.
-__device__ __forceinline__ bf16 to_bf16(float value) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
-  return bf16{(unsigned short)pair};
-}
+__device__ __forceinline__ bf16 to_bf16(float value) { return bf16{(unsigned short)pack_bf16(value, 0.0f)}; }
 )"},
     {"from_bf16", "bf16", R"(
 // The bits become the upper half of a register, in one instruction for each element of a pair. Shifts took two
@@ -220,18 +229,6 @@ __device__ __forceinline__ f8e5m2 to_f8e5m2(float value) {
 // The upper byte of an f16.
 __device__ __forceinline__ float from_f8e5m2(f8e5m2 value) { return from_f16(f16{(unsigned short)(value.bits << 8)}); }
 )"},
-    {"round_f16", "to_f16 from_f16", R"(
-__device__ __forceinline__ float round_f16(float value) { return from_f16(to_f16(value)); }
-)"},
-    {"round_bf16", "to_bf16 from_bf16", R"(
-__device__ __forceinline__ float round_bf16(float value) { return from_bf16(to_bf16(value)); }
-)"},
-    {"round_f8e4m3", "to_f8e4m3 from_f8e4m3", R"(
-__device__ __forceinline__ float round_f8e4m3(float value) { return from_f8e4m3(to_f8e4m3(value)); }
-)"},
-    {"round_f8e5m2", "to_f8e5m2 from_f8e5m2", R"(
-__device__ __forceinline__ float round_f8e5m2(float value) { return from_f8e5m2(to_f8e5m2(value)); }
-)"},
     {"round_tf32", "", R"(
 __device__ __forceinline__ float round_tf32(float value) {
   const unsigned bits = __float_as_uint(value);
@@ -247,16 +244,13 @@ __device__ __forceinline__ float narrow_f64(double value) {
   return __uint_as_float(__float_as_uint(chopped) | 1u);
 }
 )"},
-    {"narrow_i64", "i64", R"(
-// An integer as a double that rounds to narrower floats as the integer does.
-__device__ __forceinline__ double narrow_i64(i64 value) {
-  if (value > i64(1) << 53 || value < -(i64(1) << 53)) value = (value & ~i64(0x7ff)) | ((value & 0x7ff) != 0 ? 0x400 : 0);
-  return double(value);
-}
-)"},
-    {"narrow_u64", "u64", R"(
-__device__ __forceinline__ double narrow_u64(u64 value) {
-  if (value > u64(1) << 53) value = (value & ~u64(0xfff)) | ((value & 0xfff) != 0 ? 0x800 : 0);
+    {"narrow_int", "", R"(
+// An integer of 64 bits as a double that rounds to narrower floats as the integer does.
+template <typename T>
+__device__ __forceinline__ double narrow_int(T value) {
+  constexpr T kLost = T(-1) < 0 ? 0x7ff : 0xfff, kMost = T(1) << 53;
+  if (value > kMost || (T(-1) < 0 && value < -kMost))
+    value = (value & ~kLost) | ((value & kLost) != 0 ? kLost / 2 + 1 : 0);
   return double(value);
 }
 )"},
@@ -282,37 +276,39 @@ __device__ __forceinline__ int clamp_i32(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
 }
 )"},
-    {"wrap_add", "i64 u64", R"(
+    {"wrap_add", "u64", R"(
 // Integers wrap.
-__device__ __forceinline__ int wrap_add(int a, int b) { return int(unsigned(a) + unsigned(b)); }
-__device__ __forceinline__ i64 wrap_add(i64 a, i64 b) { return i64(u64(a) + u64(b)); }
+template <typename T>
+__device__ __forceinline__ T wrap_add(T a, T b) { return T(u64(a) + u64(b)); }
 )"},
-    {"wrap_sub", "i64 u64", R"(
-__device__ __forceinline__ int wrap_sub(int a, int b) { return int(unsigned(a) - unsigned(b)); }
-__device__ __forceinline__ i64 wrap_sub(i64 a, i64 b) { return i64(u64(a) - u64(b)); }
+    {"wrap_sub", "u64", R"(
+template <typename T>
+__device__ __forceinline__ T wrap_sub(T a, T b) { return T(u64(a) - u64(b)); }
 )"},
-    {"wrap_mul", "i64 u64", R"(
-__device__ __forceinline__ int wrap_mul(int a, int b) { return int(unsigned(a) * unsigned(b)); }
-__device__ __forceinline__ i64 wrap_mul(i64 a, i64 b) { return i64(u64(a) * u64(b)); }
+    {"wrap_mul", "u64", R"(
+template <typename T>
+__device__ __forceinline__ T wrap_mul(T a, T b) { return T(u64(a) * u64(b)); }
 )"},
     {"floor_div", "wrap_sub", R"(
 // Floored division; by zero it is 0.
 template <typename T>
 __device__ __forceinline__ T floor_div(T a, T b) {
+  constexpr T kMinusOne = T(-1) < 0 ? T(-1) : T(0);  // no unsigned integer is -1
   if (b == 0) return 0;
-  if (b == -1) return wrap_sub(T(0), a);
+  if (b == kMinusOne) return wrap_sub(T(0), a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 )"},
     {"floor_mod", "", R"(
 template <typename T>
 __device__ __forceinline__ T floor_mod(T a, T b) {
-  if (b == 0 || b == -1) return 0;
+  constexpr T kMinusOne = T(-1) < 0 ? T(-1) : T(0);
+  if (b == 0 || b == kMinusOne) return 0;
   const T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 )"},
-    {"max_of", "i64", R"(
+    {"max_of", "", R"(
 // NaN passes through.
 __device__ __forceinline__ float max_of(float a, float b) {
   float result;
@@ -320,44 +316,47 @@ __device__ __forceinline__ float max_of(float a, float b) {
   return result;
 }
 __device__ __forceinline__ double max_of(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
-__device__ __forceinline__ int max_of(int a, int b) { return a > b ? a : b; }
-__device__ __forceinline__ i64 max_of(i64 a, i64 b) { return a > b ? a : b; }
+template <typename T>
+__device__ __forceinline__ T max_of(T a, T b) { return a > b ? a : b; }
 )"},
-    {"min_of", "i64", R"(
+    {"min_of", "", R"(
 __device__ __forceinline__ float min_of(float a, float b) {
   float result;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
 }
 __device__ __forceinline__ double min_of(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
-__device__ __forceinline__ int min_of(int a, int b) { return a < b ? a : b; }
-__device__ __forceinline__ i64 min_of(i64 a, i64 b) { return a < b ? a : b; }
-)"},
-    {"div_unsigned", "", R"(
-// Division by zero is 0.
 template <typename T>
-__device__ __forceinline__ T div_unsigned(T a, T b) { return b == 0 ? T(0) : a / b; }
-)"},
-    {"mod_unsigned", "", R"(
-template <typename T>
-__device__ __forceinline__ T mod_unsigned(T a, T b) { return b == 0 ? T(0) : a % b; }
-)"},
-    {"max_unsigned", "", R"(
-template <typename T>
-__device__ __forceinline__ T max_unsigned(T a, T b) { return a > b ? a : b; }
-)"},
-    {"min_unsigned", "", R"(
-template <typename T>
-__device__ __forceinline__ T min_unsigned(T a, T b) { return a < b ? a : b; }
+__device__ __forceinline__ T min_of(T a, T b) { return a < b ? a : b; }
 )"},
 };
 
+std::string TextOf(const PreludeFragment& fragment) {
+  if (fragment.ptx == nullptr) return fragment.text;
+  const std::string parameters = fragment.parameters;
+  const bool is_template = absl::StartsWith(parameters, "k");
+  std::vector<std::string> operands;
+  for (const absl::string_view parameter : absl::StrSplit(parameters, ", ", absl::SkipEmpty())) {
+    const char* constraint = is_template ? "n" : absl::StrContains(parameter, "*") ? "l" : "r";
+    const absl::string_view name = parameter.substr(parameter.rfind(' ') + 1);
+    operands.push_back(absl::StrCat("\"", constraint, "\"(", name, ")"));
+  }
+  const std::string comment = absl::StrReplaceAll(fragment.text, {{"\n", "\n// "}});
+  return absl::StrCat(comment.empty() ? "\n" : absl::StrCat("\n// ", comment, "\n"),
+                      is_template ? absl::StrCat("template <int ", parameters, ">\n") : "",
+                      "__device__ __forceinline__ void ", fragment.name, "(", is_template ? "" : parameters,
+                      ") {\n  asm volatile(\"", fragment.ptx, "\" ::", absl::StrJoin(operands, ", "),
+                      operands.empty() ? "" : " ", ": \"memory\");\n}\n");
+}
+
+// All fragments, in the order in which they are printed.
+std::array<std::span<const PreludeFragment>, 2> Fragments() { return {kFragments, TensorCoreFragments()}; }
+
 const PreludeFragment& Find(const std::string& name) {
-  const auto found = std::find_if(std::begin(kFragments), std::end(kFragments),
-                                  [&](const PreludeFragment& f) { return f.name == name; });
-  if (found != std::end(kFragments)) return *found;
-  for (const PreludeFragment& fragment : TensorCoreFragments()) {
-    if (fragment.name == name) return fragment;
+  for (const auto& fragments : Fragments()) {
+    for (const PreludeFragment& fragment : fragments) {
+      if (fragment.name == name) return fragment;
+    }
   }
   MYCC_CHECK(false) << "no device function " << name;
   return kFragments[0];
@@ -373,15 +372,16 @@ std::string Prelude::Use(const std::string& name) {
   return name;
 }
 
-void Prelude::Add(const std::string& name, const std::string& text) { added_.emplace(name, text); }
+std::string Prelude::Add(const DeviceFunction& function) {
+  return added_.emplace(function.name, function.text).first->first;
+}
 
 std::string Prelude::Text() const {
   std::string text;
-  for (const PreludeFragment& fragment : kFragments) {
-    if (used_.count(fragment.name) != 0) text += fragment.text;
-  }
-  for (const PreludeFragment& fragment : TensorCoreFragments()) {
-    if (used_.count(fragment.name) != 0) text += fragment.text;
+  for (const auto& fragments : Fragments()) {
+    for (const PreludeFragment& fragment : fragments) {
+      if (used_.count(fragment.name) != 0) text += TextOf(fragment);
+    }
   }
   for (const auto& [name, function] : added_) text += function;
   return text;

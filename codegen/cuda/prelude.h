@@ -8,13 +8,18 @@
 
 namespace mycc {
 
+// A function made for a program.
+struct DeviceFunction {
+  std::string name, text;
+};
+
 class Prelude {
  public:
   // Returns `name`, and adds that function and all that it calls to Text(). REQUIRES: a name of prelude.cc.
   std::string Use(const std::string& name);
-  // Adds a function made for this program; Text() has it after the others. REQUIRES: the same text for the
+  // Adds this function, and returns its name; Text() has it after the others. REQUIRES: the same text for the
   // same name.
-  void Add(const std::string& name, const std::string& text);
+  std::string Add(const DeviceFunction& function);
   std::string Text() const;
 
  private:

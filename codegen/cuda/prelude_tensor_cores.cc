@@ -43,31 +43,8 @@ __device__ __forceinline__ Vec<T, kCount> load_ahead(const T* tensor, long long 
   return value;
 }
 )"},
-    {"cp_async_commit", "", R"(
-__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-)"},
-    {"cp_async_wait", "", R"(
-template <int kPending>
-__device__ __forceinline__ void cp_async_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-)"},
-    {"pack_f16", "", R"(
-// Two neighbouring elements of an operand, rounded, in one register.
-__device__ __forceinline__ unsigned pack_f16(float even, float odd) {
-  unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
-  return pair;
-}
-)"},
-    {"pack_bf16", "", R"(
-// Two neighbouring elements of an operand, rounded, in one register.
-__device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
-  return pair;
-}
-)"},
+    Ptx("cp_async_commit", "", "cp.async.commit_group;"),
+    Ptx("cp_async_wait", "kPending", "cp.async.wait_group %0;"),
     {"fragment_tf32", "", R"(
 // The bits of four floats become those of the nearest with 10 bits of mantissa, even ones of two.
 __device__ __forceinline__ void fragment_tf32(unsigned (&fragment)[4]) {
@@ -96,52 +73,25 @@ __device__ __forceinline__ void add_part(float (&sum)[kSums], float (&part)[kCou
 }
 )"},
     {"CUtensorMap", "", "struct alignas(64) CUtensorMap {\n  unsigned long long opaque[16];\n};\n"},
-    {"barrier_init", "", R"(
-__device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-)"},
-    {"barrier_init_fence", "", R"(
-__device__ __forceinline__ void barrier_init_fence() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-)"},
-    {"barrier_arrive", "", R"(
-__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
-  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared::cta.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
-}
-)"},
-    {"barrier_arrive_in", "", R"(
-// At the barrier in this place of a block of the cluster, as CUTLASS does: those who arrive have read, and
-// written nothing that the other block must see, so that the cluster's release (a fence of the whole device)
-// is not needed.
-__device__ __forceinline__ void barrier_arrive_in(unsigned barrier, int block) {
-  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-               "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(block)
-               : "memory");
-}
-)"},
-    {"cluster_sync", "", R"(
-// All threads of all blocks of the cluster meet; barriers that were set up before are there for all after.
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-)"},
-    {"cluster_leave", "", R"(
-// All threads of all blocks of the cluster meet before the blocks end. The release orders their arrivals at each other's
-// barriers before the end: a late arrival would write to shared memory that belongs to another block by then.
-__device__ __forceinline__ void cluster_leave() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-)"},
-    {"cluster_arrive", "", R"(
-// The same in two steps.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
-)"},
-    {"cluster_wait", "", R"(
-// Of blocks that have arrived.
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-)"},
+    Ptx("barrier_init", "unsigned barrier, int arrivals", "mbarrier.init.shared::cta.b64 [%0], %1;"),
+    Ptx("barrier_init_fence", "", "fence.mbarrier_init.release.cluster;"),
+    Ptx("barrier_arrive", "unsigned barrier",
+        R"({\n.reg .b64 state;\nmbarrier.arrive.shared::cta.b64 state, [%0];\n})"),
+    Ptx("barrier_arrive_in", "unsigned barrier, int block",
+        R"({\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n)"
+        R"(mbarrier.arrive.shared::cluster.b64 _, [there];\n})",
+        "At the barrier in this place of a block of the cluster, as CUTLASS does: those who arrive have\n"
+        "read, and written nothing that the other block must see, so that the cluster's release (a fence\n"
+        "of the whole device) is not needed."),
+    Ptx("cluster_sync", "", R"(barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait.acquire;)",
+        "All threads of all blocks of the cluster meet; barriers that were set up before are there for\n"
+        "all after."),
+    Ptx("cluster_leave", "", R"(barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;)",
+        "All threads of all blocks of the cluster meet before the blocks end. The release orders their\n"
+        "arrivals at each other's barriers before the end: a late arrival would write to shared memory\n"
+        "that belongs to another block by then."),
+    Ptx("cluster_arrive", "", "barrier.cluster.arrive.relaxed;", "The same in two steps."),
+    Ptx("cluster_wait", "", "barrier.cluster.wait.acquire;", "Of blocks that have arrived."),
     {"send_to_block", "shared_address", R"(
 // To this place of a block of the cluster, where it counts at the barrier.
 template <typename T>
@@ -163,28 +113,14 @@ __device__ __forceinline__ void send_to_block(T value, T* to, unsigned barrier, 
   }
 }
 )"},
-    {"barrier_arrive_expect", "", R"(
-__device__ __forceinline__ void barrier_arrive_expect(unsigned barrier, int bytes) {
-  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-)"},
-    {"barrier_wait", "", R"(
-// Until the phase of this parity is complete.
-__device__ __forceinline__ void barrier_wait(unsigned barrier, int parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra waiting;\n}" ::"r"(
-          barrier),
-      "r"(parity)
-      : "memory");
-}
-)"},
-    {"flag_raise", "", R"(
-// What this thread, and those that it met, wrote before is there for who awaits the flag.
-__device__ __forceinline__ void flag_raise(int* flag) {
-  asm volatile("st.release.gpu.global.b32 [%0], 1;" ::"l"(flag) : "memory");
-}
-)"},
+    Ptx("barrier_arrive_expect", "unsigned barrier, int bytes",
+        R"({\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n})"),
+    Ptx("barrier_wait", "unsigned barrier, int parity",
+        R"({\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n)"
+        R"(@!done bra waiting;\n})",
+        "Until the phase of this parity is complete."),
+    Ptx("flag_raise", "int* flag", "st.release.gpu.global.b32 [%0], 1;",
+        "What this thread, and those that it met, wrote before is there for who awaits the flag."),
     {"flag_await", "", R"(
 __device__ __forceinline__ void flag_await(const int* flag) {
   int raised;
@@ -193,18 +129,9 @@ __device__ __forceinline__ void flag_await(const int* flag) {
   } while (raised == 0);
 }
 )"},
-    {"team_sync", "", R"(
-// A barrier of some warps of the block.
-__device__ __forceinline__ void team_sync(int barrier, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-)"},
-    {"team_arrive", "", R"(
-// Arrives at a barrier of some warps of the block, without waiting.
-__device__ __forceinline__ void team_arrive(int barrier, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-)"},
+    Ptx("team_sync", "int barrier, int threads", "bar.sync %0, %1;", "A barrier of some warps of the block."),
+    Ptx("team_arrive", "int barrier, int threads", "bar.arrive %0, %1;",
+        "Arrives at a barrier of some warps of the block, without waiting."),
     {"registers_dec", "", R"(
 template <int kRegisters>
 __device__ __forceinline__ void registers_dec() {
@@ -217,42 +144,20 @@ __device__ __forceinline__ void registers_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 )"},
-    {"async_fence", "", R"(
-// Ordinary writes to shared memory before are visible to bulk copies and wgmma after.
-__device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-)"},
-    {"bulk_commit", "", R"(
-__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-)"},
-    {"bulk_wait", "", R"(
-// Until all but so many groups of bulk stores have read their shared memory.
-template <int kPending>
-__device__ __forceinline__ void bulk_wait() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
-}
-)"},
-    {"wgmma_fence", "", R"(
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-)"},
-    {"wgmma_commit", "", R"(
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-)"},
-    {"wgmma_wait", "", R"(
-template <int kPending>
-__device__ __forceinline__ void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-}
-)"},
-    {"keep_behind", "", R"(
-// Keeps the instructions that follow behind a wait for products. ptxas (CUDA 13.0) has been seen to read sums
-// before the wait where the loop of the products is unrolled. It moves nothing across an exit. This exit is
-// never taken: no kernel has 4 GB of shared memory.
-__device__ __forceinline__ void keep_behind() {
-  asm volatile(
-      "{\n.reg .pred never;\n.reg .u32 bytes;\nmov.u32 bytes, %dynamic_smem_size;\n"
-      "setp.eq.u32 never, bytes, 0xffffffff;\n@never exit;\n}" ::: "memory");
-}
-)"},
+    Ptx("async_fence", "", "fence.proxy.async.shared::cta;",
+        "Ordinary writes to shared memory before are visible to bulk copies and wgmma after."),
+    Ptx("bulk_commit", "", "cp.async.bulk.commit_group;"),
+    Ptx("bulk_wait", "kPending", "cp.async.bulk.wait_group.read %0;",
+        "Until all but so many groups of bulk stores have read their shared memory."),
+    Ptx("wgmma_fence", "", "wgmma.fence.sync.aligned;"),
+    Ptx("wgmma_commit", "", "wgmma.commit_group.sync.aligned;"),
+    Ptx("wgmma_wait", "kPending", "wgmma.wait_group.sync.aligned %0;"),
+    Ptx("keep_behind", "",
+        R"({\n.reg .pred never;\n.reg .u32 bytes;\nmov.u32 bytes, %dynamic_smem_size;\n)"
+        R"(setp.eq.u32 never, bytes, 0xffffffff;\n@never exit;\n})",
+        "Keeps the instructions that follow behind a wait for products. ptxas (CUDA 13.0) has been seen to\n"
+        "read sums before the wait where the loop of the products is unrolled. It moves nothing across an\n"
+        "exit. This exit is never taken: no kernel has 4 GB of shared memory."),
     {"wgmma_operand", "", R"(
 // The operand is in these registers here: before the wgmma_fence that follows, not after it.
 __device__ __forceinline__ void wgmma_operand(unsigned (&a)[4]) {

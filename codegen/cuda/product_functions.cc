@@ -22,20 +22,6 @@ std::string PtxTypeOf(DType dtype, bool tf32 = false) {
   }
 }
 
-// "{%4, %5}" for 2 registers from number 4 on.
-std::string Registers(int64_t first, int64_t count) {
-  std::vector<std::string> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(absl::StrCat("%", first + i));
-  return absl::StrCat("{", absl::StrJoin(numbers, ", "), "}");
-}
-
-// prefix0suffix, prefix1suffix, ...
-std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix) {
-  std::vector<std::string> each;
-  for (int64_t i = 0; i < count; ++i) each.push_back(absl::StrCat(prefix, i, suffix));
-  return absl::StrJoin(each, ", ");
-}
-
 // The 32-bit registers that a thread has of an operand.
 int64_t WordsOf(const Fragment& operand, const Instruction& row) {
   return operand.values() * DTypeBytes(row.operand) / 4;
@@ -128,8 +114,20 @@ std::string InputsOf(const WarpgroupStatement& statement) {
 
 }  // namespace
 
-ProductFunction LoadMatrices(int64_t matrices, bool transposed) {
-  ProductFunction function{absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : ""), ""};
+std::string Registers(int64_t first, int64_t count) {
+  std::vector<std::string> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(absl::StrCat("%", first + i));
+  return absl::StrCat("{", absl::StrJoin(numbers, ", "), "}");
+}
+
+std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix) {
+  std::vector<std::string> each;
+  for (int64_t i = 0; i < count; ++i) each.push_back(absl::StrCat(prefix, i, suffix));
+  return absl::StrJoin(each, ", ");
+}
+
+DeviceFunction LoadMatrices(int64_t matrices, bool transposed) {
+  DeviceFunction function{absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : ""), ""};
   function.text =
       absl::StrCat("\n__device__ __forceinline__ void ", function.name, "(unsigned (&to)[", matrices,
                    "], unsigned from) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x", matrices,
@@ -139,7 +137,7 @@ ProductFunction LoadMatrices(int64_t matrices, bool transposed) {
   return function;
 }
 
-ProductFunction WarpProduct(const Instruction& row) {
+DeviceFunction WarpProduct(const Instruction& row) {
   const std::string type = PtxTypeOf(row.operand, row.tf32), sum = PtxTypeOf(row.accumulator);
   const bool of_floats = IsFloat(row.accumulator);
   const int64_t sums = row.sums.fragment.values(), a = WordsOf(row.a.fragment, row),
@@ -161,7 +159,7 @@ ProductFunction WarpProduct(const Instruction& row) {
                    ");\n}\n")};
 }
 
-ProductFunction CompleteSums(DType accumulator, int64_t registers) {
+DeviceFunction CompleteSums(DType accumulator, int64_t registers) {
   constexpr int64_t kMostOfStatement = 128;
   const bool of_floats = IsFloat(accumulator);
   const std::string name = absl::StrCat("complete_", registers, of_floats ? "_floats" : "_ints");
@@ -178,8 +176,8 @@ ProductFunction CompleteSums(DType accumulator, int64_t registers) {
                        registers, "]) {\n", statements, "}\n")};
 }
 
-ProductFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
-                                 int64_t steps, bool of_registers) {
+DeviceFunction WarpgroupProduct(const Instruction& row, const FragmentLayout& layout, int64_t tiles,
+                                int64_t steps, bool of_registers) {
   const bool of_floats = IsFloat(row.accumulator);
   const std::string type = PtxTypeOf(row.operand, row.tf32), sum = PtxTypeOf(row.accumulator);
   const std::vector<std::string> sums = SumsOfTiles(row, layout, tiles);

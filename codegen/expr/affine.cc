@@ -26,11 +26,6 @@ void AddTerm(Linear* linear, const Expr& atom, int64_t coefficient) {
   terms.emplace_back(atom, coefficient);
 }
 
-void AddScaled(Linear* to, const Linear& from, int64_t factor) {
-  to->constant = WrapAdd(to->constant, WrapMul(from.constant, factor));
-  for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, WrapMul(coefficient, factor));
-}
-
 // linear == divisor * quotient + remainder, taking every multiple of the divisor out of the terms. The
 // constant goes with the remainder so that the remainder stays in [0, divisor) where that is possible.
 void SplitByDivisor(const Linear& linear, int64_t divisor, Linear* quotient, Linear* remainder) {
@@ -147,19 +142,13 @@ Expr DecideComparison(Op op, const Expr& a, const Expr& b) {
   AddScaled(&difference, ToLinear(a), -1);
   const auto range = RangeOfLinear(difference);
   if (!range) return nullptr;
+  const bool is_zero = range->min == 0 && range->max == 0, is_not_zero = range->min > 0 || range->max < 0;
+  const auto decide = [](bool holds, bool fails) { return holds || fails ? BoolConst(holds) : nullptr; };
   switch (op) {
-    case Op::kLt:
-      if (range->min > 0) return BoolConst(true);
-      return range->max <= 0 ? BoolConst(false) : nullptr;
-    case Op::kLe:
-      if (range->min >= 0) return BoolConst(true);
-      return range->max < 0 ? BoolConst(false) : nullptr;
-    case Op::kEq:
-      if (range->min == 0 && range->max == 0) return BoolConst(true);
-      return range->min > 0 || range->max < 0 ? BoolConst(false) : nullptr;
-    case Op::kNe:
-      if (range->min > 0 || range->max < 0) return BoolConst(true);
-      return range->min == 0 && range->max == 0 ? BoolConst(false) : nullptr;
+    case Op::kLt: return decide(range->min > 0, range->max <= 0);
+    case Op::kLe: return decide(range->min >= 0, range->max < 0);
+    case Op::kEq: return decide(is_zero, is_not_zero);
+    case Op::kNe: return decide(is_not_zero, is_zero);
     default: return nullptr;
   }
 }
@@ -199,6 +188,11 @@ int64_t Linear::CoefficientOf(const VarNode* var) const {
     if (atom->op == Op::kVar && atom->var.get() == var) return coefficient;
   }
   return 0;
+}
+
+void AddScaled(Linear* to, const Linear& from, int64_t factor) {
+  to->constant = WrapAdd(to->constant, WrapMul(from.constant, factor));
+  for (const auto& [atom, coefficient] : from.terms) AddTerm(to, atom, WrapMul(coefficient, factor));
 }
 
 Linear ToLinear(const Expr& expr) {
@@ -255,6 +249,13 @@ Expr FromLinear(const Linear& linear) {
 }
 
 Expr Simplify(const Expr& expr) { return Rewrite(expr, SimplifyNode); }
+
+std::vector<Expr> SimplifiedAt(const std::vector<Expr>& exprs, const VarMap& values) {
+  std::vector<Expr> simplified;
+  simplified.reserve(exprs.size());
+  for (const Expr& expr : exprs) simplified.push_back(Simplify(Substitute(expr, values)));
+  return simplified;
+}
 
 int64_t DivisorOf(const Expr& expr) {
   const auto of = [&](int arg) { return DivisorOf(expr->args[arg]); };
@@ -330,6 +331,14 @@ Expr Within(const Expr& index, int64_t extent) {
                     Simplify(MakeBinary(Op::kLt, index, IntConst(extent))));
 }
 
+bool IsInside(const BufferNode& buffer, const std::vector<Expr>& indices) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const std::optional<Interval> range = RangeOf(indices[d]);
+    if (!range || range->min < 0 || range->max >= buffer.shape[d]) return false;
+  }
+  return true;
+}
+
 Expr OffsetOf(const Layout& layout, const std::vector<Expr>& indices) {
   Expr offset = IntConst(0);
   for (size_t d = 0; d < layout.dims.size(); ++d) {
@@ -364,18 +373,12 @@ int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& indices,
 
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
   Linear linear = ToLinear(expr);
-  LinearInVar result{0, nullptr};
-  for (auto it = linear.terms.begin(); it != linear.terms.end();) {
-    if (it->first->op == Op::kVar && it->first->var.get() == var) {
-      result.coefficient = it->second;
-      it = linear.terms.erase(it);
-      continue;
-    }
-    if (UsesVar(it->first, var)) return std::nullopt;
-    ++it;
+  const int64_t coefficient = linear.CoefficientOf(var);
+  std::erase_if(linear.terms, [&](const auto& term) { return term.first->var.get() == var; });
+  for (const auto& [atom, of_atom] : linear.terms) {
+    if (UsesVar(atom, var)) return std::nullopt;
   }
-  result.rest = FromLinear(linear);
-  return result;
+  return LinearInVar{coefficient, FromLinear(linear)};
 }
 
 std::optional<int64_t> StrideOf(const Expr& flat, const VarNode* var) {

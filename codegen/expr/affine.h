@@ -29,6 +29,7 @@ struct Linear {
   int64_t CoefficientOf(const VarNode* var) const;  // 0 when the variable is no atom of its own
 };
 Linear ToLinear(const Expr& expr);
+void AddScaled(Linear* to, const Linear& from, int64_t factor);  // to += from * factor
 Linear Negated(Linear linear);
 Expr FromLinear(const Linear& linear);
 
@@ -36,6 +37,8 @@ Expr FromLinear(const Linear& linear);
 // decided by ranges. Works inside any expression (operands of loads and selects too); float arithmetic is
 // left as it is.
 Expr Simplify(const Expr& expr);
+// Expressions in that form, with their variables replaced by values.
+std::vector<Expr> SimplifiedAt(const std::vector<Expr>& exprs, const VarMap& values);
 
 // A positive number that divides every value of an i64 expression; 0 for the constant 0.
 int64_t DivisorOf(const Expr& expr);
@@ -53,6 +56,8 @@ std::vector<Linear> FactsOf(const Expr& comparison, bool holds);
 // The parts of 0 <= index < extent that ranges do not decide.
 Expr Within(const Expr& index, int64_t extent);
 
+// Whether every index is known to be within its dimension.
+bool IsInside(const BufferNode& buffer, const std::vector<Expr>& indices);
 // The offset of the element at `indices` by the layout, before its swizzle.
 Expr OffsetOf(const Layout& layout, const std::vector<Expr>& indices);
 // The number of the element at `indices`, row-major.

@@ -29,8 +29,6 @@ static_assert(std::size(kOps) == static_cast<size_t>(Op::kSelect) + 1);
 
 const OpInfo& Info(Op op) { return kOps[static_cast<int>(op)]; }
 
-bool IsComparison(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
-
 Expr Make(Op op, DType dtype, std::vector<Expr> args) {
   auto node = std::make_shared<ExprNode>();
   node->op = op;
@@ -81,6 +79,12 @@ Expr FoldLogic(Op op, const Expr& a, const Expr& b) {
 std::string_view OpName(Op op) { return Info(op).name; }
 bool IsUnary(Op op) { return Info(op).arity == 1; }
 bool IsBinary(Op op) { return Info(op).arity == 2; }
+bool IsComparison(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq || op == Op::kNe; }
+
+bool IsExact(Op op) {
+  return op == Op::kNeg || op == Op::kAbs || op == Op::kFloor || op == Op::kCeil || op == Op::kRound ||
+         op == Op::kMin || op == Op::kMax;
+}
 
 bool IsTranscendental(Op op) {
   switch (op) {
@@ -246,18 +250,19 @@ bool IsZero(const Expr& expr) {
 
 bool StructurallyEqual(const Expr& a, const Expr& b) {
   if (a == b) return true;
-  if (a->op != b->op || a->dtype != b->dtype || a->args.size() != b->args.size() || a->var != b->var ||
-      a->buffer != b->buffer) {
+  if (a->op != b->op || a->dtype != b->dtype || a->var != b->var || a->buffer != b->buffer) {
     return false;
   }
   if (a->op == Op::kConst) {
     return IsFloat(a->dtype) ? std::memcmp(&a->value.f, &b->value.f, sizeof(double)) == 0
                              : a->value.i == b->value.i;
   }
-  for (size_t i = 0; i < a->args.size(); ++i) {
-    if (!StructurallyEqual(a->args[i], b->args[i])) return false;
-  }
-  return true;
+  return StructurallyEqual(a->args, b->args);
+}
+
+bool StructurallyEqual(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return StructurallyEqual(x, y); });
 }
 
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
@@ -297,6 +302,13 @@ Expr Substitute(const Expr& expr, const VarMap& map) {
   return changed ? WithArgs(expr, std::move(args)) : expr;
 }
 
+std::vector<Expr> Substitute(const std::vector<Expr>& exprs, const VarMap& map) {
+  std::vector<Expr> substituted;
+  substituted.reserve(exprs.size());
+  for (const Expr& expr : exprs) substituted.push_back(Substitute(expr, map));
+  return substituted;
+}
+
 bool UsesVar(const Expr& expr, const VarNode* var) {
   if (expr->var.get() == var && expr->op == Op::kVar) return true;
   for (const Expr& arg : expr->args) {
@@ -310,7 +322,11 @@ bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var) {
 }
 
 bool IsSameRead(const ExprNode& a, const ExprNode& b) {
-  return a.buffer == b.buffer && std::equal(a.args.begin(), a.args.end(), b.args.begin(), StructurallyEqual);
+  return a.buffer == b.buffer && StructurallyEqual(a.args, b.args);
+}
+
+bool IsLoadOf(const Expr& expr, const Buffer& buffer) {
+  return expr->op == Op::kLoad && expr->buffer == buffer;
 }
 
 bool Loads(const Expr& expr, const Buffer& buffer) {
@@ -323,6 +339,10 @@ bool HasLoad(const Expr& expr) {
 
 bool UsesAnyOf(const Expr& expr, const VarSet& vars) {
   return AnyExpr(expr, [&](const ExprNode& e) { return e.op == Op::kVar && vars.contains(e.var.get()); });
+}
+
+bool UsesAnyOf(const std::vector<Expr>& exprs, const VarSet& vars) {
+  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& expr) { return UsesAnyOf(expr, vars); });
 }
 
 bool UsesOnly(const Expr& expr, const VarSet& vars) {

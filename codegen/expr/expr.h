@@ -64,7 +64,9 @@ enum class Op : uint8_t {
 std::string_view OpName(Op op);  // "add"; functions of the language carry the language's name: "exp", "min"
 bool IsUnary(Op op);
 bool IsBinary(Op op);
+bool IsComparison(Op op);
 bool IsCommutative(Op op);
+bool IsExact(Op op);           // of floats: what it gives of numbers of a type are numbers of that type
 bool IsTranscendental(Op op);  // exp, log, tanh, erf, sin, cos, pow: many instructions each
 
 struct ExprNode;
@@ -119,6 +121,7 @@ bool IsConstInt(const Expr& expr, int64_t value);
 bool IsZero(const Expr& expr);  // the constant 0 of any type
 
 bool StructurallyEqual(const Expr& a, const Expr& b);
+bool StructurallyEqual(const std::vector<Expr>& a, const std::vector<Expr>& b);  // each to each
 // Whether two loads read the same element.
 bool IsSameRead(const ExprNode& a, const ExprNode& b);
 
@@ -142,12 +145,15 @@ Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite);
 
 using VarMap = std::unordered_map<const VarNode*, Expr>;
 Expr Substitute(const Expr& expr, const VarMap& map);
+std::vector<Expr> Substitute(const std::vector<Expr>& exprs, const VarMap& map);
 bool UsesVar(const Expr& expr, const VarNode* var);
 bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var);  // whether one of them does
-bool Loads(const Expr& expr, const Buffer& buffer);
+bool IsLoadOf(const Expr& expr, const Buffer& buffer);
+bool Loads(const Expr& expr, const Buffer& buffer);  // it, or an expression under it
 bool HasLoad(const Expr& expr);
 using VarSet = std::unordered_set<const VarNode*>;
 bool UsesAnyOf(const Expr& expr, const VarSet& vars);
+bool UsesAnyOf(const std::vector<Expr>& exprs, const VarSet& vars);  // whether one of them does
 // Whether all variables of the expression are among these, and it loads nothing.
 bool UsesOnly(const Expr& expr, const VarSet& vars);
 

@@ -23,20 +23,10 @@ std::optional<int64_t> Checked(__int128 bound) {
 
 // p * a - q * b, for small p and q.
 Linear Combination(const Linear& a, int64_t p, const Linear& b, int64_t q) {
-  Linear result;
-  result.constant = a.constant * p - b.constant * q;
-  result.terms = a.terms;
+  Linear result = a;
+  result.constant *= p;
   for (auto& term : result.terms) term.second *= p;
-  for (const auto& [atom, coefficient] : b.terms) {
-    const auto same =
-        std::find_if(result.terms.begin(), result.terms.end(),
-                     [&atom = atom](const auto& term) { return StructurallyEqual(term.first, atom); });
-    if (same == result.terms.end()) {
-      result.terms.emplace_back(atom, -coefficient * q);
-    } else if ((same->second -= coefficient * q) == 0) {
-      result.terms.erase(same);
-    }
-  }
+  AddScaled(&result, b, -q);
   return result;
 }
 

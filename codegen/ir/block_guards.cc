@@ -19,9 +19,7 @@ bool FollowsReduction(const Block& block, const Expr& binding) {
 }
 
 bool IsGuard(const Block& block, const IterVar& iter) {
-  if (iter.reduce) return false;
-  return std::none_of(block.indices.begin(), block.indices.end(),
-                      [&](const Expr& index) { return UsesVar(index, iter.var.get()); });
+  return !iter.reduce && !UsesVar(block.indices, iter.var.get());
 }
 
 bool GuardsTerms(const Block& block, const IterVar& iter) {

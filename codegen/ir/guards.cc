@@ -33,10 +33,7 @@ void Guards::AssumeWithin(const Expr& index, const Expr& extent) {
   sources_.resize(facts_.size(), index + extent);
 }
 
-bool Guards::Mentions(const VarNode* var) const {
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [var](const Expr& source) { return UsesVar(source, var); });
-}
+bool Guards::Mentions(const VarNode* var) const { return UsesVar(sources_, var); }
 
 bool Guards::ProvablyAtLeastZero(const Expr& expr) const {
   const std::optional<int64_t> lower =

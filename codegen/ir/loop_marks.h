@@ -98,6 +98,8 @@ struct LoopMarks {
   // Set by a pass (passes/lane_forms.cc), on CPUs: the form, and the lanes of a whole vector.
   LaneForm form = LaneForm::kPlain;
   int lanes = 0;
+
+  bool operator==(const LoopMarks&) const = default;
 };
 
 }  // namespace mycc

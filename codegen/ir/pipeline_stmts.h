@@ -29,13 +29,9 @@ enum class CopyEngine : uint8_t { kThreads, kRegisters, kBulk };
 // of `chunk` elements. A chunk is one access, at the source and (by kThreads) at the destination. A copy by
 // kRegisters may begin and end apart: one statement loads into the registers that the other one stores, a
 // tensor of scope fragment with a row for each chunk.
-struct Copy : StmtNode {
+struct Copy : StmtOf<Copy, StmtKind::kCopy> {
   Copy(Stmt body, CopyEngine engine, Expr barrier = nullptr, Expr cluster = nullptr)
-      : StmtNode(StmtKind::kCopy),
-        body(std::move(body)),
-        engine(engine),
-        barrier(std::move(barrier)),
-        cluster(std::move(cluster)) {}
+      : body(std::move(body)), engine(engine), barrier(std::move(barrier)), cluster(std::move(cluster)) {}
   Stmt body;
   CopyEngine engine;
   Expr barrier;  // index into the enclosing Roles' barriers, over loop variables (a ring's slot); null for
@@ -48,7 +44,7 @@ struct Copy : StmtNode {
 // ended. Barrier `b` completes a phase after `barrier_counts[b]` arrivals, and after asynchronous copies have
 // signalled all bytes that these arrivals expect; phases count up from 0. The counts are the hardware's: back
 // ends initialize their barriers with them.
-struct Roles : StmtNode {
+struct Roles : StmtOf<Roles, StmtKind::kRoles> {
   struct Role {
     std::string name;
     Stmt body;
@@ -58,7 +54,7 @@ struct Roles : StmtNode {
     int64_t registers = 0;  // that each thread asks for; 0: its share of the launch's
   };
   Roles(std::vector<Role> roles, std::vector<int> barrier_counts)
-      : StmtNode(StmtKind::kRoles), roles(std::move(roles)), barrier_counts(std::move(barrier_counts)) {}
+      : roles(std::move(roles)), barrier_counts(std::move(barrier_counts)) {}
   std::vector<Role> roles;
   std::vector<int> barrier_counts;
 };
@@ -79,11 +75,10 @@ struct Roles : StmtNode {
 //
 // `gathers`: the threads of each part wait for each other before the part arrives, because they have read the
 // released tiles themselves. Warpgroups do not wait for each other.
-struct Arrive : StmtNode {
+struct Arrive : StmtOf<Arrive, StmtKind::kArrive> {
   explicit Arrive(Expr barrier, Expr cluster = nullptr, int arrivals = 1, int64_t expected_bytes = 0,
                   std::vector<Buffer> released = {}, bool gathers = false)
-      : StmtNode(StmtKind::kArrive),
-        barrier(std::move(barrier)),
+      : barrier(std::move(barrier)),
         cluster(std::move(cluster)),
         arrivals(arrivals),
         expected_bytes(expected_bytes),
@@ -98,67 +93,56 @@ struct Arrive : StmtNode {
 // Waits until the barrier has completed phase number `phase`; phase -1 is complete from the start (the first
 // pass through a ring). Hardware keeps one bit of the phase, so waiting for a phase when the barrier has
 // already completed the one after it, or has not completed the one before it, is an error.
-struct Wait : StmtNode {
-  Wait(Expr barrier, Expr phase)
-      : StmtNode(StmtKind::kWait), barrier(std::move(barrier)), phase(std::move(phase)) {}
+struct Wait : StmtOf<Wait, StmtKind::kWait> {
+  Wait(Expr barrier, Expr phase) : barrier(std::move(barrier)), phase(std::move(phase)) {}
   Expr barrier, phase;
 };
 // Groups of asynchronous products, as in wgmma: CommitProducts closes the group of this role's products so
 // far; WaitProducts waits until at most the `pending` newest groups are incomplete. Then all products of
 // `sums` are complete. A compiler that knows nothing of products may read these registers before the wait:
 // back ends prevent it.
-struct CommitProducts : StmtNode {
-  CommitProducts() : StmtNode(StmtKind::kCommitProducts) {}
-};
-struct WaitProducts : StmtNode {
+struct CommitProducts : StmtOf<CommitProducts, StmtKind::kCommitProducts> {};
+struct WaitProducts : StmtOf<WaitProducts, StmtKind::kWaitProducts> {
   explicit WaitProducts(int pending, std::vector<Buffer> sums = {})
-      : StmtNode(StmtKind::kWaitProducts), pending(pending), sums(std::move(sums)) {}
+      : pending(pending), sums(std::move(sums)) {}
   int pending;
   std::vector<Buffer> sums;
   bool after_loop = false;  // stands behind a loop of products
 };
 // Groups as in cp.async: CommitGroup closes the group of this role's asynchronous copies so far; WaitGroup
 // waits until at most `pending` groups are incomplete.
-struct CommitGroup : StmtNode {
-  CommitGroup() : StmtNode(StmtKind::kCommitGroup) {}
-};
-struct WaitGroup : StmtNode {
-  explicit WaitGroup(int pending) : StmtNode(StmtKind::kWaitGroup), pending(pending) {}
+struct CommitGroup : StmtOf<CommitGroup, StmtKind::kCommitGroup> {};
+struct WaitGroup : StmtOf<WaitGroup, StmtKind::kWaitGroup> {
+  explicit WaitGroup(int pending) : pending(pending) {}
   int pending;
 };
 // Makes this role's ordinary writes visible to asynchronous copies and products (fence.proxy.async). A copy,
 // or a product of tiles in shared memory, that reads such a write without a fence is a race.
-struct Fence : StmtNode {
-  Fence() : StmtNode(StmtKind::kFence) {}
-};
+struct Fence : StmtOf<Fence, StmtKind::kFence> {};
 // The warpgroups of a role take turns in executing what stands between kTake and kPass. A warpgroup waits at
 // kTake until the one before it has passed; the first one follows the last one, and does not wait in its
 // first turn. Outside of turns the warpgroups run beside each other: one computes a softmax while another
 // multiplies (FlashAttention-3). Turns change no result. All warpgroups must have the same number of turns.
 enum class TurnStep : uint8_t { kTake, kPass };
-struct Turn : StmtNode {
-  explicit Turn(TurnStep step) : StmtNode(StmtKind::kTurn), step(step) {}
+struct Turn : StmtOf<Turn, StmtKind::kTurn> {
+  explicit Turn(TurnStep step) : step(step) {}
   TurnStep step;
 };
 // A barrier of the threads that execute this code (a block's or a role's): all their accesses before it come
 // before all those after it. Before code is in a Launch, the end of a nest of thread loops is
 // an implicit barrier; the pass place_barriers puts these statements in its place.
-struct Barrier : StmtNode {
-  Barrier() : StmtNode(StmtKind::kBarrier) {}
-};
+struct Barrier : StmtOf<Barrier, StmtKind::kBarrier> {};
 // Flags between roles of different thread blocks: elements of an i32 tensor in memory, which an earlier
 // launch sets to 0. Signal sets flags[index], once. Await waits until it is set, and then sees all earlier
 // writes of the signalling role. A GPU without room for both blocks runs them in the order of their numbers,
 // so the awaiting block must have the higher number; otherwise the GPU hangs.
-struct Signal : StmtNode {
-  Signal(Buffer flags, Expr index)
-      : StmtNode(StmtKind::kSignal), flags(std::move(flags)), index(std::move(index)) {}
+struct Signal : StmtOf<Signal, StmtKind::kSignal> {
+  Signal(Buffer flags, Expr index) : flags(std::move(flags)), index(std::move(index)) {}
   Buffer flags;
   Expr index;
 };
-struct Await : StmtNode {
-  Await(Buffer flags, Expr index)
-      : StmtNode(StmtKind::kAwait), flags(std::move(flags)), index(std::move(index)) {}
+struct Await : StmtOf<Await, StmtKind::kAwait> {
+  Await(Buffer flags, Expr index) : flags(std::move(flags)), index(std::move(index)) {}
   Buffer flags;
   Expr index;
 };

@@ -48,12 +48,9 @@ Expr Reduction::Combined(int part, const std::vector<Expr>& a, const std::vector
 Reduction Reduction::InOrder(int part) const {
   auto ordered = std::make_shared<TupleFunction>(*tuple_);
   const TupleFunction::Part& key = tuple_->parts[part];
-  const auto loads = [](const Expr& e, const Buffer& buffer) {
-    return e->op == Op::kLoad && e->buffer == buffer;
-  };
   for (TupleFunction::Part& p : ordered->parts) {
     p.combined = Rewrite(p.combined, [&](const Expr& e) -> Expr {
-      const bool asks = e->op == Op::kLt && loads(e->args[0], key.b) && loads(e->args[1], key.a);
+      const bool asks = e->op == Op::kLt && IsLoadOf(e->args[0], key.b) && IsLoadOf(e->args[1], key.a);
       if (asks) return BoolConst(false);
       const bool joins = e->op == Op::kAnd || e->op == Op::kOr;
       return joins ? MakeBinary(e->op, e->args[0], e->args[1]) : nullptr;

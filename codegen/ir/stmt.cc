@@ -28,10 +28,27 @@ bool Block::Writes(const Buffer& buffer) const {
          });
 }
 
+std::vector<const For*> LoopsOfNest(const Stmt& nest, Stmt* inside, std::optional<LoopKind> kind) {
+  std::vector<const For*> loops;
+  *inside = nest;
+  for (const For* loop = DynAs<For>(nest); loop != nullptr; loop = DynAs<For>(*inside)) {
+    if (kind && loop->loop_kind != *kind) break;
+    loops.push_back(loop);
+    *inside = loop->body;
+  }
+  return loops;
+}
+
 int64_t IterationsOf(const std::vector<const For*>& loops) {
   int64_t iterations = 1;
   for (const For* loop : loops) iterations *= loop->var->extent;
   return iterations;
+}
+
+Expr IterationNumber(const std::vector<const For*>& loops) {
+  Expr number = IntConst(0);
+  for (const For* loop : loops) number = number * loop->var->extent + VarRef(loop->var);
+  return number;
 }
 
 Stmt InLoops(const std::vector<const For*>& loops, Stmt body) {
@@ -61,6 +78,11 @@ Stmt MakeSeq(std::vector<Stmt> stmts) {
   };
   for (const Stmt& stmt : stmts) append(stmt, append);
   return parts.size() == 1 ? std::move(parts[0]) : std::make_shared<Seq>(std::move(parts));
+}
+
+std::vector<Stmt> StmtsOf(const Stmt& stmt) {
+  const Seq* seq = DynAs<Seq>(stmt);
+  return seq != nullptr ? seq->stmts : std::vector<Stmt>{stmt};
 }
 
 }  // namespace mycc

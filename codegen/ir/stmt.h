@@ -14,7 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <typeinfo>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "codegen/expr/expr.h"
@@ -62,13 +63,25 @@ enum class StmtKind : uint8_t {
 struct StmtNode {
   explicit StmtNode(StmtKind kind) : kind(kind) {}
   virtual ~StmtNode() = default;
+  // A new statement with the same parts.
+  virtual std::shared_ptr<StmtNode> Clone() const = 0;
   const StmtKind kind;
 };
 using Stmt = std::shared_ptr<const StmtNode>;
 
+// The base of T, which is the only type of its kind.
+template <typename T, StmtKind kOwnKind>
+struct StmtOf : StmtNode {
+  static constexpr StmtKind kKind = kOwnKind;
+  StmtOf() : StmtNode(kKind) {}
+  std::shared_ptr<StmtNode> Clone() const override {
+    return std::make_shared<T>(static_cast<const T&>(*this));
+  }
+};
+
 // Runs its parts in order.
-struct Seq : StmtNode {
-  explicit Seq(std::vector<Stmt> stmts) : StmtNode(StmtKind::kSeq), stmts(std::move(stmts)) {}
+struct Seq : StmtOf<Seq, StmtKind::kSeq> {
+  explicit Seq(std::vector<Stmt> stmts) : stmts(std::move(stmts)) {}
   std::vector<Stmt> stmts;
 };
 
@@ -84,13 +97,9 @@ struct ForParts {
 // range.
 //
 // A new loop has no marks. A loop in place of another is made by With, so that it keeps them.
-struct For : StmtNode {
+struct For : StmtOf<For, StmtKind::kFor> {
   For(Var var, Expr extent, LoopKind loop_kind, Stmt body)
-      : StmtNode(StmtKind::kFor),
-        var(std::move(var)),
-        extent(std::move(extent)),
-        loop_kind(loop_kind),
-        body(std::move(body)) {}
+      : var(std::move(var)), extent(std::move(extent)), loop_kind(loop_kind), body(std::move(body)) {}
   // This loop with other parts.
   std::shared_ptr<const For> With(ForParts parts) const;
   // This loop with other marks.
@@ -103,21 +112,17 @@ struct For : StmtNode {
   LoopMarks marks;
 };
 
-struct If : StmtNode {
+struct If : StmtOf<If, StmtKind::kIf> {
   If(Expr condition, Stmt then, Stmt otherwise = nullptr)
-      : StmtNode(StmtKind::kIf),
-        condition(std::move(condition)),
-        then(std::move(then)),
-        otherwise(std::move(otherwise)) {}
+      : condition(std::move(condition)), then(std::move(then)), otherwise(std::move(otherwise)) {}
   Expr condition;
   Stmt then;
   Stmt otherwise;  // may be null
 };
 
 // Inside `body`, `var` has this value. REQUIRES: the value is in the variable's range.
-struct Let : StmtNode {
-  Let(Var var, Expr value, Stmt body)
-      : StmtNode(StmtKind::kLet), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
+struct Let : StmtOf<Let, StmtKind::kLet> {
+  Let(Var var, Expr value, Stmt body) : var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
   Var var;
   Expr value;
   Stmt body;
@@ -132,9 +137,9 @@ enum class RegisterForm : uint8_t {
 
 // The buffer exists inside `body`, uninitialised at its start. Inside a parallel loop each iteration has its
 // own.
-struct Alloc : StmtNode {
+struct Alloc : StmtOf<Alloc, StmtKind::kAlloc> {
   Alloc(Buffer buffer, Stmt body, int64_t offset = kNoOffset)
-      : StmtNode(StmtKind::kAlloc), buffer(std::move(buffer)), body(std::move(body)), offset(offset) {}
+      : buffer(std::move(buffer)), body(std::move(body)), offset(offset) {}
   static constexpr int64_t kNoOffset = -1;
   static constexpr int64_t kAllColumns = -1;
   Buffer buffer;
@@ -168,8 +173,8 @@ struct LaunchShape {
 // One launch of a GPU's kernel. The body is a nest of grid loops around the code of a thread block. Lowered
 // code for a GPU is a sequence of launches. Threads in a launch synchronize at Barrier statements, not where
 // their loops end.
-struct Launch : StmtNode {
-  Launch(LaunchShape shape, Stmt body) : StmtNode(StmtKind::kLaunch), shape(shape), body(std::move(body)) {}
+struct Launch : StmtOf<Launch, StmtKind::kLaunch> {
+  Launch(LaunchShape shape, Stmt body) : shape(shape), body(std::move(body)) {}
   LaunchShape shape;
   Stmt body;
 };
@@ -200,8 +205,7 @@ struct Accumulator {
 //
 // A reduction of tuples (reduction.h) merges several values at once: `value` and those of `more` are the
 // parts of a partial result, `out` and the buffers of `more` the accumulators, all at `indices`.
-struct Block : StmtNode {
-  Block() : StmtNode(StmtKind::kBlock) {}
+struct Block : StmtOf<Block, StmtKind::kBlock> {
   std::string name;  // unique in the function
   std::vector<IterVar> iters;
   Buffer out;
@@ -232,12 +236,9 @@ struct ReadAhead {
   int64_t elements;
 };
 
-struct Store : StmtNode {
+struct Store : StmtOf<Store, StmtKind::kStore> {
   Store(Buffer buffer, std::vector<Expr> indices, Expr value)
-      : StmtNode(StmtKind::kStore),
-        buffer(std::move(buffer)),
-        indices(std::move(indices)),
-        value(std::move(value)) {}
+      : buffer(std::move(buffer)), indices(std::move(indices)), value(std::move(value)) {}
   Buffer buffer;
   std::vector<Expr> indices;
   Expr value;
@@ -287,10 +288,9 @@ inline int64_t ExchangedBytes(const Buffer& buffer) { return std::max(4, DTypeBy
 // loops: iterations that name the same element all contribute to it, and all see the result. Lowering makes
 // these of reductions carried by thread loops. It synchronizes the threads. For tuples, `more` holds the
 // further accumulators, as in a Block.
-struct Combine : StmtNode {
+struct Combine : StmtOf<Combine, StmtKind::kCombine> {
   Combine(Reduction reduce, Buffer buffer, std::vector<Expr> indices, Expr value)
-      : StmtNode(StmtKind::kCombine),
-        reduce(std::move(reduce)),
+      : reduce(std::move(reduce)),
         buffer(std::move(buffer)),
         indices(std::move(indices)),
         value(std::move(value)) {}
@@ -342,11 +342,10 @@ struct TileView {
 // committed next (pipeline_stmts.h). Until its role has waited for that group it reads a and b, and writes
 // acc: to write a or b, to access acc, or to let another role overwrite a or b, is a race. Products of one
 // role into one accumulator run in the order in which they begin.
-struct Mma : StmtNode {
+struct Mma : StmtOf<Mma, StmtKind::kMma> {
   Mma(std::string instruction, int64_t m, int64_t n, int64_t k, TileView acc, TileView a, TileView b,
       WarpGrid warps = {}, int64_t group = 1)
-      : StmtNode(StmtKind::kMma),
-        instruction(std::move(instruction)),
+      : instruction(std::move(instruction)),
         m(m),
         n(n),
         k(k),
@@ -391,18 +390,29 @@ template <typename T>
 const T& As(const Stmt& stmt) {
   return static_cast<const T&>(*stmt);
 }
-// Null for a statement of another kind. Nothing derives from the kinds.
+// The same of a node, as const as it is.
+template <typename T, typename Node>
+auto& NodeAs(Node& node) {
+  return static_cast<std::conditional_t<std::is_const_v<Node>, const T, T>&>(node);
+}
+// Null for a statement of another kind.
 template <typename T>
 const T* DynAs(const Stmt& stmt) {
-  const StmtNode* node = stmt.get();
-  return node != nullptr && typeid(*node) == typeid(T) ? static_cast<const T*>(node) : nullptr;
+  return stmt != nullptr && stmt->kind == T::kKind ? &As<T>(stmt) : nullptr;
 }
 
-// The iterations of nested loops; the loops, outermost first, around another body; Allocs of the buffers
-// around it.
+// The loops of a perfect nest, outermost first, those of one kind if it is given; `inside` is the code in
+// them.
+std::vector<const For*> LoopsOfNest(const Stmt& nest, Stmt* inside,
+                                    std::optional<LoopKind> kind = std::nullopt);
+// The iterations of nested loops; the number of an iteration of all of them; the loops, outermost first,
+// around another body; Allocs of the buffers around it.
 int64_t IterationsOf(const std::vector<const For*>& loops);
+Expr IterationNumber(const std::vector<const For*>& loops);
 Stmt InLoops(const std::vector<const For*>& loops, Stmt body);
 Stmt InAllocs(const std::vector<Buffer>& buffers, Stmt body);
 Stmt MakeSeq(std::vector<Stmt> stmts);  // flattens nested Seqs and drops nulls; one part is itself
+// The parts of a sequence; another statement is its only part.
+std::vector<Stmt> StmtsOf(const Stmt& stmt);
 
 }  // namespace mycc

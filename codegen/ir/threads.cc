@@ -7,17 +7,6 @@
 
 namespace mycc {
 
-std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside) {
-  std::vector<const For*> loops;
-  *inside = body;
-  while (const For* loop = DynAs<For>(*inside)) {
-    if (loop->loop_kind != LoopKind::kGrid) break;
-    loops.push_back(loop);
-    *inside = loop->body;
-  }
-  return loops;
-}
-
 int64_t ThreadsUnder(const Stmt& stmt) {
   if (const Roles* roles = DynAs<Roles>(stmt)) {
     int64_t threads = 0;

@@ -12,7 +12,9 @@ namespace mycc {
 inline constexpr int64_t kThreadsOfWarp = 32, kThreadsOfWarpgroup = 128;
 
 // The grid loops of a launch's body, outermost first; `inside` is the code in them.
-std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside);
+inline std::vector<const For*> GridLoopsOf(const Stmt& body, Stmt* inside) {
+  return LoopsOfNest(body, inside, LoopKind::kGrid);
+}
 
 // The number of threads of the largest nest of thread loops under a statement; 1 where there is none. For a
 // thread loop, ThreadsUnder(loop.body) is also the distance between the threads of consecutive iterations.
@@ -29,9 +31,11 @@ int64_t RoleThreads(const Stmt& role);
 // no product by warpgroups (wgmma).
 int WarpgroupsUnder(const Stmt& stmt);
 
-inline bool IsThreadLoop(const Stmt& stmt) {
+inline bool IsLoopOfKind(const Stmt& stmt, LoopKind kind) {
   const For* loop = DynAs<For>(stmt);
-  return loop != nullptr && loop->loop_kind == LoopKind::kThread;
+  return loop != nullptr && loop->loop_kind == kind;
 }
+inline bool IsThreadLoop(const Stmt& stmt) { return IsLoopOfKind(stmt, LoopKind::kThread); }
+inline bool IsGridLoop(const Stmt& stmt) { return IsLoopOfKind(stmt, LoopKind::kGrid); }
 
 }  // namespace mycc

@@ -26,13 +26,9 @@ struct VectorMove {
 // Executes the loads, then `loop`, a vector loop that reads and writes their lanes, then the stores. The
 // lanes exist inside this statement. `by_one`: of the threads that execute this code redundantly, one
 // executes all of it.
-struct Vectors : StmtNode {
+struct Vectors : StmtOf<Vectors, StmtKind::kVectors> {
   Vectors(std::vector<VectorMove> loads, Stmt loop, std::vector<VectorMove> stores, bool by_one)
-      : StmtNode(StmtKind::kVectors),
-        loads(std::move(loads)),
-        loop(std::move(loop)),
-        stores(std::move(stores)),
-        by_one(by_one) {}
+      : loads(std::move(loads)), loop(std::move(loop)), stores(std::move(stores)), by_one(by_one) {}
   std::vector<VectorMove> loads;
   Stmt loop;
   std::vector<VectorMove> stores;

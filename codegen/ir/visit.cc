@@ -13,39 +13,33 @@ namespace mycc {
 namespace {
 
 // Calls `visit` on each child, in order.
-template <typename VisitFn>
-void ForEachChild(const StmtNode& node, const VisitFn& visit) {
+template <typename Node, typename VisitFn>
+void ForEachChild(Node& node, const VisitFn& visit) {
   switch (node.kind) {
     case StmtKind::kSeq:
-      for (const Stmt& part : static_cast<const Seq&>(node).stmts) visit(part);
+      for (auto& part : NodeAs<Seq>(node).stmts) visit(part);
       return;
     case StmtKind::kIf:
-      visit(static_cast<const If&>(node).then);
-      if (static_cast<const If&>(node).otherwise) visit(static_cast<const If&>(node).otherwise);
+      visit(NodeAs<If>(node).then);
+      if (NodeAs<If>(node).otherwise) visit(NodeAs<If>(node).otherwise);
       return;
     case StmtKind::kRoles:
-      for (const Roles::Role& role : static_cast<const Roles&>(node).roles) visit(role.body);
+      for (auto& role : NodeAs<Roles>(node).roles) visit(role.body);
       return;
-    case StmtKind::kFor: return visit(static_cast<const For&>(node).body);
-    case StmtKind::kLet: return visit(static_cast<const Let&>(node).body);
-    case StmtKind::kAlloc: return visit(static_cast<const Alloc&>(node).body);
-    case StmtKind::kLaunch: return visit(static_cast<const Launch&>(node).body);
-    case StmtKind::kCopy: return visit(static_cast<const Copy&>(node).body);
-    case StmtKind::kVectors: return visit(static_cast<const Vectors&>(node).loop);
-    case StmtKind::kBypass: return visit(static_cast<const Bypass&>(node).body);
-    case StmtKind::kTileMove: return visit(static_cast<const TileMove&>(node).nest);
+    case StmtKind::kFor: return visit(NodeAs<For>(node).body);
+    case StmtKind::kLet: return visit(NodeAs<Let>(node).body);
+    case StmtKind::kAlloc: return visit(NodeAs<Alloc>(node).body);
+    case StmtKind::kLaunch: return visit(NodeAs<Launch>(node).body);
+    case StmtKind::kCopy: return visit(NodeAs<Copy>(node).body);
+    case StmtKind::kVectors: return visit(NodeAs<Vectors>(node).loop);
+    case StmtKind::kBypass: return visit(NodeAs<Bypass>(node).body);
+    case StmtKind::kTileMove: return visit(NodeAs<TileMove>(node).nest);
     case StmtKind::kTileRegion:
-      visit(static_cast<const TileRegion&>(node).begin);
-      visit(static_cast<const TileRegion&>(node).products);
-      return visit(static_cast<const TileRegion&>(node).end);
+      visit(NodeAs<TileRegion>(node).begin);
+      visit(NodeAs<TileRegion>(node).products);
+      return visit(NodeAs<TileRegion>(node).end);
     default: return;
   }
-}
-
-// The statement, whose children were mapped to `children`, of the same number.
-template <typename T>
-Stmt WithChild(const Stmt& stmt, Stmt T::*child, std::vector<Stmt> children) {
-  return Changed(As<T>(stmt), [&](T* changed) { changed->*child = std::move(children[0]); });
 }
 
 }  // namespace
@@ -57,35 +51,14 @@ std::vector<Stmt> Children(const Stmt& stmt) {
 }
 
 Stmt WithChildren(const Stmt& stmt, std::vector<Stmt> children) {
+  if (stmt->kind == StmtKind::kSeq) return MakeSeq(std::move(children));
   size_t number = 0;
   ForEachChild(*stmt, [&](const Stmt&) { ++number; });
-  MYCC_CHECK(children.size() == number || stmt->kind == StmtKind::kSeq)
-      << "a statement keeps its children's number";
-  switch (stmt->kind) {
-    case StmtKind::kSeq: return MakeSeq(std::move(children));
-    case StmtKind::kIf:
-      return std::make_shared<If>(As<If>(stmt).condition, std::move(children[0]),
-                                  number == 2 ? std::move(children[1]) : nullptr);
-    case StmtKind::kRoles:
-      return Changed(As<Roles>(stmt), [&](Roles* roles) {
-        for (size_t i = 0; i < number; ++i) roles->roles[i].body = std::move(children[i]);
-      });
-    case StmtKind::kFor: return WithChild(stmt, &For::body, std::move(children));
-    case StmtKind::kLet: return WithChild(stmt, &Let::body, std::move(children));
-    case StmtKind::kAlloc: return WithChild(stmt, &Alloc::body, std::move(children));
-    case StmtKind::kLaunch: return WithChild(stmt, &Launch::body, std::move(children));
-    case StmtKind::kCopy: return WithChild(stmt, &Copy::body, std::move(children));
-    case StmtKind::kVectors: return WithChild(stmt, &Vectors::loop, std::move(children));
-    case StmtKind::kBypass: return WithChild(stmt, &Bypass::body, std::move(children));
-    case StmtKind::kTileMove: return WithChild(stmt, &TileMove::nest, std::move(children));
-    case StmtKind::kTileRegion:
-      return Changed(As<TileRegion>(stmt), [&](TileRegion* region) {
-        region->begin = std::move(children[0]);
-        region->products = std::move(children[1]);
-        region->end = std::move(children[2]);
-      });
-    default: return stmt;
-  }
+  MYCC_CHECK(children.size() == number) << "a statement keeps its children's number";
+  const std::shared_ptr<StmtNode> changed = stmt->Clone();
+  auto next = children.begin();
+  ForEachChild(*changed, [&](Stmt& child) { child = std::move(*next++); });
+  return changed;
 }
 
 Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) {

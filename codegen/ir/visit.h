@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
 
 namespace mycc {
@@ -57,6 +58,19 @@ Stmt RewriteEach(const Stmt& root, const RewriteFn& rewrite) {
     const Kind* one = DynAs<Kind>(stmt);
     return one != nullptr ? rewrite(*one) : nullptr;
   });
+}
+// The same where `rewrite`, which returns a StatusOr<Stmt>, may fail: the first error.
+template <typename Kind, typename RewriteFn>
+absl::StatusOr<Stmt> TryRewriteEach(const Stmt& root, const RewriteFn& rewrite) {
+  absl::Status status;
+  Stmt rewritten = RewriteEach<Kind>(root, [&](const Kind& one) -> Stmt {
+    if (!status.ok()) return nullptr;
+    const absl::StatusOr<Stmt> made = rewrite(one);
+    status = made.status();
+    return made.ok() ? *made : nullptr;
+  });
+  if (!status.ok()) return status;
+  return rewritten;
 }
 // The tree with another statement in the place of `old`.
 Stmt ReplaceStmt(const Stmt& root, const StmtNode* old, const Stmt& replacement);

@@ -72,10 +72,11 @@ absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const
   module.setDataLayout(machine->createDataLayout());
   module.setPICLevel(llvm::PICLevel::SmallPIC);
   for (const EmitUnit& unit : units) {
-    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_body"), LayoutOfKernel(unit.lowered),
-             unit.lowered.kernel.body);
-    EmitBody(module, *machine, target, absl::StrCat(unit.symbol, "_pack_body"), LayoutOfPack(unit.lowered),
-             unit.lowered.pack.body);
+    const LoweredFunction& lowered = unit.lowered;
+    EmitBody(module, *machine, target, unit.symbol + "_body", LayoutOf(lowered, ArgumentsOfKernel(lowered)),
+             lowered.kernel.body);
+    EmitBody(module, *machine, target, unit.symbol + "_pack_body",
+             LayoutOf(lowered, ArgumentsOfPack(lowered)), lowered.pack.body);
   }
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);

@@ -6,6 +6,7 @@
 // both. Thread rule: one owner.
 #pragma once
 
+#include <bit>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -33,6 +34,9 @@ struct KernelContext {
   const std::string symbol;
   int regions = 0;  // parallel regions so far, for their names
 };
+
+// Operations that sums of terms are made of.
+inline bool IsLinearOp(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kNeg; }
 
 class LlvmKernelEmitter {
  public:
@@ -100,14 +104,16 @@ class LlvmKernelEmitter {
   llvm::Value* EmitQuotient(const Expr& expr);
   llvm::Value* EmitCompare(const Expr& expr);
   std::pair<llvm::Value*, llvm::Value*> EmitOperands(const Expr& a, const Expr& b);
+  llvm::Value* EmitArm(const Expr& expr, bool wide);
   llvm::Value* Splat(llvm::Value* value, int lanes);
   bool Varies(const Expr& expr);  // from lane to lane
 
   // Indices (kernel_index.cc).
   llvm::Value* Index(const Expr& expr);  // uniform, i64
   llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
-  llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);  // a vector of i32 or i64
-  bool IsNarrow(const Expr& expr);                                // fits i32, with all its parts
+  llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);   // a vector of i32 or i64
+  llvm::Constant* LaneNumbers(llvm::Type* element, int64_t step);  // 0, step, 2 * step, ...
+  bool IsNarrow(const Expr& expr);                                 // fits i32, with all its parts
   bool FitsI32(const Expr& expr);
   int DepthOf(const Expr& expr);
   bool MayEscape(const Expr& expr);  // contains a load that is not provably in bounds
@@ -131,10 +137,9 @@ class LlvmKernelEmitter {
   // The first `active` of `count` lanes; with groups, the first `valid` lanes of each of these groups.
   llvm::Constant* FirstLanes(int active, int count, int group = 1, int valid = 1);
   // Access only the first `active` elements of a vector; the other lanes of a load are zero.
-  llvm::Value* LoadFirst(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
-                         int active);
+  llvm::Value* LoadFirst(const Place& place, llvm::Type* type, llvm::Value* pointer, int align, int active);
   // Lanes outside of the mask are not read, and zero.
-  llvm::Value* LoadMasked(const Place& place, llvm::FixedVectorType* type, llvm::Value* pointer, int align,
+  llvm::Value* LoadMasked(const Place& place, llvm::Type* type, llvm::Value* pointer, int align,
                           llvm::Value* mask);
   void StoreFirst(const Place& place, llvm::Value* value, llvm::Value* pointer, int align, int active);
   // Tags the access with its buffer's alias group, so that LLVM may move it across accesses to other buffers.
@@ -153,6 +158,7 @@ class LlvmKernelEmitter {
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
   void EmitFor(const For& loop);
+  void EmitRolled(const For& loop);
   void EmitUnrolled(const For& loop);
   void EmitIf(const If& branch);
   void EmitMaskedIf(const If& branch, llvm::Value* condition);
@@ -165,6 +171,11 @@ class LlvmKernelEmitter {
   void EmitLaneReduction(const For& loop, const Store& store);
   using ChunkFn = std::function<void(llvm::Value* first, int count, int active)>;
   void Chunks(const For& loop, const ChunkFn& chunk);
+  // The lanes of a vector for the rest of a loop: all of it if one vector may be too wide.
+  static int LanesOfRest(int64_t rest, bool may_be_wider) {
+    const auto bits = static_cast<uint64_t>(rest);
+    return static_cast<int>(may_be_wider ? std::bit_ceil(bits) : std::bit_floor(bits));
+  }
   void InLanes(const For& loop, llvm::Value* first, int count, int active, const std::function<void()>& body);
   llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
@@ -180,6 +191,9 @@ class LlvmKernelEmitter {
   // Transposed reads of tiles (kernel_transpose.cc).
   void EmitTransposed(const For& loop);
   void EmitTurnedGroups(const For& loop);
+  // The access at these values of loops' variables.
+  Access AccessAt(const std::vector<std::pair<Var, llvm::Value*>>& values, const Buffer& buffer,
+                  const std::vector<Expr>& indices, const void* key);
   std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
                                      int active, int64_t columns);
   std::vector<llvm::Value*> LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
@@ -253,6 +267,18 @@ class LlvmKernelEmitter {
     body();
     vars_.erase(var);
   }
+
+  // Emits `body` for those of the lanes that this mask has.
+  template <typename BodyFn>
+  void UnderMask(llvm::Value* mask, const BodyFn& body) {
+    const Lanes outer = *lanes_;
+    lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
+    lanes_->mask_is_prefix = false;
+    body();
+    lanes_ = outer;
+  }
+  // Whether other lanes than the first ones are left out.
+  bool HasHoles() const { return lanes_ && lanes_->mask && !lanes_->mask_is_prefix; }
 
   using Memo = std::unordered_map<const ExprNode*, llvm::Value*>;
 

@@ -25,22 +25,10 @@ bool IsCheap(const Expr& expr) {
   return !IsCostly(expr, &budget);
 }
 
-bool IsArithmetic(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kNeg:
-    case Op::kFloorDiv:
-    case Op::kMod: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 Value* LlvmKernelEmitter::Splat(Value* value, int lanes) {
-  return IsVector(value) ? value : b_.CreateVectorSplat(lanes, value);
+  return lanes == 1 || IsVector(value) ? value : b_.CreateVectorSplat(lanes, value);
 }
 
 bool LlvmKernelEmitter::Varies(const Expr& expr) {
@@ -53,15 +41,9 @@ bool LlvmKernelEmitter::Varies(const Expr& expr) {
 bool LlvmKernelEmitter::MayEscape(const Expr& expr) {
   const auto known = escapes_.find(expr.get());
   if (known != escapes_.end()) return known->second;
-  bool escapes = false;
-  if (expr->op == Op::kLoad) {
-    for (size_t d = 0; d < expr->args.size() && !escapes; ++d) {
-      const auto range = RangeOf(expr->args[d]);
-      escapes = !range || range->min < 0 || range->max >= expr->buffer->shape[d];
-    }
-  }
-  escapes = escapes || std::any_of(expr->args.begin(), expr->args.end(),
-                                   [&](const Expr& arg) { return MayEscape(arg); });
+  const bool escapes =
+      (expr->op == Op::kLoad && !IsInside(*expr->buffer, expr->args)) ||
+      std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return MayEscape(arg); });
   return escapes_[expr.get()] = escapes;
 }
 
@@ -95,7 +77,8 @@ Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
     case Op::kSelect: return EmitSelect(expr);
     default: break;
   }
-  if (expr->dtype == DType::kI64 && IsArithmetic(expr->op) && !Varies(expr)) return Index(expr);
+  const bool is_index = IsLinearOp(expr->op) || expr->op == Op::kFloorDiv || expr->op == Op::kMod;
+  if (expr->dtype == DType::kI64 && is_index && !Varies(expr)) return Index(expr);
   return EmitOperation(expr);
 }
 
@@ -108,17 +91,11 @@ std::pair<Value*, Value*> LlvmKernelEmitter::EmitOperands(const Expr& a, const E
 
 Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
   const Expr& a = expr->args[0];
-  switch (expr->op) {
-    case Op::kLt:
-    case Op::kLe:
-    case Op::kEq:
-    case Op::kNe: return EmitCompare(expr);
-    case Op::kCast:
-      if (a->dtype == DType::kI64 && Varies(a) && IsNarrow(a)) {
-        return numbers_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
-      }
-      return numbers_.Cast(expr->dtype, a->dtype, Emit(a));
-    default: break;
+  if (IsComparison(expr->op)) return EmitCompare(expr);
+  if (expr->op == Op::kCast) {
+    if (a->dtype == DType::kI64 && Varies(a) && IsNarrow(a))
+      return numbers_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
+    return numbers_.Cast(expr->dtype, a->dtype, Emit(a));
   }
   if (IsUnary(expr->op)) {
     // Next to a tie or an integer, the error of a faster form would give another integer.
@@ -177,27 +154,25 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
     const auto [x, y] = EmitOperands(then, otherwise);
     return b_.CreateSelect(condition, Splat(x, lanes_->count), Splat(y, lanes_->count));
   }
-  const Lanes outer = *lanes_;
-  const auto under = [&](Value* mask, const Expr& arm) {
-    lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
-    lanes_->mask_is_prefix = false;
-    memo_.emplace_back();
-    Value* value = EmitWide(arm);
-    memo_.pop_back();
-    lanes_ = outer;
-    return value;
-  };
-  Value* x = under(condition, then);
-  Value* y = under(b_.CreateNot(condition), otherwise);
+  Value *x = nullptr, *y = nullptr;
+  UnderMask(condition, [&] { x = EmitArm(then, /*wide=*/true); });
+  UnderMask(b_.CreateNot(condition), [&] { y = EmitArm(otherwise, /*wide=*/true); });
   return b_.CreateSelect(condition, x, y);
+}
+
+// The value of an expression that runs under a condition: others do not use what it computes.
+Value* LlvmKernelEmitter::EmitArm(const Expr& expr, bool wide) {
+  memo_.emplace_back();
+  Value* value = wide ? EmitWide(expr) : Emit(expr);
+  memo_.pop_back();
+  return value;
 }
 
 // Emits select(inside, x[i-1], 0.0), the padded read of a window, without a branch: as a load from the tensor
 // or from a block of zeros. Null when the select is not of that form.
 Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
   const Expr &load = expr->args[1], &pad = expr->args[2];
-  const bool masked = lanes_ && lanes_->mask && !lanes_->mask_is_prefix;
-  if (llvm::isa<llvm::Constant>(condition) || masked || load->op != Op::kLoad || pad->op != Op::kConst ||
+  if (llvm::isa<llvm::Constant>(condition) || HasHoles() || load->op != Op::kLoad || pad->op != Op::kConst ||
       std::any_of(load->args.begin(), load->args.end(), HasLoad))
     return nullptr;
   auto* element = llvm::dyn_cast<llvm::Constant>(
@@ -218,14 +193,9 @@ Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
 Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
   // Both arms get the same type: a vector if one of them is.
   const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
-  const auto arm = [&](const Expr& value) {
-    memo_.emplace_back();
-    Value* emitted = wide ? EmitWide(value) : Emit(value);
-    memo_.pop_back();
-    return emitted;
-  };
   return EmitChoice(
-      b_, condition, [&] { return arm(expr->args[1]); }, [&] { return arm(expr->args[2]); });
+      b_, condition, [&] { return EmitArm(expr->args[1], wide); },
+      [&] { return EmitArm(expr->args[2], wide); });
 }
 
 }  // namespace mycc

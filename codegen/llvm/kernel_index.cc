@@ -18,8 +18,6 @@ bool IsNonNegative(const Expr& expr) {
   return range && range->min >= 0;
 }
 
-bool IsLinearOp(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kNeg; }
-
 }  // namespace
 
 int LlvmKernelEmitter::DepthOf(const Expr& expr) {
@@ -54,14 +52,12 @@ Value* LlvmKernelEmitter::Index(const Expr& expr) {
 Value* LlvmKernelEmitter::IndexDivision(const Expr& expr, Value* a) {
   int64_t divisor = 0;
   const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
+  Value* b = by_constant ? llvm::ConstantInt::get(a->getType(), divisor) : Emit(expr->args[1]);
+  if (by_constant && IsNonNegative(expr->args[0]))
+    return expr->op == Op::kFloorDiv ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  if (a->getType()->isVectorTy()) b = Splat(b, lanes_->count);
   const bool narrow = a->getType()->getScalarSizeInBits() == 32;
-  if (!by_constant || !IsNonNegative(expr->args[0])) {
-    Value* b = by_constant ? llvm::ConstantInt::get(a->getType(), divisor) : Emit(expr->args[1]);
-    if (a->getType()->isVectorTy()) b = Splat(b, lanes_->count);
-    return numbers_.Binary(expr->op, narrow ? DType::kI32 : DType::kI64, a, b);
-  }
-  llvm::Constant* b = llvm::ConstantInt::get(a->getType(), divisor);
-  return expr->op == Op::kFloorDiv ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  return numbers_.Binary(expr->op, narrow ? DType::kI32 : DType::kI64, a, b);
 }
 
 bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
@@ -82,6 +78,13 @@ bool LlvmKernelEmitter::FitsI32(const Expr& expr) {
   return FitsI32(expr->args[0]) && FitsI32(expr->args[1]);
 }
 
+llvm::Constant* LlvmKernelEmitter::LaneNumbers(llvm::Type* element, int64_t step) {
+  llvm::SmallVector<llvm::Constant*, 64> numbers;
+  for (int lane = 0; lane < lanes_->count; ++lane)
+    numbers.push_back(llvm::ConstantInt::get(element, lane * step, /*IsSigned=*/true));
+  return llvm::ConstantVector::get(numbers);
+}
+
 Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
   const int count = lanes_->count;
   llvm::Type* type = llvm::FixedVectorType::get(element, count);
@@ -90,14 +93,8 @@ Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
   };
   if (!Varies(expr)) return Splat(resized(Emit(expr)), count);
   const DType dtype = element->isIntegerTy(32) ? DType::kI32 : DType::kI64;
-  const auto lane_numbers = [&](int64_t step) {
-    llvm::SmallVector<llvm::Constant*, 64> numbers;
-    for (int lane = 0; lane < count; ++lane)
-      numbers.push_back(llvm::ConstantInt::get(element, lane * step, /*IsSigned=*/true));
-    return llvm::ConstantVector::get(numbers);
-  };
   switch (expr->op) {
-    case Op::kVar: return b_.CreateAdd(Splat(resized(lanes_->first), count), lane_numbers(1));
+    case Op::kVar: return b_.CreateAdd(Splat(resized(lanes_->first), count), LaneNumbers(element, 1));
     case Op::kFloorDiv:
     case Op::kMod: return IndexDivision(expr, LaneIndex(expr->args[0], element));
     case Op::kMin:
@@ -126,7 +123,7 @@ Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
     Value* term = nullptr;
     if (atom->op == Op::kVar) {
       uniform = b_.CreateAdd(uniform, b_.CreateMul(lanes_->first, b_.getInt64(coefficient)));
-      term = lane_numbers(coefficient);
+      term = LaneNumbers(element, coefficient);
     } else {
       term = b_.CreateMul(LaneIndex(atom, element),
                           llvm::ConstantInt::get(type, coefficient, /*IsSigned=*/true));

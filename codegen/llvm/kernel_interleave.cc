@@ -14,7 +14,7 @@ using llvm::Value;
 
 // a0 b0 a1 b1 ..
 Value* Zip(Builder& b, Value* even, Value* odd) {
-  const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(even->getType())->getNumElements());
+  const int lanes = LanesOf(even);
   llvm::SmallVector<int, 128> mask;
   for (int lane = 0; lane < lanes; ++lane) mask.append({lane, lanes + lane});
   return b.CreateShuffleVector(even, odd, mask);

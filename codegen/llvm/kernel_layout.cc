@@ -1,22 +1,9 @@
 #include "codegen/llvm/kernel_layout.h"
 
-#include <map>
-
 #include "llvm/IR/MDBuilder.h"
 
 namespace mycc {
 namespace {
-
-void AddTensor(KernelLayout* layout, const Buffer& buffer, int tensor, bool read_only) {
-  layout->origins[buffer.get()] = BufferOrigin{
-      BufferOrigin::kTensor, tensor, 0, read_only, false, buffer->bytes(), layout->alias_groups++};
-}
-
-void AddPacked(KernelLayout* layout, const PackedBuffer& packed, int tensor, bool read_only) {
-  layout->origins[packed.buffer.get()] =
-      BufferOrigin{BufferOrigin::kTensor, tensor, packed.offset, read_only, true, packed.buffer->bytes(),
-                   layout->alias_groups++};
-}
 
 // Workspace buffers that overlap, because they are never live at the same time, must be in one alias group.
 // Otherwise LLVM could move stores to one before loads of the other.
@@ -39,35 +26,19 @@ void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     const auto kind = buffers[i].per_thread ? BufferOrigin::kThreadWorkspace : BufferOrigin::kSharedWorkspace;
     layout->origins[buffers[i].buffer.get()] =
-        BufferOrigin{kind, 0, buffers[i].offset, false, true, buffers[i].buffer->bytes(), group[i]};
+        BufferOrigin{kind, 0, buffers[i].offset, false, true, group[i]};
   }
 }
 
 }  // namespace
 
-KernelLayout LayoutOfKernel(const LoweredFunction& lowered) {
+KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<ArgumentBuffer>& arguments) {
   KernelLayout layout;
   layout.thread_bytes = lowered.workspace_thread_bytes;
-  const auto& params = lowered.kernel.params;
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (params[i].kind == ParamKind::kConst) continue;
-    AddTensor(&layout, params[i].buffer, static_cast<int>(i), params[i].kind == ParamKind::kInput);
+  for (const auto& [buffer, argument, offset, read_only, packed] : arguments) {
+    layout.origins[buffer.get()] =
+        BufferOrigin{BufferOrigin::kTensor, argument, offset, read_only, packed, layout.alias_groups++};
   }
-  for (const PackedBuffer& packed : lowered.packed)
-    AddPacked(&layout, packed, packed.param, /*read_only=*/true);
-  AddWorkspace(&layout, lowered);
-  return layout;
-}
-
-KernelLayout LayoutOfPack(const LoweredFunction& lowered) {
-  KernelLayout layout;
-  layout.thread_bytes = lowered.workspace_thread_bytes;
-  const std::map<int, int> positions = ConstPositions(lowered);
-  for (const auto& [param, position] : positions)
-    AddTensor(&layout, lowered.kernel.params[param].buffer, position, /*read_only=*/true);
-  const int consts = static_cast<int>(positions.size());
-  for (const PackedBuffer& packed : lowered.packed)
-    AddPacked(&layout, packed, consts + positions.at(packed.param), /*read_only=*/false);
   AddWorkspace(&layout, lowered);
   return layout;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "codegen/passes/lower.h"
 #include "llvm/IR/Metadata.h"
@@ -19,8 +20,7 @@ struct BufferOrigin {
   int64_t offset = 0;
   bool read_only = false;
   bool aligned = false;  // to 64 bytes; 64 bytes after its end may be read too
-  int64_t bytes = 0;
-  int alias_group = 0;  // buffers of different groups never overlap
+  int alias_group = 0;   // buffers of different groups never overlap
 };
 
 struct KernelLayout {
@@ -29,8 +29,7 @@ struct KernelLayout {
   int alias_groups = 0;
 };
 
-KernelLayout LayoutOfKernel(const LoweredFunction& lowered);
-KernelLayout LayoutOfPack(const LoweredFunction& lowered);
+KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<ArgumentBuffer>& arguments);
 
 // LLVM's metadata for the alias groups: an access of group g has the alias scope scope(g), and the noalias
 // set others(g).

@@ -7,19 +7,8 @@
 #include "llvm/IR/Module.h"
 
 namespace mycc {
-namespace {
 
 using llvm::Value;
-
-bool InBounds(const BufferNode& buffer, const std::vector<Expr>& indices) {
-  for (size_t d = 0; d < indices.size(); ++d) {
-    const auto range = RangeOf(indices[d]);
-    if (!range || range->min < 0 || range->max >= buffer.shape[d]) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 Value* LlvmKernelEmitter::ByteOffset(Value* pointer, int64_t bytes) {
   return bytes == 0 ? pointer : b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, bytes);
@@ -61,7 +50,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
   // Elements of a lane's own buffer are interleaved with those of the other lanes.
   const int64_t scale = std::max(place.lanes, 1);
 
-  Access access{&place, buffer->dtype, place.pointer, 0, nullptr, InBounds(*buffer, indices)};
+  Access access{&place, buffer->dtype, place.pointer, 0, nullptr, IsInside(*buffer, indices)};
   std::vector<std::pair<int, std::pair<Value*, int64_t>>> terms;  // by depth of the loop
   int64_t constant = flat.constant, lane_stride = 0;
   std::vector<std::pair<Expr, int64_t>> scattered;
@@ -96,10 +85,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
       buffer->num_elements() * scale < (int64_t{1} << 30) &&
       std::all_of(scattered.begin(), scattered.end(), [&](const auto& term) { return IsNarrow(term.first); });
   llvm::Type* element = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
-  llvm::SmallVector<llvm::Constant*, 64> along;
-  for (int lane = 0; lane < lanes_->count; ++lane)
-    along.push_back(llvm::ConstantInt::get(element, lane * *access.stride, true));
-  Value* offsets = llvm::ConstantVector::get(along);
+  Value* offsets = LaneNumbers(element, *access.stride);
   for (const auto& [atom, coefficient] : scattered) {
     Value* factor = llvm::ConstantInt::get(offsets->getType(), coefficient * scale, /*IsSigned=*/true);
     offsets = b_.CreateAdd(offsets, b_.CreateMul(LaneIndex(atom, element), factor));
@@ -127,21 +113,21 @@ llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count, int group, 
   return llvm::ConstantVector::get(bits);
 }
 
-Value* LlvmKernelEmitter::LoadFirst(const Place& place, llvm::FixedVectorType* type, Value* pointer,
-                                    int align, int active) {
-  const int count = static_cast<int>(type->getNumElements());
+Value* LlvmKernelEmitter::LoadFirst(const Place& place, llvm::Type* type, Value* pointer, int align,
+                                    int active) {
+  const int count = LanesOf(type);
   if (active == count) return LoadRaw(place, type, pointer, align);
   return LoadMasked(place, type, pointer, align, FirstLanes(active, count));
 }
 
-Value* LlvmKernelEmitter::LoadMasked(const Place& place, llvm::FixedVectorType* type, Value* pointer,
-                                     int align, Value* mask) {
+Value* LlvmKernelEmitter::LoadMasked(const Place& place, llvm::Type* type, Value* pointer, int align,
+                                     Value* mask) {
   return Annotate(place, b_.CreateMaskedLoad(type, pointer, llvm::Align(align), mask,
                                              llvm::Constant::getNullValue(type)));
 }
 
 void LlvmKernelEmitter::StoreFirst(const Place& place, Value* value, Value* pointer, int align, int active) {
-  const auto count = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+  const int count = LanesOf(value);
   if (active == count) return StoreRaw(place, value, pointer, align);
   Annotate(place, b_.CreateMaskedStore(value, pointer, llvm::Align(align), FirstLanes(active, count)));
 }
@@ -167,29 +153,21 @@ Value* LlvmKernelEmitter::LanePointer(const Access& access, int lane) {
 }
 
 Value* LlvmKernelEmitter::LanePointers(const Access& access) {
-  Value* offsets = access.scattered;
-  if (!offsets) {
-    llvm::SmallVector<llvm::Constant*, 64> along;
-    for (int lane = 0; lane < lanes_->count; ++lane) along.push_back(b_.getInt64(lane * *access.stride));
-    offsets = llvm::ConstantVector::get(along);
-  }
+  Value* offsets = access.scattered ? access.scattered : LaneNumbers(b_.getInt64Ty(), *access.stride);
   return b_.CreateGEP(numbers_.MemoryType(access.dtype), access.pointer, offsets);
 }
 
 Value* LlvmKernelEmitter::LoadAccess(const Access& access) {
-  Value* stored = nullptr;
-  if (access.stride == 0) {
-    stored = LoadUniform(access);
-  } else {
-    stored = access.stride == 1 ? LoadContiguous(access) : LoadScattered(access);
-  }
+  Value* stored = access.stride == 0   ? LoadUniform(access)
+                  : access.stride == 1 ? LoadContiguous(access)
+                                       : LoadScattered(access);
   return numbers_.FromMemory(access.dtype, stored);
 }
 
 // A zero is read instead of an element that the lanes may not read.
 Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
   Value* pointer = access.pointer;
-  if (lanes_ && lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds) {
+  if (HasHoles() && !access.in_bounds) {
     llvm::Constant* zero = kernel_.module.getOrInsertGlobal("mycc_zero", b_.getInt64Ty());
     auto* global = llvm::cast<llvm::GlobalVariable>(zero);
     global->setInitializer(b_.getInt64(0));
@@ -209,8 +187,7 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
   const bool whole =
       lanes_->mask == nullptr || (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
   if (whole) return LoadRaw(place, type, access.pointer, align);
-  return Annotate(place, b_.CreateMaskedLoad(type, access.pointer, llvm::Align(align), lanes_->mask,
-                                             llvm::Constant::getNullValue(type)));
+  return LoadMasked(place, type, access.pointer, align, lanes_->mask);
 }
 
 // Loads lanes a few elements apart: loads the vectors that cover them, and shuffles. The last vector ends
@@ -236,7 +213,7 @@ Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
 Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
   const int align = DTypeBytes(access.dtype);
-  const bool masked = lanes_->mask && !lanes_->mask_is_prefix && !access.in_bounds;
+  const bool masked = HasHoles() && !access.in_bounds;
   if (!masked && access.stride && *access.stride > 1 && *access.stride <= kMostStride && align >= 4 &&
       lanes_->active >= 4)
     return LoadStrided(access);
@@ -285,7 +262,7 @@ void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
 
 void LlvmKernelEmitter::StoreScattered(const Access& access, Value* value) {
   const int align = DTypeBytes(access.dtype);
-  if (lanes_->mask && !lanes_->mask_is_prefix) {
+  if (HasHoles()) {
     Annotate(*access.place,
              b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(align), lanes_->mask));
     return;

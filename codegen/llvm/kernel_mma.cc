@@ -1,7 +1,6 @@
 // Emits Mma statements by vector instructions. Each operand element is loaded or broadcast once for the whole
 // register tile.
 #include <algorithm>
-#include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "llvm/IR/InlineAsm.h"
@@ -35,11 +34,7 @@ std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma
                         kernel_.features.avx512vl;
   for (int64_t first = 0; first < mma.n;) {
     const int64_t rest = mma.n - first;
-    int lanes = width;
-    if (rest < width) {
-      const auto bits = static_cast<uint64_t>(rest);
-      lanes = std::max(static_cast<int>(one_rest ? std::bit_ceil(bits) : std::bit_floor(bits)), least_lanes);
-    }
+    const int lanes = rest < width ? std::max(LanesOfRest(rest, one_rest), least_lanes) : width;
     const int active = static_cast<int>(std::min<int64_t>(lanes, rest));
     columns.push_back({first, lanes, active});
     first += active;
@@ -54,7 +49,7 @@ Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, con
   Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
   if (column.active == column.lanes || access.place->over_read)
     return LoadRaw(*access.place, type, pointer, size);
-  return LoadFirst(*access.place, llvm::cast<llvm::FixedVectorType>(type), pointer, size, column.active);
+  return LoadFirst(*access.place, type, pointer, size, column.active);
 }
 
 // Loads a column's groups of the depth. The last one may be partial: its other elements are zero or, in the

@@ -15,25 +15,6 @@ namespace {
 
 using llvm::Value;
 
-struct FreeNames {
-  VarSet vars;
-  BufferSet buffers;
-};
-
-FreeNames NamesIn(const Stmt& stmt) {
-  FreeNames names;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    ForEachExpr(s, [&](const Expr& expr) {
-      Visit(expr, [&](const ExprNode& e) {
-        if (e.op == Op::kVar) names.vars.insert(e.var.get());
-      });
-    });
-    ForEachBuffer(s, [&](const Buffer& buffer) { names.buffers.insert(buffer.get()); });
-    return true;
-  });
-  return names;
-}
-
 // The order does not depend on addresses.
 template <typename Node>
 void SortByName(std::vector<const Node*>* nodes) {
@@ -58,13 +39,14 @@ void LlvmKernelEmitter::EmitParallel(const For& loop) {
 
 // The values of this function that the code of a region uses.
 LlvmKernelEmitter::Captures LlvmKernelEmitter::CapturesOf(const Stmt& body) const {
-  const FreeNames names = NamesIn(body);
+  const BufferSet buffers = BuffersUnder(body);
   Captures captures;
   for (const auto& [var, variable] : vars_) {
-    if (names.vars.count(var) && !llvm::isa<llvm::Constant>(variable.value)) captures.vars.push_back(var);
+    const bool is_used = AnyStmt(body, [used = var](const Stmt& stmt) { return UsesVar(stmt, used); });
+    if (is_used && !llvm::isa<llvm::Constant>(variable.value)) captures.vars.push_back(var);
   }
   for (const auto& [buffer, place] : places_) {
-    if (names.buffers.count(buffer) && place.on_stack) captures.buffers.push_back(buffer);
+    if (buffers.count(buffer) && place.on_stack) captures.buffers.push_back(buffer);
   }
   SortByName(&captures.vars);
   SortByName(&captures.buffers);
@@ -80,12 +62,7 @@ llvm::Function* LlvmKernelEmitter::DeclareRegion() {
   auto* region =
       llvm::Function::Create(type, llvm::Function::InternalLinkage,
                              absl::StrCat(kernel_.symbol, "_region", kernel_.regions++), kernel_.module);
-  region->copyAttributesFrom(function_);
-  region->setLinkage(llvm::Function::InternalLinkage);
-  region->setVisibility(llvm::Function::DefaultVisibility);
-  for (unsigned i = 0; i < function_->arg_size(); ++i) {
-    region->setAttributes(region->getAttributes().removeParamAttributes(b_.getContext(), i));
-  }
+  region->addFnAttrs(llvm::AttrBuilder(b_.getContext(), function_->getAttributes().getFnAttrs()));
   return region;
 }
 

@@ -69,6 +69,11 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
   if (!lanes_ && IsForTeam(loop, in_region_)) return EmitParallel(loop);
   if (loop.loop_kind == LoopKind::kVector && !lanes_) return EmitVectorLoop(loop);
   if (loop.loop_kind == LoopKind::kUnroll) return EmitUnrolled(loop);
+  EmitRolled(loop);
+}
+
+void LlvmKernelEmitter::EmitRolled(const For& loop) {
+  const auto extent = ConstExtent(loop);
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
   EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
     ++depth_;
@@ -105,15 +110,8 @@ void LlvmKernelEmitter::EmitIf(const If& branch) {
 }
 
 void LlvmKernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
-  const Lanes outer = *lanes_;
-  const auto under = [&](Value* mask, const Stmt& stmt) {
-    lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
-    lanes_->mask_is_prefix = false;
-    Statement(stmt);
-    lanes_ = outer;
-  };
-  under(condition, branch.then);
-  if (branch.otherwise) under(b_.CreateNot(condition), branch.otherwise);
+  UnderMask(condition, [&] { Statement(branch.then); });
+  if (branch.otherwise) UnderMask(b_.CreateNot(condition), [&] { Statement(branch.otherwise); });
 }
 
 llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type, int align) {

@@ -120,7 +120,7 @@ void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
 
 void LlvmKernelEmitter::EmitTileRegion(const TileRegion& region) {
   tiles_ = &region;
-  VisitEach<Mma>(region.products, [&](const Mma& mma) { tiled_ = tiled_ == nullptr ? &mma : tiled_; });
+  tiled_ = FirstOf<Mma>(region.products, [](const Mma&) { return true; });
   Value* configuration = TileConfiguration(GridOf(*tiled_, region.depth_bytes).Configuration());
   if (region.configures) LoadTileConfiguration(configuration);
   // In unrolled loops, conditions may leave none but regions that configure.

@@ -24,8 +24,7 @@ constexpr int kChunkBytes = 16;  // x86 shuffles within 16 bytes by one instruct
 // Makes two rows of two others: element `lane` of result `out` is element `second` of row `first`.
 template <typename SourceFn>
 void Exchange(Builder& b, Value** rows, size_t one, size_t other, const SourceFn& source) {
-  const auto lanes =
-      static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[one]->getType())->getNumElements());
+  const int lanes = LanesOf(rows[one]);
   Value* results[2];
   for (int out = 0; out < 2; ++out) {
     llvm::SmallVector<int, 64> mask;
@@ -78,10 +77,6 @@ void LlvmKernelEmitter::EmitTransposed(const For& loop) {
   const For& lanes = As<For>(loop.body);
   const std::vector<Expr>& loads = As<Store>(lanes.body).turned;
   const int64_t extent = *ConstExtent(loop);
-  const auto row = [&](int64_t u, Value* first, int count, int active) {
-    With(loop.var.get(), b_.getInt64(u),
-         [&] { InLanes(lanes, first, count, active, [&] { Statement(lanes.body); }); });
-  };
   Chunks(lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {
       const int64_t rows = std::min<int64_t>(count, extent - u0);
@@ -92,7 +87,8 @@ void LlvmKernelEmitter::EmitTransposed(const For& loop) {
       for (int64_t u = 0; u < rows; ++u) {
         turned_.clear();
         for (size_t i = 0; i < tiles.size(); ++i) turned_.emplace_back(loads[i], tiles[i][u]);
-        row(u0 + u, first, count, active);
+        With(loop.var.get(), b_.getInt64(u0 + u),
+             [&] { InLanes(lanes, first, count, active, [&] { Statement(lanes.body); }); });
       }
       turned_.clear();
     }
@@ -102,17 +98,24 @@ void LlvmKernelEmitter::EmitTransposed(const For& loop) {
 // The load's values in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
 std::vector<Value*> LlvmKernelEmitter::LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
                                                   Value* first, int count, int active) {
-  const VarNode* lane = As<For>(loop.body).var.get();
-  memo_.assign(1, {});
-  Access rows_of_tile;
-  With(loop.var.get(), b_.getInt64(u0),
-       [&] { With(lane, first, [&] { rows_of_tile = AccessOf(load->buffer, load->args, load.get()); }); });
-  const int size = DTypeBytes(load->dtype);
-  const int64_t stride = flat_.at(load.get()).CoefficientOf(lane) * size;
+  const Var& lane = As<For>(loop.body).var;
+  const Access rows_of_tile =
+      AccessAt({{loop.var, b_.getInt64(u0)}, {lane, first}}, load->buffer, load->args, load.get());
+  const int64_t stride = flat_.at(load.get()).CoefficientOf(lane.get()) * DTypeBytes(load->dtype);
   std::vector<Value*> tile =
       LoadTile(rows_of_tile, stride, numbers_.MemoryType(load->dtype), count, active, rows);
   for (Value*& value : tile) value = numbers_.FromMemory(load->dtype, value);
   return tile;
+}
+
+LlvmKernelEmitter::Access LlvmKernelEmitter::AccessAt(const std::vector<std::pair<Var, Value*>>& values,
+                                                      const Buffer& buffer, const std::vector<Expr>& indices,
+                                                      const void* key) {
+  memo_.assign(1, {});
+  for (const auto& [var, value] : values) vars_[var.get()] = Variable{value, depth_};
+  const Access access = AccessOf(buffer, indices, key);
+  for (const auto& [var, value] : values) vars_.erase(var.get());
+  return access;
 }
 
 // Loads the first `columns` units of `active` rows that are `stride_bytes` apart, and returns them as columns
@@ -124,11 +127,9 @@ std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stri
   std::vector<Value*> tile;
   for (int lane = 0; lane < count; ++lane) {
     Value* along = ByteOffset(rows.pointer, lane * stride_bytes);
-    if (lane >= active) {
-      tile.push_back(llvm::PoisonValue::get(type));
-    } else {
-      tile.push_back(LoadFirst(*rows.place, type, along, align, static_cast<int>(columns)));
-    }
+    Value* row = llvm::PoisonValue::get(type);
+    if (lane < active) row = LoadFirst(*rows.place, type, along, align, static_cast<int>(columns));
+    tile.push_back(row);
   }
   return TurnTile(b_, std::move(tile), static_cast<int>(unit->getPrimitiveSizeInBits()) / 8);
 }
@@ -143,13 +144,8 @@ void LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
   const int64_t extent = *ConstExtent(loop);
   const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const void* key, int64_t u,
                           Value* first) {
-    memo_.assign(1, {});
-    Access result;
-    With(loop.var.get(), b_.getInt64(u), [&] {
-      With(groups.var.get(), b_.getInt64(0),
-           [&] { With(lanes.var.get(), first, [&] { result = AccessOf(buffer, indices, key); }); });
-    });
-    return result;
+    return AccessAt({{loop.var, b_.getInt64(u)}, {groups.var, b_.getInt64(0)}, {lanes.var, first}}, buffer,
+                    indices, key);
   };
   Chunks(lanes, [&](Value* first, int count, int active) {
     for (int64_t u0 = 0; u0 < extent; u0 += count) {

@@ -1,11 +1,11 @@
 // Emits vector loops: whole vectors, then the remainder, masked or in narrower vectors; and reductions over
 // lanes.
 #include <algorithm>
-#include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/passes/stmt_facts.h"
+#include "llvm/ADT/Sequence.h"
 
 namespace mycc {
 namespace {
@@ -37,11 +37,9 @@ void LlvmKernelEmitter::Chunks(const For& loop, const ChunkFn& chunk) {
   int64_t first = full * width;
   while (first < extent) {
     const int64_t rest = extent - first;
-    const bool masked = kernel_.features.avx512vl && kernel_.features.avx512bw;
-    const int64_t count = masked ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rest)))
-                                 : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rest)));
-    const int64_t active = std::min(count, rest);
-    chunk(b_.getInt64(first), static_cast<int>(count), static_cast<int>(active));
+    const int count = LanesOfRest(rest, kernel_.features.avx512vl && kernel_.features.avx512bw);
+    const int active = static_cast<int>(std::min<int64_t>(count, rest));
+    chunk(b_.getInt64(first), count, active);
     first += active;
   }
 }
@@ -58,15 +56,8 @@ void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int ac
 
 void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
   if (loop.marks.form == LaneForm::kReduces) return EmitLaneReduction(loop, As<Store>(loop.body));
-  if (loop.marks.form == LaneForm::kOneByOne) {
-    if (loop.marks.unroll_by == 0) return EmitUnrolled(loop);
-    EmitLoop(b_, b_.getInt64(0), b_.getInt64(*ConstExtent(loop)), 1, true, [&](Value* v) {
-      ++depth_;
-      With(loop.var.get(), v, [&] { Statement(loop.body); });
-      --depth_;
-    });
-    return;
-  }
+  if (loop.marks.form == LaneForm::kOneByOne)
+    return loop.marks.unroll_by == 0 ? EmitUnrolled(loop) : EmitRolled(loop);
   Chunks(loop, [&](Value* first, int count, int active) {
     InLanes(loop, first, count, active, [&] { Statement(loop.body); });
   });
@@ -83,20 +74,19 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   llvm::Type* vector_type = numbers_.RegisterType(dtype, width);
   for (int64_t i = 0; i < std::min(full, kPartials); ++i) {
     partials.push_back(OnStack(vector_type));
-    b_.CreateStore(width == 1 ? identity : b_.CreateVectorSplat(width, identity), partials.back());
+    b_.CreateStore(Splat(identity, width), partials.back());
   }
   llvm::AllocaInst* rest = OnStack(numbers_.RegisterType(dtype));
   b_.CreateStore(identity, rest);
   size_t next = 0;
   Chunks(loop, [&](Value* first, int count, int active) {
     InLanes(loop, first, count, active, [&] {
-      Value* value = Emit(store.value->args[1]);
-      if (count > 1) value = Splat(value, count);
-      if (active < count) value = b_.CreateSelect(lanes_->mask, value, b_.CreateVectorSplat(count, identity));
+      Value* value = Splat(Emit(store.value->args[1]), count);
+      if (active < count) value = b_.CreateSelect(lanes_->mask, value, Splat(identity, count));
       llvm::AllocaInst* partial = rest;
       if (count == width && active == count && !partials.empty()) {
         partial = partials[next++ % partials.size()];
-      } else if (count > 1) {
+      } else {
         value = ReduceLanes(op, dtype, value);
       }
       b_.CreateStore(Combined(op, dtype, b_.CreateLoad(value->getType(), partial), value), partial);
@@ -108,7 +98,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
     Value* value = b_.CreateLoad(vector_type, partial);
     wide = wide ? Combined(op, dtype, wide, value) : value;
   }
-  if (wide) total = Combined(op, dtype, total, width == 1 ? wide : ReduceLanes(op, dtype, wide));
+  if (wide) total = Combined(op, dtype, total, ReduceLanes(op, dtype, wide));
   memo_.assign(1, {});
   Value* running = Emit(store.value->args[0]);
   StoreAccess(AccessOf(store.buffer, store.indices, &store), Combined(op, dtype, running, total));
@@ -127,14 +117,11 @@ namespace {
 Value* ExtremeLane(Builder& b, Op op, Value* vector) {
   Value* any_nan = b.CreateOrReduce(b.CreateFCmpUNO(vector, vector));
   Value* nan = llvm::ConstantFP::getNaN(vector->getType()->getScalarType());
-  unsigned width = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  for (unsigned half = width / 2; half > 0; half /= 2) {
-    width = std::max(half, std::min(width, 4U));  // a register has no fewer
-    llvm::SmallVector<int, 32> low, high;
-    for (unsigned lane = 0; lane < width; ++lane) {
-      low.push_back(static_cast<int>(lane));
-      high.push_back(lane < half ? static_cast<int>(lane + half) : llvm::PoisonMaskElem);
-    }
+  int width = LanesOf(vector);
+  for (int half = width / 2; half > 0; half /= 2) {
+    width = std::max(half, std::min(width, 4));  // a register has no fewer
+    auto low = llvm::to_vector(llvm::seq(0, width)), high = llvm::to_vector(llvm::seq(half, 2 * half));
+    high.resize(width, llvm::PoisonMaskElem);
     Value *x = b.CreateShuffleVector(vector, low), *y = b.CreateShuffleVector(vector, high);
     vector = b.CreateSelect(op == Op::kMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
   }
@@ -144,16 +131,11 @@ Value* ExtremeLane(Builder& b, Op op, Value* vector) {
 }  // namespace
 
 Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
+  if (LanesOf(vector) == 1) return vector;
   if (IsFloat(dtype) && (op == Op::kMax || op == Op::kMin)) return ExtremeLane(b_, op, vector);
-  auto count = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  while (count > 1) {
-    count /= 2;
-    llvm::SmallVector<int, 32> low, high;
-    for (unsigned lane = 0; lane < count; ++lane) {
-      low.push_back(static_cast<int>(lane));
-      high.push_back(static_cast<int>(lane + count));
-    }
-    vector = Combined(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+  for (int lanes = LanesOf(vector); lanes > 1; lanes /= 2) {
+    Value *low = HalfOf(b_, vector, 0), *high = HalfOf(b_, vector, 1);
+    vector = Combined(op, dtype, low, high);
   }
   return b_.CreateExtractElement(vector, uint64_t{0});
 }

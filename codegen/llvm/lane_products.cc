@@ -8,64 +8,47 @@ namespace {
 
 using llvm::Value;
 
-int LanesOf(const Value* vector) {
-  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
-}
-
 // The intrinsic for 4, 8 or 16 lanes.
 llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic::ID of8,
                              llvm::Intrinsic::ID of16) {
   return lanes == 4 ? of4 : lanes == 8 ? of8 : of16;
 }
 
-Value* HalfOf(Builder& b, Value* vector, int half) {
-  const int lanes = LanesOf(vector) / 2;
-  llvm::SmallVector<int, 16> mask;
-  for (int lane = 0; lane < lanes; ++lane) mask.push_back(half * lanes + lane);
-  return b.CreateShuffleVector(vector, mask);
-}
-
 }  // namespace
 
 llvm::Type* LaneProducts::StoredType(DType dtype, int lanes) const {
   if (kind_ == LaneProduct::kMultiplyAdd) return numbers_.MemoryType(dtype, lanes);
-  llvm::Type* group = b_.getIntNTy(8 * group_ * DTypeBytes(dtype));
-  return lanes == 1 ? group : llvm::FixedVectorType::get(group, lanes);
+  return WithLanes(b_.getIntNTy(8 * group_ * DTypeBytes(dtype)), lanes);
+}
+
+Value* LaneProducts::Operand(DType dtype, Value* stored) const {
+  const auto as = [&](llvm::Type* element, int each) {
+    return b_.CreateBitCast(stored, WithLanes(element, each * LanesOf(stored)));
+  };
+  switch (kind_) {
+    case LaneProduct::kMultiplyAdd:
+      return numbers_.Cast(accumulator_, dtype, numbers_.FromMemory(dtype, stored));
+    case LaneProduct::kPairsInt8:
+      return b_.CreateIntCast(as(b_.getInt8Ty(), 2), WithLanes(b_.getInt16Ty(), 2 * LanesOf(stored)),
+                              /*isSigned=*/dtype != DType::kU8);
+    case LaneProduct::kDotBf16: return as(b_.getBFloatTy(), 2);
+    case LaneProduct::kDotInt8: break;
+  }
+  return stored;
 }
 
 Value* LaneProducts::Broadcast(Value* stored, int lanes) const {
-  switch (kind_) {
-    case LaneProduct::kMultiplyAdd: {
-      Value* factor = numbers_.Cast(accumulator_, a_type_, numbers_.FromMemory(a_type_, stored));
-      return lanes == 1 ? factor : b_.CreateVectorSplat(lanes, factor);
-    }
-    case LaneProduct::kPairsInt8: return Pairs(a_type_, b_.CreateVectorSplat(lanes, stored));
-    case LaneProduct::kDotBf16:
-      return b_.CreateBitCast(b_.CreateVectorSplat(lanes, stored),
-                              llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * lanes));
-    case LaneProduct::kDotInt8: break;
-  }
-  return b_.CreateVectorSplat(lanes, stored);
+  if (kind_ != LaneProduct::kMultiplyAdd) return Operand(a_type_, b_.CreateVectorSplat(lanes, stored));
+  Value* factor = Operand(a_type_, stored);
+  return lanes == 1 ? factor : b_.CreateVectorSplat(lanes, factor);
 }
 
 Value* LaneProducts::Row(Value* stored, int valid) const {
-  if (kind_ == LaneProduct::kMultiplyAdd)
-    return numbers_.Cast(accumulator_, b_type_, numbers_.FromMemory(b_type_, stored));
-  if (valid < group_) {
+  if (kind_ != LaneProduct::kMultiplyAdd && valid < group_) {
     const uint64_t kept = (uint64_t{1} << (valid * 8 * DTypeBytes(b_type_))) - 1;
     stored = b_.CreateAnd(stored, llvm::ConstantInt::get(stored->getType(), kept));
   }
-  if (kind_ == LaneProduct::kPairsInt8) return Pairs(b_type_, stored);
-  if (kind_ == LaneProduct::kDotInt8) return stored;
-  return b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * LanesOf(stored)));
-}
-
-// Widens two bytes of each lane to two 16-bit integers.
-Value* LaneProducts::Pairs(DType dtype, Value* stored) const {
-  const int elements = 2 * LanesOf(stored);
-  Value* bytes = b_.CreateBitCast(stored, llvm::FixedVectorType::get(b_.getInt8Ty(), elements));
-  llvm::Type* wide = llvm::FixedVectorType::get(b_.getInt16Ty(), elements);
-  return dtype == DType::kU8 ? b_.CreateZExt(bytes, wide) : b_.CreateSExt(bytes, wide);
+  return Operand(b_type_, stored);
 }
 
 Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const {

@@ -41,7 +41,9 @@ class LaneProducts {
   llvm::Value* Int8Dot(llvm::Value* sum, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes) const;
   llvm::Value* QuadsOfOneSign(llvm::Value* sum, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* SumsOfTwo(llvm::Value* a, llvm::Value* b) const;
-  llvm::Value* Pairs(DType dtype, llvm::Value* stored) const;
+  // Groups as the instruction takes them: an element in the accumulator's type, two bytes of each lane as
+  // integers of 16 bits, two bf16, or their bits.
+  llvm::Value* Operand(DType dtype, llvm::Value* stored) const;
 
   Builder& b_;
   const Numbers& numbers_;

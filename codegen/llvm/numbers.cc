@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/vector_math.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/MDBuilder.h"
@@ -11,37 +12,60 @@
 namespace mycc {
 namespace {
 
-// Operations whose result needs no rounding if the operands are representable.
-bool IsExact(Op op) {
-  switch (op) {
-    case Op::kNeg:
-    case Op::kAbs:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRound:
-    case Op::kMin:
-    case Op::kMax: return true;
-    default: return false;
-  }
+// For operations that a type does not have.
+llvm::Value* NoValue(Op op, DType dtype) {
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return nullptr;
 }
 
 }  // namespace
+
+int LanesOf(const llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector ? static_cast<int>(vector->getNumElements()) : 1;
+}
+
+llvm::Type* WithLanes(llvm::Type* element, int lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+}
+
+llvm::Value* HalfOf(Builder& b, llvm::Value* vector, int half) {
+  const int lanes = LanesOf(vector) / 2;
+  return b.CreateShuffleVector(vector, llvm::to_vector(llvm::seq(half * lanes, (half + 1) * lanes)));
+}
+
+bool CanMask(const CpuFeatures& features, int lanes) {
+  return features.avx512f && features.avx512vl && (lanes == 4 || lanes == 8 || lanes == 16);
+}
+
+llvm::Value* EmitMasked(Builder& b, llvm::SmallVector<llvm::Value*, 5> args,
+                        const std::array<llvm::Intrinsic::ID, 3>& by_lanes, llvm::Value* kept, bool rounds) {
+  constexpr int kCurrentRounding = 4, kLeastBits = 8;
+  const int lanes = LanesOf(args[0]);
+  llvm::Type* bits = b.getIntNTy(std::max(lanes, kLeastBits));
+  llvm::Value* mask = llvm::Constant::getAllOnesValue(bits);
+  if (kept) mask = b.CreateZExtOrBitCast(b.CreateBitCast(kept, b.getIntNTy(lanes)), bits);
+  args.push_back(llvm::Constant::getNullValue(args[0]->getType()));
+  args.push_back(mask);
+  if (rounds && lanes == 16) args.push_back(b.getInt32(kCurrentRounding));
+  return b.CreateIntrinsic(by_lanes[lanes == 4 ? 0 : lanes == 8 ? 1 : 2], {}, args);
+}
 
 llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
   llvm::Type* element = dtype == DType::kF64    ? b_.getDoubleTy()
                         : IsFloat(dtype)        ? b_.getFloatTy()
                         : dtype == DType::kBool ? b_.getInt1Ty()
                                                 : b_.getIntNTy(8 * DTypeBytes(dtype));
-  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+  return WithLanes(element, lanes);
 }
 
 llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
   if (!IsNarrowFloat(dtype) && dtype != DType::kBool) return RegisterType(dtype, lanes);
-  llvm::Type* element = b_.getIntNTy(8 * DTypeBytes(dtype));
-  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+  return WithLanes(b_.getIntNTy(8 * DTypeBytes(dtype)), lanes);
 }
 
 llvm::Type* Numbers::Like(llvm::Value* value, llvm::Type* element) const {
+  // Reductions end with vectors of one lane.
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
 }
@@ -56,26 +80,18 @@ llvm::Value* Numbers::AsFloat(llvm::Value* bits) const {
 }
 
 llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
-  switch (dtype) {
-    case DType::kBF16: return AsFloat(b_.CreateShl(b_.CreateZExt(stored, Like(stored, b_.getInt32Ty())), 16));
-    case DType::kBool: return b_.CreateICmpNE(stored, Int(stored, 0));
-    case DType::kF16:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: return FromNarrowBits(dtype, stored);
-    default: return stored;
-  }
+  if (dtype == DType::kBF16)
+    return AsFloat(b_.CreateShl(b_.CreateZExt(stored, Like(stored, b_.getInt32Ty())), 16));
+  if (dtype == DType::kBool) return b_.CreateICmpNE(stored, Int(stored, 0));
+  return IsNarrowFloat(dtype) ? FromNarrowBits(dtype, stored) : stored;
 }
 
 llvm::Value* Numbers::ToMemory(DType dtype, llvm::Value* value) const {
-  switch (dtype) {
-    // The value is representable already: the upper half of the bits is the number.
-    case DType::kBF16: return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
-    case DType::kBool: return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
-    case DType::kF16:
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: return NarrowBits(dtype, value);
-    default: return value;
-  }
+  // The value is representable already: the upper half of the bits is the number.
+  if (dtype == DType::kBF16)
+    return b_.CreateTrunc(b_.CreateLShr(AsInt(value), 16), Like(value, b_.getInt16Ty()));
+  if (dtype == DType::kBool) return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
+  return IsNarrowFloat(dtype) ? NarrowBits(dtype, value) : value;
 }
 
 llvm::Value* Numbers::Constant(DType dtype, Scalar value) const {
@@ -92,21 +108,16 @@ llvm::Value* Numbers::IntToFloat(DType to, DType from, llvm::Value* i) const {
   if (to == DType::kF64) return convert(i, b_.getDoubleTy());
   if (to == DType::kF32) return convert(i, b_.getFloatTy());
   if (DTypeBytes(from) <= 2) return Round(to, convert(i, b_.getFloatTy()));  // exact in a float
-  if (from == DType::kI64) {
+  if (DTypeBytes(from) == 8) {
     // Bits that do not fit a double become one sticky bit, so that only the rounding to the narrow type
     // counts.
-    llvm::Value* low = b_.CreateAnd(i, Int(i, 0x7ff));
-    llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x400), Int(i, 0));
+    const uint64_t dropped = IsUnsigned(from) ? 0xfff : 0x7ff;
+    llvm::Value* low = b_.CreateAnd(i, Int(i, dropped));
+    llvm::Value* sticky =
+        b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, (dropped + 1) / 2), Int(i, 0));
     llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
-    llvm::Value* magnitude = b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, i, b_.getFalse());
+    llvm::Value* magnitude = Unary(Op::kAbs, from, i);
     i = b_.CreateSelect(b_.CreateICmpUGT(magnitude, Int(i, uint64_t{1} << 53)), reduced, i);
-  }
-  if (from == DType::kU64) {
-    // The same; the upper 52 bits and the sticky bit fit a double.
-    llvm::Value* low = b_.CreateAnd(i, Int(i, 0xfff));
-    llvm::Value* sticky = b_.CreateSelect(b_.CreateICmpNE(low, Int(i, 0)), Int(i, 0x800), Int(i, 0));
-    llvm::Value* reduced = b_.CreateOr(b_.CreateXor(i, low), sticky);
-    i = b_.CreateSelect(b_.CreateICmpUGT(i, Int(i, uint64_t{1} << 53)), reduced, i);
   }
   return NarrowDouble(to, convert(i, b_.getDoubleTy()));
 }
@@ -140,10 +151,8 @@ llvm::Value* Numbers::Unary(Op op, DType dtype, llvm::Value* a) const {
     case Op::kNeg: return dtype == DType::kBool ? a : b_.CreateNeg(a);
     case Op::kAbs:
       return IsUnsigned(dtype) ? a : b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
-    default: break;
+    default: return NoValue(op, dtype);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
-  return nullptr;
 }
 
 llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
@@ -160,17 +169,13 @@ llvm::Value* Numbers::FloatUnary(Op op, DType dtype, llvm::Value* a) const {
       if (dtype != DType::kF64) return TF32(a);
       return b_.CreateFPExt(TF32(b_.CreateFPTrunc(a, Like(a, b_.getFloatTy()))), a->getType());
     }
-    default: break;
+    default: return NoValue(op, dtype);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
-  return nullptr;
 }
 
 llvm::Value* Numbers::TF32(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
-  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 13), Int(bits, 1));
-  llvm::Value* rounded =
-      b_.CreateAnd(b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0xfff)), odd), Int(bits, ~uint32_t{0x1fff}));
+  llvm::Value* rounded = b_.CreateAnd(RoundedAt(bits, 13), Int(bits, ~uint32_t{0x1fff}));
   llvm::Value* exponent = b_.CreateAnd(bits, Int(bits, 0x7f800000));
   return AsFloat(b_.CreateSelect(b_.CreateICmpEQ(exponent, Int(bits, 0x7f800000)), bits, rounded));
 }
@@ -190,10 +195,8 @@ llvm::Value* Numbers::FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Valu
     case Op::kMin: return Extremum(llvm::Intrinsic::minimum, a, b);
     case Op::kMax: return Extremum(llvm::Intrinsic::maximum, a, b);
     case Op::kPow: return EmitMath(b_, features_, op, a, b);
-    default: break;
+    default: return NoValue(op, dtype);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
-  return nullptr;
 }
 
 // NaN propagates. The sign of a zero result is not defined. So this is a maximum and a blend on x86, and only
@@ -222,26 +225,17 @@ llvm::Value* Numbers::Rsqrt(llvm::Value* a) const {
 
 // The target's estimate of 1 / sqrt(a); null when it has none.
 llvm::Value* Numbers::RsqrtEstimate(llvm::Value* a) const {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
-  if (!features_.avx512f || !features_.avx512vl || vector == nullptr ||
-      !vector->getElementType()->isFloatTy())
-    return nullptr;
-  const auto call = [&](llvm::Intrinsic::ID id, llvm::Type* mask) {
-    return b_.CreateIntrinsic(
-        id, {}, {a, llvm::Constant::getNullValue(a->getType()), llvm::Constant::getAllOnesValue(mask)});
-  };
-  switch (vector->getNumElements()) {
-    case 16: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_512, b_.getInt16Ty());
-    case 8: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_256, b_.getInt8Ty());
-    case 4: return call(llvm::Intrinsic::x86_avx512_rsqrt14_ps_128, b_.getInt8Ty());
-    default: return nullptr;
-  }
+  if (!CanMask(features_, LanesOf(a)) || !a->getType()->getScalarType()->isFloatTy()) return nullptr;
+  return EmitMasked(b_, {a},
+                    {llvm::Intrinsic::x86_avx512_rsqrt14_ps_128, llvm::Intrinsic::x86_avx512_rsqrt14_ps_256,
+                     llvm::Intrinsic::x86_avx512_rsqrt14_ps_512},
+                    /*kept=*/nullptr, /*rounds=*/false);
 }
 
 // Emits a * (1 / divisor), and in a rarely taken branch the division, for reciprocals that are not normal
 // numbers.
 llvm::Value* Numbers::DivideByScalar(DType dtype, llvm::Value* a, llvm::Value* divisor) const {
-  const auto lanes = llvm::cast<llvm::FixedVectorType>(a->getType())->getElementCount();
+  const int lanes = LanesOf(a);
   const auto number = [&](double value) { return llvm::ConstantFP::get(divisor->getType(), value); };
   llvm::Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, divisor);
   llvm::Value* is_near = b_.CreateAnd(b_.CreateFCmpOGE(magnitude, number(0x1p-126)),
@@ -273,10 +267,8 @@ llvm::Value* Numbers::BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const {
     case Op::kAdd:
     case Op::kMax: return b_.CreateOr(a, b);
     case Op::kSub: return b_.CreateXor(a, b);
-    default: break;
+    default: return NoValue(op, DType::kBool);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of bool";
-  return nullptr;
 }
 
 llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
@@ -292,10 +284,8 @@ llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value*
       return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
     case Op::kFloorDiv: return FloorDivide(dtype, a, b, &remainder);
     case Op::kMod: return FloorDivide(dtype, a, b, &remainder), remainder;
-    default: break;
+    default: return NoValue(op, dtype);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
-  return nullptr;
 }
 
 // Division by zero gives quotient and remainder 0. Operands that are undefined in LLVM (a divisor of 0, and
@@ -323,20 +313,15 @@ llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
 }
 
 llvm::Value* Numbers::Compare(Op op, DType operand, llvm::Value* a, llvm::Value* b) const {
-  if (IsFloat(operand)) {
-    switch (op) {
-      case Op::kLt: return b_.CreateFCmpOLT(a, b);
-      case Op::kLe: return b_.CreateFCmpOLE(a, b);
-      case Op::kEq: return b_.CreateFCmpOEQ(a, b);
-      default: return b_.CreateFCmpUNE(a, b);
-    }
-  }
-  const bool is_unsigned = IsUnsigned(operand);
+  using Is = llvm::CmpInst;
+  const bool is_float = IsFloat(operand), is_unsigned = IsUnsigned(operand);
   switch (op) {
-    case Op::kLt: return is_unsigned ? b_.CreateICmpULT(a, b) : b_.CreateICmpSLT(a, b);
-    case Op::kLe: return is_unsigned ? b_.CreateICmpULE(a, b) : b_.CreateICmpSLE(a, b);
-    case Op::kEq: return b_.CreateICmpEQ(a, b);
-    default: return b_.CreateICmpNE(a, b);
+    case Op::kLt:
+      return b_.CreateCmp(is_float ? Is::FCMP_OLT : is_unsigned ? Is::ICMP_ULT : Is::ICMP_SLT, a, b);
+    case Op::kLe:
+      return b_.CreateCmp(is_float ? Is::FCMP_OLE : is_unsigned ? Is::ICMP_ULE : Is::ICMP_SLE, a, b);
+    case Op::kEq: return b_.CreateCmp(is_float ? Is::FCMP_OEQ : Is::ICMP_EQ, a, b);
+    default: return b_.CreateCmp(is_float ? Is::FCMP_UNE : Is::ICMP_NE, a, b);
   }
 }
 

@@ -5,6 +5,8 @@
 // are i16 and i8. Thread rule: one owner; emits at the builder's insertion point.
 #pragma once
 
+#include <array>
+
 #include "codegen/expr/expr.h"
 #include "codegen/target/target.h"
 #include "llvm/Analysis/TargetFolder.h"
@@ -14,6 +16,20 @@
 namespace mycc {
 
 using Builder = llvm::IRBuilder<llvm::TargetFolder>;
+
+// The lanes of a vector; 1 of a scalar.
+int LanesOf(const llvm::Type* type);
+inline int LanesOf(const llvm::Value* value) { return LanesOf(value->getType()); }
+// A vector of `lanes` lanes; of one lane a scalar.
+llvm::Type* WithLanes(llvm::Type* element, int lanes);
+// The lower half of a vector (0), or the upper one (1).
+llvm::Value* HalfOf(Builder& b, llvm::Value* vector, int half);
+// Whether the target has instructions with masks for that number of floats.
+bool CanMask(const CpuFeatures& features, int lanes);
+// Such an instruction for 4, 8 or 16 lanes; 0 in lanes that are not `kept`, null for all. `rounds`: the one
+// for 16 lanes has an operand that says how it rounds.
+llvm::Value* EmitMasked(Builder& b, llvm::SmallVector<llvm::Value*, 5> args,
+                        const std::array<llvm::Intrinsic::ID, 3>& by_lanes, llvm::Value* kept, bool rounds);
 
 class Numbers {
  public:
@@ -48,6 +64,8 @@ class Numbers {
   llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
   llvm::Value* AsFloat(llvm::Value* bits) const;
 
+  // Float bits with their last `dropped` bits rounded away, ties to even; what is dropped is arbitrary.
+  llvm::Value* RoundedAt(llvm::Value* bits, int dropped) const;
   // Rounds a float to the nearest value of a narrower type; other types are returned unchanged.
   llvm::Value* Round(DType dtype, llvm::Value* f) const;
   llvm::Value* RoundBF16(llvm::Value* f) const;

@@ -31,12 +31,16 @@ llvm::Value* Numbers::Round(DType dtype, llvm::Value* f) const {
   return IsNarrowFloat(dtype) ? FromNarrowBits(dtype, NarrowBits(dtype, f)) : f;
 }
 
+// Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even
+// rounds up.
+llvm::Value* Numbers::RoundedAt(llvm::Value* bits, int dropped) const {
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, dropped), Int(bits, 1));
+  return b_.CreateAdd(b_.CreateAdd(bits, Int(bits, (1u << (dropped - 1)) - 1)), odd);
+}
+
 llvm::Value* Numbers::RoundBF16(llvm::Value* f) const {
   llvm::Value* bits = AsInt(f);
-  // Adding just under half of the last kept bit (half when that bit is odd) carries exactly when nearest-even
-  // rounds up.
-  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), Int(bits, 1));
-  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, Int(bits, 0x7fff)), odd);
+  llvm::Value* rounded = RoundedAt(bits, 16);
   llvm::Value* quiet = b_.CreateOr(bits, Int(bits, 0x400000));
   llvm::Value* kept = b_.CreateSelect(b_.CreateFCmpUNO(f, f), quiet, rounded);
   return AsFloat(b_.CreateAnd(kept, Int(bits, 0xffff0000u)));
@@ -47,9 +51,8 @@ bool Numbers::CanRoundToBF16(int lanes) const {
 }
 
 llvm::Value* Numbers::RoundedToBF16(llvm::Value* floats) const {
-  const auto lanes = llvm::cast<llvm::FixedVectorType>(floats->getType())->getNumElements();
-  const auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512
-                              : llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_256;
+  const auto id = LanesOf(floats) == 16 ? llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512
+                                        : llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_256;
   return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {floats}), Like(floats, b_.getInt16Ty()));
 }
 
@@ -65,9 +68,7 @@ llvm::Value* Numbers::NarrowBits(DType dtype, llvm::Value* f) const {
   llvm::Value* sign = b_.CreateAnd(bits, Int(bits, 0x80000000u));
   llvm::Value* magnitude = b_.CreateXor(bits, sign);
   // Normal numbers: round at the last kept bit, and change the exponent's bias.
-  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(magnitude, format.dropped), Int(bits, 1));
-  llvm::Value* below_half = Int(bits, (1u << (format.dropped - 1)) - 1);
-  llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(magnitude, below_half), odd);
+  llvm::Value* rounded = RoundedAt(magnitude, format.dropped);
   llvm::Value* normal = b_.CreateLShr(b_.CreateSub(rounded, Int(bits, format.rebias)), format.dropped);
   if (!is_half) normal = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, normal, Int(bits, format.largest));
   // Subnormal results: the addition rounds.

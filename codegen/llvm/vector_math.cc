@@ -2,7 +2,6 @@
 #include "codegen/llvm/vector_math.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 
 #include "base/check.h"
@@ -31,12 +30,12 @@ constexpr double kExp2Tail[] = {
 // Functions on f32; the argument is a scalar or a vector.
 class FloatMath {
  public:
-  FloatMath(Builder& builder, const CpuFeatures& features, llvm::Type* type)
-      : b_(builder), features_(features), type_(type) {
-    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-    lanes_ = vector ? static_cast<int>(vector->getNumElements()) : 1;
-    int_type_ = Wide(b_.getInt32Ty());
-  }
+  FloatMath(Builder& builder, const CpuFeatures& features, const Value* x)
+      : b_(builder),
+        features_(features),
+        lanes_(LanesOf(x)),
+        type_(x->getType()),
+        int_type_(Wide(b_.getInt32Ty())) {}
 
   Value* Exp(Value* x) const {
     // Beyond these the result is infinite or zero; NaN passes both selects.
@@ -54,7 +53,7 @@ class FloatMath {
 
   // The fraction needs no reduction: 2^x = 2^n * e^((x - n) * ln 2).
   Value* Exp2(Value* x) const {
-    if (CanScale()) return Exp2ByScaling(x);
+    if (CanMask(features_, lanes_)) return Exp2ByScaling(x);
     Value* vanishes = b_.CreateFCmpOLT(x, F(-150));
     Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(129)), F(129), x);
     clamped = b_.CreateSelect(vanishes, F(-150), clamped);
@@ -112,14 +111,13 @@ class FloatMath {
   // Reduction to [-pi/4, pi/4] in double; arguments so large that their quadrant needs more bits go to libm.
   Value* Sin(Value* x, bool cosine) const {
     Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
-    const auto d = [&](double value) { return llvm::ConstantFP::get(wide->getType(), value); };
     Value* quadrant =
-        b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(wide, d(0.63661977236758134)));
+        b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(wide, D(0.63661977236758134)));
     // pi/2 in three parts; the first two have 33 bits, so that a quadrant of 20 bits times them is exact
     // without FMA too.
-    Value* rest = Fma(quadrant, d(-0x1.921fb544p+0), wide);
-    rest = Fma(quadrant, d(-0x1.0b4611a6p-34), rest);
-    rest = Fma(quadrant, d(-0x1.3198a2e037073p-69), rest);
+    Value* rest = Fma(quadrant, D(-0x1.921fb544p+0), wide);
+    rest = Fma(quadrant, D(-0x1.0b4611a6p-34), rest);
+    rest = Fma(quadrant, D(-0x1.3198a2e037073p-69), rest);
     Value* r = b_.CreateFPTrunc(rest, type_);
     // If the quadrant does not fit, libm's result is used instead.
     Value* n = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, quadrant->getType()}, {quadrant});
@@ -173,10 +171,9 @@ class FloatMath {
     Value* exp_minus_one;  // e^r - 1
   };
 
-  llvm::Type* Wide(llvm::Type* element) const {
-    return lanes_ == 1 ? element : llvm::FixedVectorType::get(element, lanes_);
-  }
+  llvm::Type* Wide(llvm::Type* element) const { return WithLanes(element, lanes_); }
   llvm::Constant* F(double value) const { return llvm::ConstantFP::get(type_, value); }
+  llvm::Constant* D(double value) const { return llvm::ConstantFP::get(Wide(b_.getDoubleTy()), value); }
   llvm::Constant* I(uint32_t value) const { return llvm::ConstantInt::get(int_type_, value); }
   Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
   Value* AsFloat(Value* bits) const { return b_.CreateBitCast(bits, type_); }
@@ -232,41 +229,27 @@ class FloatMath {
   // x * 2^n, of an integer whose bits hold n and twice the bias. Without an instruction for it, the power of
   // two is applied as two factors, so that results close to infinity and subnormal ones are rounded once.
   Value* Scaled(Value* x, const Integer& n) const {
-    if (CanScale()) return Scale(x, n.value);
+    if (CanMask(features_, lanes_)) return Scale(x, n.value);
     Value* half = b_.CreateLShr(n.bits, 1);
     Value* scaled = b_.CreateFMul(x, AsFloat(b_.CreateShl(half, 23)));
     return b_.CreateFMul(scaled, AsFloat(b_.CreateShl(b_.CreateSub(n.bits, half), 23)));
   }
-  // Instructions of AVX-512, on vectors.
-  bool CanScale() const {
-    return features_.avx512f && features_.avx512vl && (lanes_ == 4 || lanes_ == 8 || lanes_ == 16);
-  }
-  // x * 2^n, rounded once; 0 in lanes that are not `kept`. REQUIRES: CanScale.
+  // x * 2^n, rounded once; 0 in lanes that are not `kept`. REQUIRES: CanMask.
   Value* Scale(Value* x, Value* n, Value* kept = nullptr) const {
-    return Masked(
-        {x, n},
+    return EmitMasked(
+        b_, {x, n},
         {llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
          llvm::Intrinsic::x86_avx512_mask_scalef_ps_512},
-        kept);
+        kept, /*rounds=*/true);
   }
-  // x less its nearest integer. REQUIRES: CanScale, and AVX512DQ.
+  // x less its nearest integer. REQUIRES: CanMask, and AVX512DQ.
   Value* FromNearest(Value* x) const {
     constexpr int kToWhole = 0;
-    return Masked({x, b_.getInt32(kToWhole)}, {llvm::Intrinsic::x86_avx512_mask_reduce_ps_128,
-                                               llvm::Intrinsic::x86_avx512_mask_reduce_ps_256,
-                                               llvm::Intrinsic::x86_avx512_mask_reduce_ps_512});
-  }
-  // An instruction for 4, 8 or 16 lanes; 0 in lanes that are not `kept`, null for all.
-  Value* Masked(llvm::SmallVector<Value*, 5> args, const std::array<llvm::Intrinsic::ID, 3>& by_lanes,
-                Value* kept = nullptr) const {
-    constexpr int kCurrentRounding = 4, kLeastBits = 8;
-    llvm::Type* bits = b_.getIntNTy(std::max(lanes_, kLeastBits));
-    Value* mask = llvm::Constant::getAllOnesValue(bits);
-    if (kept) mask = b_.CreateZExtOrBitCast(b_.CreateBitCast(kept, b_.getIntNTy(lanes_)), bits);
-    args.push_back(llvm::Constant::getNullValue(type_));
-    args.push_back(mask);
-    if (lanes_ == 16) args.push_back(b_.getInt32(kCurrentRounding));
-    return b_.CreateIntrinsic(by_lanes[lanes_ == 4 ? 0 : lanes_ == 8 ? 1 : 2], {}, args);
+    return EmitMasked(
+        b_, {x, b_.getInt32(kToWhole)},
+        {llvm::Intrinsic::x86_avx512_mask_reduce_ps_128, llvm::Intrinsic::x86_avx512_mask_reduce_ps_256,
+         llvm::Intrinsic::x86_avx512_mask_reduce_ps_512},
+        /*kept=*/nullptr, /*rounds=*/true);
   }
 
   // log2 of a float that is not negative, in double: 2^k * m, m in [2/3, 4/3), by the series of atanh((m - 1)
@@ -274,29 +257,27 @@ class FloatMath {
   Value* Log2(Value* x) const {
     Value* wide = b_.CreateFPExt(x, Wide(b_.getDoubleTy()));
     llvm::Type* bits_type = Wide(b_.getInt64Ty());
-    const auto d = [&](double value) { return llvm::ConstantFP::get(wide->getType(), value); };
     const auto i = [&](uint64_t value) { return llvm::ConstantInt::get(bits_type, value); };
     Value* bits = b_.CreateBitCast(wide, bits_type);
     Value* k = b_.CreateAShr(b_.CreateSub(bits, i(0x3fe5555555555555)), 52);
     Value* m = b_.CreateBitCast(b_.CreateSub(bits, b_.CreateShl(k, 52)), wide->getType());
     Value* exponent = b_.CreateSIToFP(b_.CreateTrunc(k, int_type_), wide->getType());
-    Value* s = b_.CreateFDiv(b_.CreateFSub(m, d(1)), b_.CreateFAdd(m, d(1)));
+    Value* s = b_.CreateFDiv(b_.CreateFSub(m, D(1)), b_.CreateFAdd(m, D(1)));
     Value* square = b_.CreateFMul(s, s);
     const double c = 2 * kLog2E;
     Value* series = Polynomial(square, {c, c / 3, c / 5, c / 7, c / 9, c / 11, c / 13, c / 15});
     Value* result = Fma(s, series, exponent);
-    result = b_.CreateSelect(b_.CreateFCmpOEQ(wide, d(0)), d(-kInf), result);
-    return b_.CreateSelect(b_.CreateFCmpULT(wide, d(kInf)),
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(wide, D(0)), D(-kInf), result);
+    return b_.CreateSelect(b_.CreateFCmpULT(wide, D(kInf)),
                            b_.CreateSelect(b_.CreateFCmpUNO(wide, wide), wide, result), wide);
   }
 
   // 2^z in double, infinite or zero as a float beyond +-200.
   Value* Exp2InDouble(Value* z) const {
-    const auto d = [&](double value) { return llvm::ConstantFP::get(z->getType(), value); };
-    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(z, d(200)), d(200), z);
-    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, d(-200)), d(-200), clamped);
+    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(z, D(200)), D(200), z);
+    clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, D(-200)), D(-200), clamped);
     Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, clamped);
-    Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), d(0.69314718055994531));
+    Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), D(0.69314718055994531));
     Value* p = Polynomial(
         f, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880});
     Value* k = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, z->getType()}, {n});
@@ -310,9 +291,9 @@ class FloatMath {
 
   Builder& b_;
   const CpuFeatures& features_;
-  llvm::Type* type_;
-  llvm::Type* int_type_;
-  int lanes_;
+  const int lanes_;
+  llvm::Type* const type_;
+  llvm::Type* const int_type_;
 };
 
 // A call of libm that LLVM may move: the kernel does not use errno.
@@ -330,10 +311,9 @@ Value* CallLibm(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> arg
 }
 
 Value* ByLane(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(args[0]->getType());
-  if (vector == nullptr) return CallLibm(b, function, args);
-  Value* result = llvm::PoisonValue::get(vector);
-  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+  if (!args[0]->getType()->isVectorTy()) return CallLibm(b, function, args);
+  Value* result = llvm::PoisonValue::get(args[0]->getType());
+  for (int lane = 0; lane < LanesOf(args[0]); ++lane) {
     llvm::SmallVector<Value*, 2> elements;
     for (Value* arg : args) elements.push_back(b.CreateExtractElement(arg, lane));
     result = b.CreateInsertElement(result, CallLibm(b, function, elements), lane);
@@ -366,8 +346,8 @@ Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, 
     if (y) return ByLane(builder, OpName(op), {x, y});
     return ByLane(builder, OpName(op), {x});
   }
-  if (HasPieces(features, op, x->getType())) return EmitByPieces(builder, op, x);
-  const FloatMath math(builder, features, x->getType());
+  if (Value* result = EmitByPieces(builder, features, op, x)) return result;
+  const FloatMath math(builder, features, x);
   switch (op) {
     case Op::kExp: return math.Exp(x);
     case Op::kExp2: return math.Exp2(x);

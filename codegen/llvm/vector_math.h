@@ -12,8 +12,7 @@ namespace mycc {
 // `op` is kExp, kExp2, kLog, kTanh, kErf, kSin, kCos or, with y, kPow.
 llvm::Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, llvm::Value* x, llvm::Value* y);
 
-// For EmitMath: tanh and erf under AVX-512 (vector_math_pieces.cc). REQUIRES of the second: the first.
-bool HasPieces(const CpuFeatures& features, Op op, llvm::Type* type);
-llvm::Value* EmitByPieces(Builder& builder, Op op, llvm::Value* x);
+// For EmitMath: tanh and erf under AVX-512 (vector_math_pieces.cc); null for others.
+llvm::Value* EmitByPieces(Builder& builder, const CpuFeatures& features, Op op, llvm::Value* x);
 
 }  // namespace mycc

@@ -2,6 +2,7 @@
 // permutation selects every lane's coefficients. It needs half of the instructions of one formula for all x,
 // and no division.
 #include "codegen/llvm/vector_math.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace mycc {
@@ -58,7 +59,9 @@ constexpr float kErf[][kPieces] = {
 class Pieces {
  public:
   explicit Pieces(Builder& builder)
-      : b_(builder), type_(llvm::FixedVectorType::get(b_.getFloatTy(), kPieces)) {}
+      : b_(builder),
+        type_(WithLanes(b_.getFloatTy(), kPieces)),
+        int_type_(WithLanes(b_.getInt32Ty(), kPieces)) {}
 
   Value* Tanh(Value* magnitude) const {
     constexpr uint32_t kLeast = 0x3d800000;  // 2^-4
@@ -81,10 +84,8 @@ class Pieces {
 
  private:
   llvm::Constant* Float(double value) const { return llvm::ConstantFP::get(type_, value); }
-  llvm::Constant* Int(uint32_t value) const {
-    return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(kPieces), b_.getInt32(value));
-  }
-  Value* AsInt(Value* f) const { return b_.CreateBitCast(f, Int(0)->getType()); }
+  llvm::Constant* Int(uint32_t value) const { return llvm::ConstantInt::get(int_type_, value); }
+  Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
   // NaN stays.
   Value* AtMost(Value* x, double bound) const {
     return b_.CreateSelect(b_.CreateFCmpOGT(x, Float(bound)), Float(bound), x);
@@ -107,41 +108,33 @@ class Pieces {
 
   Builder& b_;
   llvm::Type* type_;
+  llvm::Type* int_type_;
 };
 
 // The value in the first lanes of a vector of kPieces lanes.
 Value* Widened(Builder& b, Value* x) {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  if (vector == nullptr) return b.CreateVectorSplat(kPieces, x);
-  const unsigned lanes = vector->getNumElements();
+  const int lanes = LanesOf(x);
+  if (lanes == 1) return b.CreateVectorSplat(kPieces, x);
   if (lanes == kPieces) return x;
   llvm::SmallVector<int, kPieces> from;
-  for (unsigned lane = 0; lane < kPieces; ++lane) from.push_back(static_cast<int>(lane % lanes));
+  for (int lane = 0; lane < kPieces; ++lane) from.push_back(lane % lanes);
   return b.CreateShuffleVector(x, from);
 }
 
-Value* Narrowed(Builder& b, Value* wide, llvm::Type* type) {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  if (vector == nullptr) return b.CreateExtractElement(wide, uint64_t{0});
-  if (wide->getType() == type) return wide;
-  llvm::SmallVector<int, kPieces> first(vector->getNumElements());
-  for (size_t lane = 0; lane < first.size(); ++lane) first[lane] = static_cast<int>(lane);
-  return b.CreateShuffleVector(wide, first);
+// Its first lanes.
+Value* Narrowed(Builder& b, Value* wide, int lanes) {
+  if (lanes == 1) return b.CreateExtractElement(wide, uint64_t{0});
+  return lanes == kPieces ? wide : b.CreateShuffleVector(wide, llvm::to_vector(llvm::seq(0, lanes)));
 }
 
 }  // namespace
 
-bool HasPieces(const CpuFeatures& features, Op op, llvm::Type* type) {
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  return features.avx512f && (op == Op::kTanh || op == Op::kErf) &&
-         (vector == nullptr || vector->getNumElements() <= kPieces);
-}
-
-Value* EmitByPieces(Builder& b, Op op, Value* x) {
+Value* EmitByPieces(Builder& b, const CpuFeatures& features, Op op, Value* x) {
+  if (!features.avx512f || (op != Op::kTanh && op != Op::kErf) || LanesOf(x) > kPieces) return nullptr;
   const Pieces pieces(b);
   Value* magnitude = Widened(b, b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x));
   Value* result = op == Op::kTanh ? pieces.Tanh(magnitude) : pieces.Erf(magnitude);
-  return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, Narrowed(b, result, x->getType()), x);
+  return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, Narrowed(b, result, LanesOf(x)), x);
 }
 
 }  // namespace mycc

@@ -223,17 +223,14 @@ std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& block) {
 }
 
 absl::StatusOr<Stmt> PlaceBarriers(const Stmt& body) {
-  absl::Status status;
-  const Stmt placed = RewriteEach<Launch>(body, [&](const Launch& launch) -> Stmt {
+  return TryRewriteEach<Launch>(body, [](const Launch& launch) -> absl::StatusOr<Stmt> {
     Stmt inside;
     GridLoopsOf(launch.body, &inside);
     const std::unordered_set<const StmtNode*> statements = PlanBarriers(inside);
-    if (launch.shape.cluster_reduce > 1) status.Update(RefuseBarriers(inside, statements));
+    if (launch.shape.cluster_reduce > 1) MYCC_RETURN_IF_ERROR(RefuseBarriers(inside, statements));
     if (statements.empty()) return nullptr;
     return std::make_shared<Launch>(launch.shape, WithBarriersBefore(launch.body, statements));
   });
-  MYCC_RETURN_IF_ERROR(status);
-  return placed;
 }
 
 }  // namespace mycc

@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
@@ -48,13 +49,11 @@ struct Nest {
 
 std::optional<Nest> NestOf(const Stmt& root) {
   Nest nest;
-  nest.leaf = root;
-  for (const For* loop = DynAs<For>(root); loop != nullptr; loop = DynAs<For>(nest.leaf)) {
+  for (const For* loop : LoopsOfNest(root, &nest.leaf)) {
     if (ConstExtent(*loop) != loop->var->extent || !loop->marks.instruction.empty()) return std::nullopt;
     const bool reduces = IsReduceLoop(*loop);
     (reduces ? nest.reduce : nest.spatial).push_back(loop);
     (reduces ? nest.terms : nest.elements) *= loop->var->extent;
-    nest.leaf = loop->body;
   }
   if (const Block* block = DynAs<Block>(nest.leaf)) {
     if (block->reduce != ReduceOp::kNone && !block->init) return std::nullopt;
@@ -75,11 +74,9 @@ std::shared_ptr<Block> Moved(const Block& block, const VarMap& values, const Exp
   auto moved = std::make_shared<Block>(block);
   for (IterVar& iter : moved->iters) iter.binding = Substitute(iter.binding, values);
   moved->MapValues([&](const Expr& value) { return Substitute(value, values); });
-  for (Expr& index : moved->indices) index = Substitute(index, values);
+  moved->indices = Substitute(moved->indices, values);
   const auto range = RangeOf(flat);
-  if (range && range->max >= limit) {
-    moved->iters.push_back(IterVar{MakeVar(absl::StrCat("g", moved->iters.size()), limit), false, flat});
-  }
+  if (range && range->max >= limit) AddGuard(moved.get(), limit, flat);
   return moved;
 }
 
@@ -93,7 +90,7 @@ class Binder {
     if (combines && nest_.elements > 0 && nest_.elements < kFewElements && nest_.terms >= kThreads)
       return Together(*block);
     const int64_t threads = std::min(kThreads, std::max<int64_t>(nest_.elements, 1));
-    const Var grid = MakeVar(name_ + ".b", (nest_.elements + threads - 1) / threads);
+    const Var grid = MakeVar(name_ + ".b", CeilDiv(nest_.elements, threads));
     const Var thread = MakeVar(name_ + ".t", threads);
     const Expr flat = VarRef(grid) * threads + VarRef(thread);
     const VarMap values = DigitsOf(nest_.spatial, flat);
@@ -106,9 +103,7 @@ class Binder {
     } else if (nest_.reduce.empty()) {
       body = Moved(*block, values, flat, nest_.elements);
     } else {
-      body = Accumulated(
-          *block, [&](const Block& b) { return Moved(b, values, flat, nest_.elements); },
-          [&](const Stmt& update) { return OverTerms(*block, update); });
+      body = Accumulated(*block, values, flat);
     }
     return MakeNest({{grid, LoopKind::kGrid}, {thread, LoopKind::kThread}}, std::move(body));
   }
@@ -135,8 +130,7 @@ class Binder {
     const VarMap bindings = BindingsOf(block);
     int64_t lanes = 1;
     ForEachLoad(block.value, [&](const ExprNode& load) {
-      const auto place = SplitLinear(Substitute(FlatIndex(*load.buffer, load.args), bindings), last.get());
-      if (place && place->coefficient == 1)
+      if (StrideOf(Substitute(FlatIndex(*load.buffer, load.args), bindings), last.get()) == 1)
         lanes = std::max(lanes, std::gcd(kAccessBytes / DTypeBytes(load.dtype), last->extent));
     });
     return lanes;
@@ -146,7 +140,7 @@ class Binder {
   Stmt Together(const Block& block) {
     const Var grid = MakeVar(name_ + ".b", nest_.elements);
     const Var thread = MakeVar(name_ + ".t", kThreads);
-    const Var step = MakeVar(name_ + ".r", (nest_.terms + kThreads - 1) / kThreads);
+    const Var step = MakeVar(name_ + ".r", CeilDiv(nest_.terms, kThreads));
     const Expr flat = VarRef(step) * kThreads + VarRef(thread);
     const VarMap element = DigitsOf(nest_.spatial, VarRef(grid)), terms = DigitsOf(nest_.reduce, flat);
     auto update = Moved(block, element, VarRef(grid), nest_.elements);
@@ -155,13 +149,13 @@ class Binder {
   }
 
   // The reduction in registers: initialised before its loops, stored after them.
-  template <typename MoveFn, typename LoopsFn>
-  Stmt Accumulated(const Block& block, const MoveFn& move, const LoopsFn& loops) const {
+  Stmt Accumulated(const Block& block, const VarMap& values, const Expr& flat) const {
     const std::vector<Buffer> results = ReducedBy(block).buffers;
     std::vector<Buffer> local;
+    local.reserve(results.size());
     for (const Buffer& result : results)
       local.push_back(MakeBuffer(result->name + ".acc", result->dtype, {}, Scope::kLocal));
-    const auto reduction = move(block);
+    const auto reduction = Moved(block, values, flat, nest_.elements);
     reduction->out = local[0];
     for (size_t i = 0; i < reduction->more.size(); ++i) reduction->more[i].buffer = local[i + 1];
     reduction->indices.clear();
@@ -175,12 +169,12 @@ class Binder {
                return UsesVar(iter.binding, loop->var.get());
              });
     });
-    std::vector<Stmt> parts = {loops(reduction)};
+    std::vector<Stmt> parts = {OverTerms(block, reduction)};
     for (size_t i = 0; i < results.size(); ++i) {
       write.name = (i == 0 ? block.name : results[i]->name) + ".w";
       write.out = results[i];
       write.value = Load(local[i], {});
-      parts.push_back(move(write));
+      parts.push_back(Moved(write, values, flat, nest_.elements));
     }
     return InAllocs(local, MakeSeq(std::move(parts)));
   }

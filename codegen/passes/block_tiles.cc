@@ -103,15 +103,9 @@ std::vector<int> BlockTiles::SetBarriers(int64_t first, Expr round, int readers)
   return counts;
 }
 
-bool BlockTiles::IsFill(const Stmt& stmt) const {
-  const For* loop = DynAs<For>(stmt);
-  return loop != nullptr &&
-         std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) { return tile.fill == loop->var; });
-}
-
-size_t BlockTiles::NumberOfFill(const Stmt& fill) const {
+size_t BlockTiles::NumberOfFill(const Stmt& stmt) const {
   const auto found = std::find_if(tiles_.begin(), tiles_.end(),
-                                  [&](const Tile& tile) { return tile.fill == As<For>(fill).var; });
+                                  [&](const Tile& tile) { return IsLoopOver(stmt, tile.fill); });
   return static_cast<size_t>(found - tiles_.begin());
 }
 

@@ -39,7 +39,7 @@ class BlockTiles {
   std::vector<int> SetBarriers(int64_t first, Expr round, int readers);
 
   // Whether the statement is the whole nest that fills one of the tiles.
-  bool IsFill(const Stmt& stmt) const;
+  bool IsFill(const Stmt& stmt) const { return NumberOfFill(stmt) < tiles_.size(); }
   // For the copying role: waits until the tile is empty, and fills it.
   Stmt Fetch(const Stmt& fill) const;
   Stmt FetchAll(const Stmt& work) const;
@@ -56,7 +56,8 @@ class BlockTiles {
     int readers = 0;
     bool is_same = false;  // for all tiles of results
   };
-  size_t NumberOfFill(const Stmt& fill) const;
+  // The tile's number; that of tiles for other statements.
+  size_t NumberOfFill(const Stmt& stmt) const;
   Expr Full(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile)); }
   Expr Empty(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile) + 1); }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_parts.h"
@@ -15,18 +16,7 @@ namespace {
 
 // The loops from `root` down to the one over `target` (included): those that repeat the pipelined loop.
 std::vector<const For*> LoopsTo(const Stmt& root, const Var& target) {
-  std::vector<const For*> loops;
-  for (const Stmt& stmt : PathTo(root, [&](const Stmt& s) { return IsLoopOver(s, target); })) {
-    if (const For* loop = DynAs<For>(stmt)) loops.push_back(loop);
-  }
-  return loops;
-}
-
-// The number of an iteration of nested loops.
-Expr NumberOf(const std::vector<const For*>& loops) {
-  Expr number = IntConst(0);
-  for (const For* loop : loops) number = number * loop->var->extent + VarRef(loop->var);
-  return number;
+  return LoopsOn({PathTo(root, [&](const Stmt& stmt) { return IsLoopOver(stmt, target); })});
 }
 
 bool HasComputedLength(const For* loop) { return !IsConstInt(loop->extent); }
@@ -81,7 +71,7 @@ class BlockDivider {
   Var& ring() { return made_.of_block.ring; }
 
   void TakeRounds(const For& tiles, const Var& worker) {
-    const int64_t workers = worker->extent, rounds = (tiles.var->extent + workers - 1) / workers;
+    const int64_t workers = worker->extent, rounds = CeilDiv(tiles.var->extent, workers);
     made_.round = MakeVar(absl::StrCat(tiles.var->name, ".round"), rounds);
     made_.groups = tiles.marks.pingpong;
     Stmt round = (HasComputedLength(&loop_) ? RoundThereAndBack : RoundInOrder)(work(), tiles.var,
@@ -93,7 +83,7 @@ class BlockDivider {
   absl::Status NumberSteps() {
     if (made_.number) return absl::OkStatus();
     const std::vector<const For*> loops = LoopsTo(work(), ring());
-    made_.number = NumberOf(loops);
+    made_.number = IterationNumber(loops);
     const auto computed = std::find_if(loops.begin() + 1, loops.end(), HasComputedLength);
     if (computed == loops.end()) return absl::OkStatus();
     if (made_.groups > 1) {

@@ -18,6 +18,9 @@ struct LoopDim {
   const For* loop = nullptr;  // null: one element
   BulkBox::Dim dim;
   bool is_window = false;  // other loops step along the same memory, and its elements overlap
+  // Set by bulk_box.cc.
+  Expr place;             // of the loop's element in the dimension: beyond its ends nothing is copied
+  bool has_edge = false;  // a condition of the copy is an edge of the dimension
 };
 
 // In the order of the tensor's dimensions. FailedPrecondition when a loop does not step evenly, or through

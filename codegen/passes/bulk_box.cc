@@ -29,12 +29,10 @@ struct CopyNest {
 };
 
 absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
-  CopyNest nest;
-  Stmt inner = body;
-  while (const For* loop = DynAs<For>(inner)) {
+  Stmt inner;
+  CopyNest nest{LoopsOfNest(body, &inner)};
+  for (const For* loop : nest.loops) {
     if (!ConstExtent(*loop)) return Refuse("loop ", loop->var->name, " has no constant extent");
-    nest.loops.push_back(loop);
-    inner = loop->body;
   }
   if (const If* guard = DynAs<If>(inner); guard != nullptr && !guard->otherwise) {
     SplitConjunction(guard->condition, &nest.conditions);
@@ -99,22 +97,6 @@ absl::Status CheckAlignment(const BulkBox& box) {
   return absl::OkStatus();
 }
 
-// The places that each dimension may have: what is beyond its ends is not copied.
-struct Edges {
-  Expr place;
-  BulkBox::Dim* dim;
-};
-std::vector<Edges> EdgesOf(std::vector<LoopDim>* dims) {
-  std::vector<Edges> edges;
-  for (LoopDim& along : *dims) {
-    const BulkBox::Dim& dim = along.dim;
-    const Expr place =
-        along.loop == nullptr ? dim.begin : Simplify(dim.begin + VarRef(along.loop->var) * dim.step);
-    edges.push_back({place, &along.dim});
-  }
-  return edges;
-}
-
 // Whether elements that fail the condition (those where `condition` is negative) are beyond an edge (where
 // `edge` is negative): edge == k * condition + rest, with rest < k. So is a group of tiles beyond the last
 // one.
@@ -132,38 +114,41 @@ bool IsBeyond(const Linear& condition, const Linear& edge) {
 
 // Whether the condition is an edge of the dimension, or holds within its edges. A window's dimension ends
 // where the condition says, if that is earlier.
-bool IsEdge(const Expr& margin, const Edges& edges, bool is_window) {
-  for (const Expr& edge : {edges.place, IntConst(edges.dim->size - 1) - edges.place}) {
+bool IsEdge(const Expr& margin, LoopDim* along) {
+  int64_t& size = along->dim.size;
+  for (const Expr& edge : {along->place, IntConst(size - 1) - along->place}) {
     if (IsZero(Simplify(margin - edge)) || IsBeyond(ToLinear(margin), ToLinear(edge))) return true;
   }
   int64_t last = 0;
-  if (!is_window || !IsConstInt(Simplify(margin + edges.place), &last)) return false;
-  if (last < 0 || last >= edges.dim->size) return false;
-  edges.dim->size = last + 1;
+  if (!along->is_window || !IsConstInt(Simplify(margin + along->place), &last)) return false;
+  if (last < 0 || last >= size) return false;
+  size = last + 1;
   return true;
 }
 
 // The conditions must be the tensor's edges, or hold within them: beyond them the engine reads zeros and
 // writes nothing.
 absl::Status MatchConditions(const CopyNest& nest, const Buffer& global, std::vector<LoopDim>* dims) {
-  const std::vector<Edges> edges = EdgesOf(dims);
-  std::vector<bool> has_end(edges.size());
+  for (LoopDim& along : *dims) {
+    const BulkBox::Dim& dim = along.dim;
+    along.place =
+        along.loop == nullptr ? dim.begin : Simplify(dim.begin + VarRef(along.loop->var) * dim.step);
+  }
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
     const Expr margin = MarginOf(condition);
-    bool is_edge = false;
-    for (size_t d = 0; margin && d < edges.size() && !is_edge; ++d) {
-      is_edge = IsEdge(margin, edges[d], (*dims)[d].is_window);
-      if (is_edge) has_end[d] = true;
-    }
-    if (!is_edge) return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
+    const auto edge = std::find_if(dims->begin(), dims->end(),
+                                   [&](LoopDim& along) { return margin && IsEdge(margin, &along); });
+    if (edge == dims->end())
+      return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
+    edge->has_edge = true;
   }
   // The size of a window's dimension is counted from the loops beside it, and not the tensor's own.
-  for (size_t d = 0; d < edges.size(); ++d) {
-    const auto range = RangeOf(edges[d].place);
-    const bool is_inside = range && range->min >= 0 && range->max < edges[d].dim->size;
-    if ((*dims)[d].is_window && !has_end[d] && !is_inside)
-      return Refuse("place ", PrintExpr(edges[d].place), " of a window is beyond its ", edges[d].dim->size);
+  for (const LoopDim& along : *dims) {
+    const auto range = RangeOf(along.place);
+    const bool is_inside = range && range->min >= 0 && range->max < along.dim.size;
+    if (along.is_window && !along.has_edge && !is_inside)
+      return Refuse("place ", PrintExpr(along.place), " of a window is beyond its ", along.dim.size);
   }
   return absl::OkStatus();
 }

@@ -29,6 +29,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
@@ -153,12 +154,7 @@ class BulkPipeline {
     if (fetched_.IsFill(stmt)) return FetchesInStep(RingOfWork()) ? nullptr : fetched_.Fetch(stmt);
     if (!ContainsTheLoop(stmt)) return nullptr;
     if (stmt->kind == StmtKind::kAlloc) return OnlyCopies(As<Alloc>(stmt).body);
-    std::vector<Stmt> children;
-    for (const Stmt& child : Children(stmt)) {
-      Stmt kept = OnlyCopies(child);
-      if (kept || stmt->kind != StmtKind::kSeq) children.push_back(std::move(kept));
-    }
-    return WithChildren(stmt, std::move(children));
+    return MapChildren(stmt, [&](const Stmt& child) { return OnlyCopies(child); });
   }
 
   Stmt CopyingSteps(const For& loop) const {
@@ -212,7 +208,7 @@ class BulkPipeline {
   Stmt OwnRounds(const Stmt& body, int group) const {
     const For& loop = As<For>(body);
     const int groups = block_.groups;
-    const int64_t rounds = block_.round->extent, own_rounds = (rounds + groups - 1) / groups;
+    const int64_t rounds = block_.round->extent, own_rounds = CeilDiv(rounds, groups);
     const Var own_round = MakeVar(absl::StrCat(block_.round->name, ".turn"), own_rounds);
     const Expr round = VarRef(own_round) * groups + group;
     Stmt own = SubstituteSimplified(loop.body, VarMap{{block_.round.get(), round}});
@@ -226,7 +222,7 @@ class BulkPipeline {
       if (fetched_.IsFill(stmt)) return fetched_.Await(stmt);
       if (!IsTheLoop(stmt)) return nullptr;
       const For& loop = As<For>(stmt);
-      return MakeSeq({MakeSeq(InTurn(group, {StepsOf(loop, Synchronized(loop))})),
+      return MakeSeq({InTurn(group, StepsOf(loop, Synchronized(loop))),
                       FetchesInStep(loop) ? nullptr : fetched_.Release()});
     });
   }
@@ -259,14 +255,13 @@ class BulkPipeline {
   }
 
   // A group's barrier, after those of the ring, completes a phase when the previous group has multiplied.
-  std::vector<Stmt> InTurn(int group, std::vector<Stmt> multiply) const {
+  Stmt InTurn(int group, Stmt multiply) const {
     const int groups = block_.groups;
     if (groups == 1) return multiply;
     const Expr own_round = FloorDiv(VarRef(block_.round), groups);
-    multiply.insert(multiply.begin(), std::make_shared<Wait>(IntConst(first_turn_barrier_ + group),
-                                                             group == 0 ? own_round - 1 : own_round));
-    multiply.push_back(ArriveAt(IntConst(first_turn_barrier_ + (group + 1) % groups), nullptr));
-    return multiply;
+    const Expr phase = group == 0 ? own_round - 1 : own_round;
+    return MakeSeq({std::make_shared<Wait>(IntConst(first_turn_barrier_ + group), phase), std::move(multiply),
+                    ArriveAt(IntConst(first_turn_barrier_ + (group + 1) % groups), nullptr)});
   }
 
   const Rings rings_;
@@ -283,8 +278,8 @@ class BulkPipeline {
 
 }  // namespace
 
-absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std::vector<const For*>& blocks,
-                                    const Stmt& body) {
+absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts,
+                                    const std::vector<const For*>& blocks, const Stmt& body) {
   for (const Stmt& copy : parts.copies) MYCC_RETURN_IF_ERROR(BulkBoxOf(copy).status());
   const bool in_cluster = !blocks.empty() && blocks.front()->marks.multicast_cluster;
   const Var cluster = in_cluster ? blocks.front()->var : nullptr;

@@ -10,10 +10,6 @@
 namespace mycc {
 namespace {
 
-bool IsAmongTiles(const Buffer& buffer, const std::vector<Buffer>& tiles) {
-  return std::count(tiles.begin(), tiles.end(), buffer) > 0;
-}
-
 // The only store of a nest of serial loops; null for other statements.
 const Store* StoreOfNest(const Stmt& stmt) {
   const For* loop = DynAs<For>(stmt);
@@ -21,7 +17,8 @@ const Store* StoreOfNest(const Stmt& stmt) {
 }
 
 bool LeavesInBulk(const Stmt& nest, const Store& store, const std::vector<Buffer>& tiles) {
-  return store.value->op == Op::kLoad && IsAmongTiles(store.value->buffer, tiles) && BulkBoxOf(nest).ok();
+  return store.value->op == Op::kLoad && std::count(tiles.begin(), tiles.end(), store.value->buffer) > 0 &&
+         BulkBoxOf(nest).ok();
 }
 
 }  // namespace
@@ -31,7 +28,7 @@ Stmt StoreInBulk(const Stmt& body, const std::vector<Buffer>& tiles) {
     std::vector<Stmt> parts;
     for (const Stmt& part : seq.stmts) {
       const Store* store = StoreOfNest(part);
-      if (store != nullptr && IsAmongTiles(store->buffer, tiles))
+      if (store != nullptr && std::count(tiles.begin(), tiles.end(), store->buffer) > 0)
         parts.push_back(std::make_shared<WaitGroup>(0));
       if (store != nullptr && LeavesInBulk(part, *store, tiles)) {
         parts.insert(parts.end(), {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 
@@ -35,14 +36,13 @@ struct SumUse {
   const std::vector<Expr>& indices() const {
     return stmt->kind == StmtKind::kStore ? As<Store>(stmt).indices : As<Combine>(stmt).indices;
   }
+  const Expr& value() const {
+    return stmt->kind == StmtKind::kStore ? As<Store>(stmt).value : As<Combine>(stmt).value;
+  }
   // The innermost thread loop.
   const For* Lanes() const {
-    const For* lanes = nullptr;
-    for (const Stmt& outer : around) {
-      const For* loop = DynAs<For>(outer);
-      if (loop != nullptr && loop->loop_kind == LoopKind::kThread) lanes = loop;
-    }
-    return lanes;
+    const auto lanes = std::find_if(around.rbegin(), around.rend(), IsThreadLoop);
+    return lanes == around.rend() ? nullptr : &As<For>(*lanes);
   }
 };
 
@@ -57,9 +57,7 @@ void CollectUses(const Stmt& stmt, std::vector<Stmt>* around, std::vector<SumUse
 Buffer ScaledBuffer(const Store& store) {
   const Expr& value = store.value;
   const Expr load = value->op == Op::kMul ? value->args[0] : value;
-  const bool is_same_place =
-      load->op == Op::kLoad && load->args.size() == store.indices.size() &&
-      std::equal(load->args.begin(), load->args.end(), store.indices.begin(), StructurallyEqual);
+  const bool is_same_place = load->op == Op::kLoad && StructurallyEqual(load->args, store.indices);
   return is_same_place ? load->buffer : nullptr;
 }
 
@@ -83,12 +81,7 @@ class LaneSums {
 
   // The loop and the statements around it, in the scope of the sum.
   Stmt Deferred() const {
-    const Stmt body = RewriteEach<Alloc>(loop_.body, [&](const Alloc& alloc) {
-      return IsSumOrCopy(alloc.buffer) ? std::make_shared<Alloc>(own_.at(alloc.buffer.get()), alloc.body)
-                                       : nullptr;
-    });
-    const Stmt rewritten = WithOwn(body);
-    const Stmt loop = loop_.With({.body = rewritten});
+    const Stmt loop = loop_.With({.body = BodyWithOwn()});
     const Combine& sum = As<Combine>(sum_.stmt);
     const Expr lane = VarRef(sum_.Lanes()->var), zero = FloatConst(0, sum.buffer->dtype);
     const Buffer& own = own_.at(sum.buffer.get());
@@ -153,30 +146,24 @@ class LaneSums {
   bool HasOwnLanes(const SumUse& use) const {
     const For *lanes = use.Lanes(), *others = sum_.Lanes();
     if (lanes == nullptr || others == nullptr || lanes->var->extent != others->var->extent) return false;
-    for (const Stmt& outer : use.around) {
-      const For* loop = DynAs<For>(outer);
-      if (loop == nullptr || loop->loop_kind != LoopKind::kThread) continue;
-      if (UsesVar(use.indices(), loop->var.get()) == (loop == lanes)) return false;
-    }
-    return true;
+    return std::none_of(use.around.begin(), use.around.end(), [&](const Stmt& outer) {
+      const For* loop = IsThreadLoop(outer) ? &As<For>(outer) : nullptr;
+      return loop != nullptr && UsesVar(use.indices(), loop->var.get()) == (loop == lanes);
+    });
   }
 
   // Whether the statement leaves the sums alone, or what it does to each thread's own adds up to what it did
   // to the sum.
   bool IsLinear(const SumUse& use) const {
-    const Store* store = DynAs<Store>(use.stmt);
-    const bool writes = IsSumOrCopy(use.target());
-    if (store == nullptr) {
-      const Combine& combine = As<Combine>(use.stmt);
-      if (!writes) return !Reads(combine.value);
-      return combine.reduce == ReduceOp::kSum && !Reads(combine.value) && HasOwnLanes(use);
-    }
-    if (!writes) return !Reads(store->value);
-    const Buffer from = ScaledBuffer(*store);
-    if (from == nullptr || !IsSumOrCopy(from) || !HasOwnLanes(use)) return false;
-    if (store->value->op != Op::kMul) return true;
-    const Expr& factor = store->value->args[1];
-    return !Reads(factor) && !UsesVar(factor, use.Lanes()->var.get());
+    const Expr& value = use.value();
+    if (!IsSumOrCopy(use.target())) return !Reads(value);
+    if (!HasOwnLanes(use)) return false;
+    if (const Combine* combine = DynAs<Combine>(use.stmt))
+      return combine->reduce == ReduceOp::kSum && !Reads(value);
+    const Buffer from = ScaledBuffer(As<Store>(use.stmt));
+    if (from == nullptr || !IsSumOrCopy(from)) return false;
+    return value->op != Op::kMul ||
+           (!Reads(value->args[1]) && !UsesVar(value->args[1], use.Lanes()->var.get()));
   }
 
   bool Reads(const Expr& expr) const {
@@ -193,16 +180,15 @@ class LaneSums {
     });
   }
 
-  // The statements with each thread's own elements.
-  Stmt WithOwn(const Stmt& body) const {
+  // The loop's body with each thread's own elements.
+  Stmt BodyWithOwn() const {
     std::unordered_map<const StmtNode*, Expr> lanes;
-    std::vector<Stmt> around;
-    std::vector<SumUse> uses;
-    CollectUses(body, &around, &uses);
-    for (const SumUse& use : uses) {
+    for (const SumUse& use : uses_) {
       if (IsSumOrCopy(use.target())) lanes[use.stmt.get()] = VarRef(use.Lanes()->var);
     }
-    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
+    return RewriteStmts(loop_.body, [&](const Stmt& stmt) -> Stmt {
+      if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && IsSumOrCopy(alloc->buffer))
+        return std::make_shared<Alloc>(own_.at(alloc->buffer.get()), alloc->body);
       const auto found = lanes.find(stmt.get());
       if (found == lanes.end()) return nullptr;
       const Expr& lane = found->second;

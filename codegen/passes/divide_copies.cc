@@ -35,13 +35,14 @@
 
 #include "absl/status/status.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/copy_nest.h"
-#include "codegen/passes/element_offset.h"
 #include "codegen/passes/executing_threads.h"
-#include "codegen/passes/lane_conditions.h"
+#include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
 
 namespace mycc {
@@ -51,12 +52,9 @@ namespace mycc {
 std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy) {
   ThreadCopyNest nest;
   nest.chunk = copy.chunk;
-  Stmt inner = copy.body;
-  while (const For* loop = DynAs<For>(inner)) {
-    nest.loops.push_back(loop);
-    nest.elements *= loop->var->extent;
-    inner = loop->body;
-  }
+  Stmt inner;
+  nest.loops = LoopsOfNest(copy.body, &inner);
+  nest.elements = IterationsOf(nest.loops);
   nest.store = DynAs<Store>(inner);
   if (nest.store == nullptr || nest.loops.empty()) return std::nullopt;
   nest.load = nest.store->value;
@@ -91,7 +89,7 @@ int64_t ChunkOf(const ThreadCopyNest& nest, const Store* store) {
   return chunk;
 }
 
-std::shared_ptr<Copy> Divided(const Copy& copy, const ThreadCopyNest& nest) {
+Stmt Divided(const Copy& copy, const ThreadCopyNest& nest) {
   const For& last = *nest.loops.back();
   const int64_t element = DTypeBytes(nest.store->buffer->dtype);
   // A schedule with thread loops determines the elements that a thread copies at a time.
@@ -116,8 +114,7 @@ struct CopyInParts {
 };
 CopyInParts InParts(const Copy& copy) {
   const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
-  Expr element = IntConst(0);
-  for (const For* loop : nest.loops) element = element * loop->var->extent + VarRef(loop->var);
+  const Expr element = IterationNumber(nest.loops);
   CopyInParts parts;
   parts.moved = MakeBuffer(nest.store->buffer->name + ".moved", nest.load->dtype, {nest.chunks(), copy.chunk},
                            Scope::kFragment);
@@ -135,7 +132,7 @@ CopyInParts InParts(const Copy& copy) {
 // The registers of a thread that holds all that it copies, as one of the team.
 int64_t RegistersOf(const Copy& copy, int64_t team) {
   const ThreadCopyNest nest = *ThreadCopyNestOf(copy);
-  return (nest.chunks() + team - 1) / team * nest.registers();
+  return CeilDiv(nest.chunks(), team) * nest.registers();
 }
 
 // Whether the copy has both its parts.
@@ -238,7 +235,7 @@ class Step {
   }
 
  private:
-  Stmt Loads(const Stmt& stmt, const std::vector<Expr>& conditions) {
+  Stmt Loads(const Stmt& stmt, std::vector<Expr> conditions) {
     if (const Copy* copy = DynAs<Copy>(stmt); copy != nullptr && IsKept(*copy)) {
       CopyInParts parts = InParts(*copy);
       moved_.push_back(parts.moved);
@@ -247,12 +244,10 @@ class Step {
       stores_.push_back(std::move(parts.store));
       return parts.load;
     }
-    if (const If* branch = DynAs<If>(stmt); branch != nullptr && !branch->otherwise) {
-      std::vector<Expr> inside = conditions;
-      inside.push_back(branch->condition);
-      return MapChildren(stmt, [&](const Stmt& child) { return Loads(child, inside); });
+    if (const If* branch = DynAs<If>(stmt)) {
+      if (branch->otherwise) return stmt;
+      conditions.push_back(branch->condition);
     }
-    if (stmt->kind == StmtKind::kIf) return stmt;
     return MapChildren(stmt, [&](const Stmt& child) { return Loads(child, conditions); });
   }
 
@@ -283,16 +278,13 @@ Stmt WithoutEmptyGroups(const Stmt& launch) {
 }  // namespace
 
 absl::StatusOr<Stmt> DivideCopies(const Stmt& body) {
-  absl::Status status;
-  const Stmt divided = RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const Copy* copy = DynAs<Copy>(stmt);
-    if (copy == nullptr || copy->engine != CopyEngine::kThreads) return nullptr;
-    const std::optional<ThreadCopyNest> nest = ThreadCopyNestOf(*copy);
-    if (nest) return Divided(*copy, *nest);
-    status.Update(Refusal("a copy by threads under a condition cannot be emitted"));
-    return nullptr;
-  });
-  MYCC_RETURN_IF_ERROR(status);
+  const auto divide = [](const Copy& copy) -> absl::StatusOr<Stmt> {
+    if (copy.engine != CopyEngine::kThreads) return nullptr;
+    const std::optional<ThreadCopyNest> nest = ThreadCopyNestOf(copy);
+    if (!nest) return Refusal("a copy by threads under a condition cannot be emitted");
+    return Divided(copy, *nest);
+  };
+  MYCC_ASSIGN_OR_RETURN(const Stmt divided, TryRewriteEach<Copy>(body, divide));
   return RewriteEach<Launch>(divided, [](const Launch& launch) {
     const Stmt apart =
         RewriteInThreads(launch, [](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {

@@ -1,6 +1,7 @@
 // Estimates the number of instructions that a body becomes after unrolling, by which passes bound code size.
 #include <algorithm>
 
+#include "codegen/expr/integers.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/target/instructions.h"
@@ -63,7 +64,7 @@ double Estimate(const Stmt& stmt, const Target& target, VarSet* unrolled) {
   if (row != nullptr && row->in_tiles() && mma->k == row->k) {
     // A product and up to two loads for every pair of tiles; the sums stay in registers.
     return 3 * VectorsIn(static_cast<double>(mma->n), DTypeBytes(row->accumulator), target) *
-           static_cast<double>((mma->m + row->m - 1) / row->m);
+           static_cast<double>(CeilDiv(mma->m, row->m));
   }
   if (mma != nullptr) {
     const double vectors = VectorsIn(static_cast<double>(mma->n), DTypeBytes(mma->acc.buffer->dtype), target);

@@ -16,7 +16,7 @@ class ThreadWalk {
   }
 
   Stmt Walk(const Stmt& stmt) {
-    if (Stmt made = rewrite_(stmt, threads_)) return made;
+    if (Stmt made = IsGridLoop(stmt) ? nullptr : rewrite_(stmt, threads_)) return made;
     const auto inside = [&] { return MapChildren(stmt, [&](const Stmt& child) { return Walk(child); }); };
     if (const Roles* roles = DynAs<Roles>(stmt)) return WalkRoles(stmt, *roles);
     if (IsThreadLoop(stmt)) return InThreadLoop(As<For>(stmt), inside);
@@ -64,12 +64,7 @@ class ThreadWalk {
 }  // namespace
 
 std::shared_ptr<const Launch> RewriteInThreads(const Launch& launch, const ThreadRewrite& rewrite) {
-  const auto not_grid = [&](const Stmt& stmt, const ExecutingThreads& threads) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    return loop != nullptr && loop->loop_kind == LoopKind::kGrid ? nullptr : rewrite(stmt, threads);
-  };
-  const ThreadRewrite inside = not_grid;
-  return std::make_shared<Launch>(launch.shape, ThreadWalk(launch.shape, inside).Walk(launch.body));
+  return std::make_shared<Launch>(launch.shape, ThreadWalk(launch.shape, rewrite).Walk(launch.body));
 }
 
 }  // namespace mycc

@@ -17,63 +17,54 @@
 namespace mycc {
 namespace {
 
-class FetchMover {
- public:
-  explicit FetchMover(const Stmt& body) : written_(WrittenUnder(body)) {}
+// Statements that a fetch may move in front of. A persistent block arrives in a tile's last turn alone.
+bool IsPassed(const Stmt& stmt) {
+  return !AnyStmt(stmt, [](const Stmt& part) {
+    return part->kind != StmtKind::kArrive && part->kind != StmtKind::kTurn && part->kind != StmtKind::kSeq &&
+           part->kind != StmtKind::kIf;
+  });
+}
 
-  // The sequence with its fetches moved; null when there are none.
-  Stmt Moved(const Stmt& stmt) const {
-    const Seq* seq = DynAs<Seq>(stmt);
-    if (seq == nullptr) return nullptr;
-    std::vector<Stmt> stmts = seq->stmts;
-    bool moved = false;
-    for (size_t i = 0; i < stmts.size(); ++i) {
-      if (!IsFetch(stmts[i])) continue;
-      size_t to = i;
-      while (to > 0 && IsPassed(stmts[to - 1])) --to;
-      if (to == i || to == 0 || stmts[to - 1]->kind != StmtKind::kMma) continue;
-      std::rotate(stmts.begin() + static_cast<ptrdiff_t>(to), stmts.begin() + static_cast<ptrdiff_t>(i),
-                  stmts.begin() + static_cast<ptrdiff_t>(i) + 1);
-      moved = true;
-    }
-    return moved ? MakeSeq(std::move(stmts)) : nullptr;
-  }
-
- private:
-  // Statements that a fetch may move in front of. A persistent block arrives in a tile's last turn alone.
-  static bool IsPassed(const Stmt& stmt) {
-    return !AnyStmt(stmt, [](const Stmt& part) {
-      return part->kind != StmtKind::kArrive && part->kind != StmtKind::kTurn &&
-             part->kind != StmtKind::kSeq && part->kind != StmtKind::kIf;
+// Stores to registers alone, of nothing but elements of tensors that the function only reads: none is
+// `written`.
+bool IsFetch(const Stmt& nest, const BufferSet& written) {
+  if (nest->kind != StmtKind::kFor) return false;
+  bool fetches = true, loads = false;
+  VisitStmts(nest, [&](const Stmt& stmt) {
+    const bool is_structure = stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kSeq ||
+                              stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kLet;
+    const Store* store = DynAs<Store>(stmt);
+    fetches = fetches && (is_structure || (store != nullptr && store->buffer->scope == Scope::kLocal));
+    ForEachLoad(stmt, [&](const ExprNode& e) {
+      loads = true;
+      fetches = fetches && e.buffer->scope == Scope::kGlobal && !written.contains(e.buffer.get());
     });
-  }
+    return true;
+  });
+  return fetches && loads;
+}
 
-  // Stores to registers alone, of nothing but elements of tensors that the function only reads.
-  bool IsFetch(const Stmt& nest) const {
-    if (nest->kind != StmtKind::kFor) return false;
-    bool fetches = true, loads = false;
-    VisitStmts(nest, [&](const Stmt& stmt) {
-      const bool is_structure = stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kSeq ||
-                                stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kLet;
-      const Store* store = DynAs<Store>(stmt);
-      fetches = fetches && (is_structure || (store != nullptr && store->buffer->scope == Scope::kLocal));
-      ForEachLoad(stmt, [&](const ExprNode& e) {
-        loads = true;
-        fetches = fetches && e.buffer->scope == Scope::kGlobal && !written_.contains(e.buffer.get());
-      });
-      return true;
-    });
-    return fetches && loads;
+// The sequence with its fetches moved; null when there are none.
+Stmt WithFetchesMoved(const Seq& seq, const BufferSet& written) {
+  std::vector<Stmt> stmts = seq.stmts;
+  bool moved = false;
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    if (!IsFetch(stmts[i], written)) continue;
+    size_t to = i;
+    while (to > 0 && IsPassed(stmts[to - 1])) --to;
+    if (to == i || to == 0 || stmts[to - 1]->kind != StmtKind::kMma) continue;
+    std::rotate(stmts.begin() + static_cast<ptrdiff_t>(to), stmts.begin() + static_cast<ptrdiff_t>(i),
+                stmts.begin() + static_cast<ptrdiff_t>(i) + 1);
+    moved = true;
   }
-
-  const BufferSet written_;
-};
+  return moved ? MakeSeq(std::move(stmts)) : nullptr;
+}
 
 }  // namespace
 
 Stmt FetchAhead(const Stmt& body) {
-  const FetchMover mover(body);
-  return RewriteStmts(body, [&](const Stmt& stmt) { return mover.Moved(stmt); });
+  const BufferSet written = WrittenUnder(body);
+  return RewriteEach<Seq>(body, [&](const Seq& seq) { return WithFetchesMoved(seq, written); });
 }
 
 }  // namespace mycc

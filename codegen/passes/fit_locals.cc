@@ -7,10 +7,12 @@
 // Loops stop before elements that are never read: for instance, if products are added to 56 of 64 rows of
 // sums, only 56 are set to zero.
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <vector>
 
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -22,10 +24,8 @@ namespace {
 using Shapes = std::unordered_map<const BufferNode*, std::vector<int64_t>>;
 
 int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
-  if (extent >= lanes) return (extent + lanes - 1) / lanes * lanes;
-  int64_t power = 1;
-  while (power < extent) power *= 2;
-  return power;
+  if (extent >= lanes) return RoundUp(extent, lanes);
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
 }
 
 enum class FittedUses : uint8_t { kAll, kReads };
@@ -95,15 +95,15 @@ int64_t NeededIterations(const For& loop, const Store& store, const std::vector<
     const auto linear = SplitLinear(store.indices[d], loop.var.get());
     const auto rest = linear && linear->rest ? RangeOf(linear->rest) : std::nullopt;
     if (!rest || linear->coefficient <= 0) continue;
-    needed = std::min(needed, (read[d] - rest->min + linear->coefficient - 1) / linear->coefficient);
+    needed = std::min(needed, CeilDiv(read[d] - rest->min, linear->coefficient));
   }
   return std::max<int64_t>(needed, 0);
 }
 
 const Store* OnlyStoreIn(const For& nest) {
-  const StmtNode* inner = nest.body.get();
-  while (inner->kind == StmtKind::kFor) inner = static_cast<const For*>(inner)->body.get();
-  return inner->kind == StmtKind::kStore ? static_cast<const Store*>(inner) : nullptr;
+  Stmt inner;
+  LoopsOfNest(nest.body, &inner);
+  return DynAs<Store>(inner);
 }
 
 Stmt WithoutUnreadWrites(const Stmt& body) {

@@ -45,12 +45,6 @@ size_t RowDims(const Buffer& buffer, int64_t rows) {
   return dims;
 }
 
-int64_t ElementsOf(const Buffer& buffer, size_t begin, size_t end) {
-  int64_t elements = 1;
-  for (size_t d = begin; d < end; ++d) elements *= buffer->shape[d];
-  return elements;
-}
-
 // Adds what one access says to the frame. False when its loops are not those of the accesses before.
 bool Agrees(const std::vector<const For*>& rows, const std::vector<const For*>& columns,
             const FragmentLayout& layout, NestFrame* frame) {
@@ -160,9 +154,10 @@ absl::Status FragmentLayouts::Lay(const Buffer& buffer, size_t row_dims, const F
     return RefuseFragment(buffer, absl::StrCat("one use divides it as ", DescribeLayout(found->second.layout),
                                                ", another as ", DescribeLayout(layout)));
   }
-  const size_t rank = buffer->shape.size();
-  if (ElementsOf(buffer, 0, row_dims) != layout.rows ||
-      ElementsOf(buffer, row_dims, rank) != std::max<int64_t>(layout.columns, 1)) {
+  const int64_t columns = std::max<int64_t>(layout.columns, 1);
+  int64_t rows = 1;
+  for (size_t d = 0; d < row_dims; ++d) rows *= buffer->shape[d];
+  if (rows != layout.rows || buffer->num_elements() != rows * columns) {
     return RefuseFragment(buffer,
                           absl::StrCat("its elements are not those of a tile of ", DescribeLayout(layout)));
   }

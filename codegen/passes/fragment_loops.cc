@@ -12,7 +12,9 @@
 // nest over vectors of rows alone runs in the same threads: all threads c compute the same values.
 //
 // Sums that are set to zero just before a product are begun by the product, where the instruction can.
+#include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -22,7 +24,6 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/fragment_guards.h"
 #include "codegen/passes/fragment_layouts.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
@@ -31,10 +32,63 @@
 namespace mycc {
 namespace {
 
+// The stores to laid-out tiles that may be executed for all elements of the tile, whatever the conditions
+// around them: beyond the edge of a tensor a tile's elements are never used, but threads hold them, and
+// computing them costs less than a condition for each. Without its guard such a store fills elements that are
+// undefined otherwise: it is the only store to its tile but for updates of what it stored, and next to the
+// tile's allocation; its value depends on tiles alone that are defined everywhere.
+class EdgeStores {
+ public:
+  EdgeStores(const Stmt& body, const FragmentLayouts& layouts) : layouts_(layouts) {
+    VisitEach<Store>(body, [&](const Store& store) {
+      if (!IsUpdate(store)) ++stores_[store.buffer.get()];
+    });
+    Walk(body, body.get());
+  }
+
+  bool Has(const Store* store) const { return found_.contains(store); }
+
+ private:
+  // In the order of execution. Statements with the same `site` are executed equally often.
+  void Walk(const Stmt& stmt, const StmtNode* site) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+      allocated_[alloc->buffer.get()] = site;
+      return Walk(alloc->body, site);
+    }
+    if (layouts_.IsRoot(stmt)) {
+      for (const FragmentNest& nest : NestsOf(stmt)) See(nest, site);
+      return;
+    }
+    for (const Stmt& child : Children(stmt)) Walk(child, stmt->kind == StmtKind::kSeq ? site : child.get());
+  }
+
+  void See(const FragmentNest& nest, const StmtNode* site) {
+    const Buffer& target = nest.store->buffer;
+    bool reads_defined = true;
+    ForEachLoad(nest.store->value,
+                [&](const ExprNode& load) { reads_defined &= defined_.contains(load.buffer.get()); });
+    const auto allocated = allocated_.find(target.get());
+    const bool fills = layouts_.Find(target) != nullptr && allocated != allocated_.end() &&
+                       allocated->second == site && !IsUpdate(*nest.store);
+    if (!fills) return;
+    if (!nest.conditions.empty()) {
+      if (!reads_defined || stores_.at(target.get()) != 1) return;
+      found_.insert(nest.store);
+    }
+    defined_.insert(target.get());
+  }
+
+  const FragmentLayouts& layouts_;
+  std::unordered_map<const BufferNode*, int> stores_;                 // that do not update
+  std::unordered_map<const BufferNode*, const StmtNode*> allocated_;  // the site
+  BufferSet defined_;                                                 // laid-out tiles: all their elements
+  std::unordered_set<const Store*> found_;
+};
+
 class FragmentNests {
  public:
   FragmentNests(const Stmt& body, const FragmentLayouts& layouts)
-      : layouts_(layouts), beyond_edges_(StoresBeyondEdges(body, layouts)) {}
+      : layouts_(layouts), beyond_edges_(body, layouts) {}
 
   const absl::Status& status() const { return status_; }
 
@@ -79,10 +133,10 @@ class FragmentNests {
   }
 
   bool SetsToZero(const Stmt& stmt, const Buffer& sums) const {
-    const std::vector<FragmentNest> nests =
-        layouts_.IsRoot(stmt) ? NestsOf(stmt) : std::vector<FragmentNest>{};
-    if (nests.size() != 1 || nests[0].store->buffer != sums || !nests[0].conditions.empty()) return false;
-    return IsZero(nests[0].store->value);
+    if (!layouts_.IsRoot(stmt)) return false;
+    const std::vector<FragmentNest> nests = NestsOf(stmt);
+    return nests.size() == 1 && nests[0].store->buffer == sums && nests[0].conditions.empty() &&
+           IsZero(nests[0].store->value);
   }
 
   Stmt LowerProduct(const Mma& mma) const {
@@ -201,14 +255,13 @@ class FragmentNests {
   // The conditions that are needed. An operand needs those on its columns: what lies beyond them would be
   // multiplied by the zeros of the other operand, and may be infinite.
   std::vector<Expr> GuardsOf(const FragmentNest& nest, const NestFrame& frame) const {
-    if (beyond_edges_.count(nest.store) == 0) return nest.conditions;
-    std::vector<Expr> needed;
-    if (!layouts_.IsOperand(nest.store->buffer)) return needed;
-    for (const Expr& condition : nest.conditions) {
-      bool on_columns = false;
-      for (const For* loop : frame.columns) on_columns |= UsesVar(condition, loop->var.get());
-      if (on_columns) needed.push_back(condition);
-    }
+    if (!beyond_edges_.Has(nest.store)) return nest.conditions;
+    if (!layouts_.IsOperand(nest.store->buffer)) return {};
+    std::vector<Expr> needed = nest.conditions;
+    std::erase_if(needed, [&](const Expr& condition) {
+      return std::none_of(frame.columns.begin(), frame.columns.end(),
+                          [&](const For* loop) { return UsesVar(condition, loop->var.get()); });
+    });
     return needed;
   }
 
@@ -225,7 +278,7 @@ class FragmentNests {
   }
 
   const FragmentLayouts& layouts_;
-  const std::unordered_set<const Store*> beyond_edges_;
+  const EdgeStores beyond_edges_;
   std::unordered_set<const Mma*> first_;
   absl::Status status_;
 };

@@ -11,6 +11,18 @@ namespace {
 
 constexpr int64_t kMaxColumnsOfWarpgroup = 256, kRowsOfWarp = 16;
 
+// A warpgroup's operand begins where its swizzle repeats, after 8 rows of the tile. REQUIRES: the tile's rows
+// run along the depth.
+absl::Status CheckFirstRow(const Instruction& instruction, const TileView& view) {
+  constexpr int64_t kSwizzleRows = 8;
+  Expr row = IntConst(0);
+  for (size_t d = 0; d + 1 < view.indices.size(); ++d) row = row * view.buffer->shape[d] + view.indices[d];
+  row = Simplify(row);
+  if (DivisorOf(row) % kSwizzleRows == 0) return absl::OkStatus();
+  return Refusal(instruction.name, " reads ", view.buffer->name, " from row ", PrintExpr(row),
+                 " on; expected a multiple of ", kSwizzleRows);
+}
+
 }  // namespace
 
 std::vector<FragmentLayout::Digit> FragmentLayout::Digits() const {
@@ -70,22 +82,6 @@ std::string DescribeLayout(const FragmentLayout& layout) {
                       " among ", layout.warps.rows, "x", layout.warps.columns,
                       layout.unit.rows > kRowsOfWarp ? " warpgroups" : " warps");
 }
-
-namespace {
-
-// A warpgroup's operand begins where its swizzle repeats, after 8 rows of the tile. REQUIRES: the tile's rows
-// run along the depth.
-absl::Status CheckFirstRow(const Instruction& instruction, const TileView& view) {
-  constexpr int64_t kSwizzleRows = 8;
-  Expr row = IntConst(0);
-  for (size_t d = 0; d + 1 < view.indices.size(); ++d) row = row * view.buffer->shape[d] + view.indices[d];
-  row = Simplify(row);
-  if (DivisorOf(row) % kSwizzleRows == 0) return absl::OkStatus();
-  return Refusal(instruction.name, " reads ", view.buffer->name, " from row ", PrintExpr(row),
-                 " on; expected a multiple of ", kSwizzleRows);
-}
-
-}  // namespace
 
 absl::StatusOr<FragmentLayout> FragmentLayoutOf(const Mma& mma, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(mma.instruction, target));

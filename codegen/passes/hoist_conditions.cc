@@ -101,14 +101,12 @@ bool MayMoveOut(const For& loop) {
 Stmt HoistConditions(const Stmt& body) {
   const VarSet in_copies = LoopVarsInCopies(body);
   // Bottom-up, so that a condition climbs as far as it can in one walk.
-  return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || in_copies.contains(loop->var.get()) || !MayMoveOut(*loop) ||
-        !loop->marks.instruction.empty())
+  return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+    if (in_copies.contains(loop.var.get()) || !MayMoveOut(loop) || !loop.marks.instruction.empty())
       return nullptr;
-    if (const If* branch = DynAs<If>(loop->body)) return HoistIf(*loop, *branch);
-    const Store* store = DynAs<Store>(loop->body);
-    return store != nullptr ? HoistSelect(*loop, *store) : nullptr;
+    if (const If* branch = DynAs<If>(loop.body)) return HoistIf(loop, *branch);
+    const Store* store = DynAs<Store>(loop.body);
+    return store != nullptr ? HoistSelect(loop, *store) : nullptr;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -45,17 +46,8 @@ struct Uses {
 };
 
 Uses UsesOf(const Stmt& root) {
-  Uses uses;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    ForEachLoad(stmt, [&](const ExprNode& load) { uses.reads.insert(load.buffer.get()); });
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses.allocs.insert(alloc->buffer.get());
-    if (const Store* store = DynAs<Store>(stmt)) uses.writes.insert(store->buffer.get());
-    if (const Block* block = DynAs<Block>(stmt)) {
-      uses.writes.insert(block->out.get());
-      for (const Accumulator& accumulator : block->more) uses.writes.insert(accumulator.buffer.get());
-    }
-    return true;
-  });
+  Uses uses{LoadedUnder(root), WrittenUnder(root), {}};
+  VisitEach<Alloc>(root, [&](const Alloc& alloc) { uses.allocs.insert(alloc.buffer.get()); });
   return uses;
 }
 
@@ -66,8 +58,9 @@ class Hoister {
     for (const Stmt& stmt : root_.stmts) uses_.push_back(UsesOf(stmt));
     hoisted_.assign(root_.stmts.size(), false);
     for (size_t i = 0; i < function.params.size(); ++i) {
-      if (function.params[i].kind == ParamKind::kConst)
-        home_[function.params[i].buffer.get()] = static_cast<int>(i);
+      const bool is_const = function.params[i].kind == ParamKind::kConst;
+      if (is_const) home_[function.params[i].buffer.get()] = static_cast<int>(i);
+      result_.packed_bytes.push_back(is_const ? kPackedHeaderBytes : 0);
     }
   }
 
@@ -76,7 +69,6 @@ class Hoister {
     CollectBodies();
     PlacePackedTensors();
     CopyConstsReadDirectly();
-    SealSizes();
     return std::move(result_);
   }
 
@@ -119,20 +111,13 @@ class Hoister {
       if (!hoisted_[i]) continue;
       for (const BufferNode* written : uses_[i].writes) home_[written] = home;
     }
-  }
-
-  bool ReadByKernel(const BufferNode* buffer) const {
-    for (size_t i = 0; i < uses_.size(); ++i) {
-      if (!hoisted_[i] && uses_[i].reads.count(buffer)) return true;
+    for (size_t i = 0; i < root_.stmts.size(); ++i) {
+      if (hoisted_[i]) {
+        written_by_pack_.insert(uses_[i].writes.begin(), uses_[i].writes.end());
+      } else {
+        read_by_kernel_.insert(uses_[i].reads.begin(), uses_[i].reads.end());
+      }
     }
-    return false;
-  }
-
-  bool WrittenByPack(const BufferNode* buffer) const {
-    for (size_t i = 0; i < uses_.size(); ++i) {
-      if (hoisted_[i] && uses_[i].writes.count(buffer)) return true;
-    }
-    return false;
   }
 
   // Both bodies, each under the Allocs of the buffers that only it uses.
@@ -142,22 +127,22 @@ class Hoister {
     result_.kernel = MakeSeq(std::move(kernel));
     if (!pack.empty()) result_.pack = MakeSeq(std::move(pack));
     for (auto it = root_.allocated.rbegin(); it != root_.allocated.rend(); ++it) {
-      const bool in_pack = WrittenByPack(it->get());
-      if (in_pack && ReadByKernel(it->get())) continue;
+      const bool in_pack = written_by_pack_.contains(it->get());
+      if (in_pack && read_by_kernel_.contains(it->get())) continue;
       Stmt& body = in_pack ? result_.pack : result_.kernel;
       body = std::make_shared<Alloc>(*it, std::move(body));
     }
   }
 
   void Place(const Buffer& buffer, int param) {
-    if (cursor_.empty()) cursor_.assign(function_.params.size(), kPackedHeaderBytes);
-    result_.packed.push_back(PackedBuffer{buffer, param, cursor_[param]});
-    cursor_[param] += RoundUp(buffer->bytes() + kSlack, kLine);
+    int64_t& bytes = result_.packed_bytes[param];
+    result_.packed.push_back(PackedBuffer{buffer, param, bytes});
+    bytes += RoundUp(buffer->bytes() + kSlack, kLine);
   }
 
   void PlacePackedTensors() {
     for (const Buffer& buffer : root_.allocated) {
-      if (!WrittenByPack(buffer.get()) || !ReadByKernel(buffer.get())) continue;
+      if (!written_by_pack_.contains(buffer.get()) || !read_by_kernel_.contains(buffer.get())) continue;
       Buffer packed = buffer;
       if (buffer->scope != Scope::kPacked) {
         packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
@@ -182,7 +167,7 @@ class Hoister {
   void CopyConstsReadDirectly() {
     for (size_t i = 0; i < function_.params.size(); ++i) {
       const Param& param = function_.params[i];
-      if (param.kind != ParamKind::kConst || !ReadByKernel(param.buffer.get())) continue;
+      if (param.kind != ParamKind::kConst || !read_by_kernel_.contains(param.buffer.get())) continue;
       const Buffer copy = MakeBuffer(absl::StrCat(param.buffer->name, ".c"), param.buffer->dtype,
                                      param.buffer->shape, Scope::kPacked);
       result_.kernel = ReplaceBuffer(result_.kernel, param.buffer, copy);
@@ -192,20 +177,12 @@ class Hoister {
     }
   }
 
-  void SealSizes() {
-    result_.packed_bytes.assign(function_.params.size(), 0);
-    for (size_t i = 0; i < function_.params.size(); ++i) {
-      if (function_.params[i].kind != ParamKind::kConst) continue;
-      result_.packed_bytes[i] = cursor_.empty() ? kPackedHeaderBytes : cursor_[i];
-    }
-  }
-
   const Function& function_;
   Root root_;
-  std::vector<Uses> uses_;                           // of each root statement
-  std::vector<bool> hoisted_;                        // of each root statement
+  std::vector<Uses> uses_;     // of each root statement
+  std::vector<bool> hoisted_;  // of each root statement
+  BufferSet written_by_pack_, read_by_kernel_;
   std::unordered_map<const BufferNode*, int> home_;  // the const parameter whose packed buffer contains it
-  std::vector<int64_t> cursor_;
   PackSplit result_;
 };
 

@@ -47,27 +47,21 @@ bool IsUndecided(const LoopMarks& marks) {
 
 // Under loops over blocks that nothing is decided for, loops of threads and unrolled ones, and stores.
 std::optional<BlockNest> NestOfElements(const Stmt& root) {
-  BlockNest nest;
   Stmt inside;
   const std::vector<const For*> grid = GridLoopsOf(root, &inside);
   const auto is_free = [](const For* loop) {
     return IsUndecided(loop->marks) && IsConstInt(loop->extent, loop->var->extent);
   };
   if (grid.empty() || !std::all_of(grid.begin(), grid.end(), is_free)) return std::nullopt;
-  nest.nests = {{grid, inside}};
-  nest.threads = ThreadsUnder(inside);
-  bool is_plain = true;
-  VisitStmts(inside, [&](const Stmt& stmt) {
-    const For* loop = DynAs<For>(stmt);
-    const Store* store = DynAs<Store>(stmt);
-    is_plain &= store != nullptr || stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kSeq ||
-                (loop != nullptr && loop->loop_kind != LoopKind::kSerial &&
-                 loop->loop_kind != LoopKind::kGrid && IsUndecided(loop->marks));
-    if (store != nullptr) nest.writes.insert(store->buffer.get());
-    ForEachLoad(stmt, [&](const ExprNode& load) { nest.reads.insert(load.buffer.get()); });
-    return is_plain;
-  });
-  return is_plain ? std::make_optional(nest) : std::nullopt;
+  const auto is_other = [](const Stmt& stmt) {
+    if (const For* loop = DynAs<For>(stmt)) {
+      return loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kGrid ||
+             !IsUndecided(loop->marks);
+    }
+    return stmt->kind != StmtKind::kStore && stmt->kind != StmtKind::kIf && stmt->kind != StmtKind::kSeq;
+  };
+  if (AnyStmt(inside, is_other)) return std::nullopt;
+  return BlockNest{{{grid, inside}}, ThreadsUnder(inside), LoadedUnder(inside), WrittenUnder(inside)};
 }
 
 bool CanJoin(const BlockNest& a, const BlockNest& b) {
@@ -125,11 +119,10 @@ Stmt Joined(const std::vector<GridNest>& nests) {
 }  // namespace
 
 Stmt JoinLaunches(const Stmt& body) {
-  if (body->kind == StmtKind::kAlloc) return MapChildren(body, JoinLaunches);
-  if (body->kind != StmtKind::kSeq) return body;
+  const std::vector<Stmt> parts = PartsOf(body);
   std::vector<Stmt> roots;
   std::optional<BlockNest> last;
-  for (const Stmt& root : As<Seq>(body).stmts) {
+  for (const Stmt& root : parts) {
     std::optional<BlockNest> nest = NestOfElements(root);
     if (!last || !nest || !CanJoin(*last, *nest)) {
       roots.push_back(root);
@@ -141,7 +134,7 @@ Stmt JoinLaunches(const Stmt& body) {
     last->writes.merge(nest->writes);
     roots.back() = Joined(last->nests);
   }
-  return roots.size() == As<Seq>(body).stmts.size() ? body : MakeSeq(std::move(roots));
+  return roots.size() == parts.size() ? body : WithParts(body, std::move(roots));
 }
 
 }  // namespace mycc

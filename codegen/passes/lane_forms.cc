@@ -9,7 +9,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/concurrent_lanes.h"
+#include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
@@ -51,10 +51,9 @@ int CodeOf(const For& loop) {
 bool ReducesLanes(const For& loop) {
   const Store* store = DynAs<Store>(loop.body);
   if (store == nullptr || ReductionOf(*store) == ReduceOp::kNone) return false;
-  for (const Expr& index : store->indices) {
-    if (UsesVar(index, loop.var.get()) || HasLoad(index)) return false;
-  }
-  return !Loads(store->value->args[1], store->buffer);
+  return !UsesVar(store->indices, loop.var.get()) &&
+         std::none_of(store->indices.begin(), store->indices.end(), HasLoad) &&
+         !Loads(store->value->args[1], store->buffer);
 }
 
 // True when the loop's variable indexes a register tile.
@@ -89,10 +88,7 @@ LoopKind KindOf(const For& loop, bool is_for_team) {
 // The flat position of an in-bounds access if it is linear in these variables; else nullopt.
 std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
                               const std::vector<const VarNode*>& vars) {
-  for (size_t d = 0; d < indices.size(); ++d) {
-    const auto range = RangeOf(indices[d]);
-    if (!range || range->min < 0 || range->max >= buffer.shape[d] || HasLoad(indices[d])) return std::nullopt;
-  }
+  if (!IsInside(buffer, indices) || std::any_of(indices.begin(), indices.end(), HasLoad)) return std::nullopt;
   Linear flat = ToLinear(FlatIndex(buffer, indices));
   const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
     return term.first->op == Op::kVar || std::none_of(vars.begin(), vars.end(), [&](const VarNode* var) {
@@ -173,6 +169,37 @@ LaneForm FormOf(const For& loop) {
   return ReadsAcrossLanes(loop).empty() ? LaneForm::kPlain : LaneForm::kTurns;
 }
 
+Stmt WithTurned(const Stmt& lanes, const std::vector<Expr>& reads) {
+  return RewriteEach<Store>(lanes, [&](const Store& store) {
+    return Changed(store, [&](Store* changed) { changed->turned = reads; });
+  });
+}
+
+// The groups of adjacent elements in a vector; `groups` is the loop over a group.
+int LanesOfGroups(const For& groups, int vector_bytes) {
+  const DType dtype = As<Store>(As<For>(groups.body).body).buffer->dtype;
+  return vector_bytes / static_cast<int>(DTypeBytes(dtype) * *ConstExtent(groups));
+}
+
+int LanesOf(const For& loop, int vector_bytes) {
+  int widest = 1;
+  VisitEach<Store>(loop.body, [&](const Store& store) {
+    widest = std::max({widest, WidestBytes(store.value),
+                       store.buffer->dtype == DType::kBool ? 1 : DTypeBytes(store.buffer->dtype)});
+  });
+  return std::max(vector_bytes / widest, 1);
+}
+
+// The vectors, or single iterations, of each step of a loop; 0: straight-line code.
+int VectorsOfStep(const For& loop, const LoopMarks& marks, LaneForm around) {
+  const bool one_by_one = marks.form == LaneForm::kOneByOne;
+  if (*ConstExtent(loop) / (one_by_one ? 1 : marks.lanes) <= kMaxStraight) return 0;
+  if (around == LaneForm::kTurns || around == LaneForm::kTurnsGroups) return 0;
+  const bool plain = marks.form == LaneForm::kPlain && around == LaneForm::kPlain;
+  if (plain && IndexesAccumulator(loop)) return 0;
+  return one_by_one || CodeOf(loop) > kLongCode ? 1 : kVectorsInLoop;
+}
+
 // The unrolled loop around lanes; `lanes` where it decides their number.
 struct LanesAround {
   LaneForm form = LaneForm::kPlain;
@@ -184,80 +211,42 @@ struct Within {
   bool lanes = false, team = false;
 };
 
-class LaneChooser {
- public:
-  explicit LaneChooser(const Target& target) : target_(target) {}
-
-  Stmt Chosen(const Stmt& stmt, Within within, const LanesAround& around = {}) const {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || ConstExtent(*loop) == 0 || ConstExtent(*loop) == 1)
-      return MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, within); });
-    LoopMarks marks = loop->marks;
-    const bool has_lanes = loop->loop_kind == LoopKind::kVector && !(within.lanes && IsOverTile(*loop));
-    const bool is_for_team = !within.lanes && IsForTeam(*loop, within.team);
-    const LoopKind kind = has_lanes ? LoopKind::kVector : KindOf(*loop, is_for_team);
-    within.team |= is_for_team;
-    LanesAround inner;
-    if (has_lanes) {
-      // In other lanes it is scalar code, but where a single one of these is left over.
-      marks.form = FormOf(*loop);
-      marks.lanes = around.lanes > 0 ? around.lanes : LanesOf(*loop);
-      marks.unroll_by = VectorsOfStep(*loop, marks, around.form);
-      within.lanes |= marks.form != LaneForm::kOneByOne;
-    } else if (around.form == LaneForm::kTurnsGroups) {
-      inner = around;
-    } else if (!within.lanes) {
-      marks.form = inner.form = FormOf(*loop);
-      if (marks.form == LaneForm::kTurnsGroups) inner.lanes = LanesOfGroups(As<For>(loop->body));
-    }
-    const Stmt inside = MapChildren(stmt, [&](const Stmt& child) { return Chosen(child, within, inner); });
-    const bool same = kind == loop->loop_kind && marks.form == loop->marks.form &&
-                      marks.lanes == loop->marks.lanes && marks.unroll_by == loop->marks.unroll_by;
-    if (same) return inside;
-    return Changed(As<For>(inside), [&](For* changed) {
-      changed->loop_kind = kind;
-      changed->marks = marks;
-      if (marks.form == LaneForm::kTurns) changed->body = WithTurned(changed->body, ReadsAcrossLanes(*loop));
-    });
+Stmt WithForms(const Stmt& stmt, int vector_bytes, Within within, const LanesAround& around = {}) {
+  const For* loop = DynAs<For>(stmt);
+  if (loop == nullptr || ConstExtent(*loop) == 0 || ConstExtent(*loop) == 1)
+    return MapChildren(stmt, [&](const Stmt& child) { return WithForms(child, vector_bytes, within); });
+  LoopMarks marks = loop->marks;
+  const bool has_lanes = loop->loop_kind == LoopKind::kVector && !(within.lanes && IsOverTile(*loop));
+  const bool is_for_team = !within.lanes && IsForTeam(*loop, within.team);
+  const LoopKind kind = has_lanes ? LoopKind::kVector : KindOf(*loop, is_for_team);
+  within.team |= is_for_team;
+  LanesAround inner;
+  if (has_lanes) {
+    // In other lanes it is scalar code, but where a single one of these is left over.
+    marks.form = FormOf(*loop);
+    marks.lanes = around.lanes > 0 ? around.lanes : LanesOf(*loop, vector_bytes);
+    marks.unroll_by = VectorsOfStep(*loop, marks, around.form);
+    within.lanes |= marks.form != LaneForm::kOneByOne;
+  } else if (around.form == LaneForm::kTurnsGroups) {
+    inner = around;
+  } else if (!within.lanes) {
+    marks.form = inner.form = FormOf(*loop);
+    if (marks.form == LaneForm::kTurnsGroups) inner.lanes = LanesOfGroups(As<For>(loop->body), vector_bytes);
   }
-
- private:
-  static Stmt WithTurned(const Stmt& lanes, const std::vector<Expr>& reads) {
-    return RewriteEach<Store>(lanes, [&](const Store& store) {
-      return Changed(store, [&](Store* changed) { changed->turned = reads; });
-    });
-  }
-
-  // The groups of adjacent elements in a vector; `groups` is the loop over a group.
-  int LanesOfGroups(const For& groups) const {
-    const DType dtype = As<Store>(As<For>(groups.body).body).buffer->dtype;
-    return VectorBytes(target_) / static_cast<int>(DTypeBytes(dtype) * *ConstExtent(groups));
-  }
-
-  int LanesOf(const For& loop) const {
-    int widest = 1;
-    VisitEach<Store>(loop.body, [&](const Store& store) {
-      widest = std::max({widest, WidestBytes(store.value),
-                         store.buffer->dtype == DType::kBool ? 1 : DTypeBytes(store.buffer->dtype)});
-    });
-    return std::max(VectorBytes(target_) / widest, 1);
-  }
-
-  // The vectors, or single iterations, of each step of a loop; 0: straight-line code.
-  static int VectorsOfStep(const For& loop, const LoopMarks& marks, LaneForm around) {
-    const bool one_by_one = marks.form == LaneForm::kOneByOne;
-    if (*ConstExtent(loop) / (one_by_one ? 1 : marks.lanes) <= kMaxStraight) return 0;
-    if (around == LaneForm::kTurns || around == LaneForm::kTurnsGroups) return 0;
-    const bool plain = marks.form == LaneForm::kPlain && around == LaneForm::kPlain;
-    if (plain && IndexesAccumulator(loop)) return 0;
-    return one_by_one || CodeOf(loop) > kLongCode ? 1 : kVectorsInLoop;
-  }
-
-  const Target& target_;
-};
+  const Stmt inside =
+      MapChildren(stmt, [&](const Stmt& child) { return WithForms(child, vector_bytes, within, inner); });
+  if (kind == loop->loop_kind && marks == loop->marks) return inside;
+  return Changed(As<For>(inside), [&](For* changed) {
+    changed->loop_kind = kind;
+    changed->marks = marks;
+    if (marks.form == LaneForm::kTurns) changed->body = WithTurned(changed->body, ReadsAcrossLanes(*loop));
+  });
+}
 
 }  // namespace
 
-Stmt ChooseLaneForms(const Stmt& body, const Target& target) { return LaneChooser(target).Chosen(body, {}); }
+Stmt ChooseLaneForms(const Stmt& body, const Target& target) {
+  return WithForms(body, VectorBytes(target), {});
+}
 
 }  // namespace mycc

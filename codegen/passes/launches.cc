@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
@@ -24,9 +25,7 @@ constexpr int kFirstArchWithOverlap = 90;  // a launch can begin while the one b
 absl::Status CheckSharedOutside(const Stmt& root, const For* thread_loop) {
   const Alloc* alloc = DynAs<Alloc>(root);
   if (alloc != nullptr && alloc->buffer->scope == Scope::kShared && thread_loop != nullptr) {
-    return Refusal(alloc->buffer->name,
-                   " in shared memory is allocated inside "
-                   "the thread loop ",
+    return Refusal(alloc->buffer->name, " in shared memory is allocated inside the thread loop ",
                    thread_loop->var->name);
   }
   if (IsThreadLoop(root)) thread_loop = &As<For>(root);
@@ -77,10 +76,9 @@ absl::Status CheckClusterReduce(const LaunchShape& shape, const For& loop, const
   return status;
 }
 
-absl::StatusOr<LaunchShape> ShapeOf(const Stmt& root) {
+// `grid` are the launch's loops over blocks, `inside` is the code in them.
+absl::StatusOr<LaunchShape> ShapeOf(const std::vector<const For*>& grid, const Stmt& inside) {
   LaunchShape shape;
-  Stmt inside;
-  const std::vector<const For*> grid = GridLoopsOf(root, &inside);
   for (const For* loop : grid) {
     if (loop->marks.multicast_cluster) shape.cluster = loop->var->extent;
     shape.cluster_reduce = std::max(shape.cluster_reduce, loop->marks.cluster_reduce_blocks);
@@ -102,7 +100,7 @@ absl::StatusOr<LaunchShape> ShapeOf(const Stmt& root) {
   if (threads > kMostThreadsOfBlock) {
     return Refusal("a thread block of ", threads, " threads; at most ", kMostThreadsOfBlock, " are possible");
   }
-  shape.threads = (threads + kThreadsOfWarp - 1) / kThreadsOfWarp * kThreadsOfWarp;
+  shape.threads = RoundUp(threads, kThreadsOfWarp);
   return shape;
 }
 
@@ -110,13 +108,12 @@ absl::StatusOr<LaunchShape> ShapeOf(const Stmt& root) {
 
 absl::StatusOr<Stmt> MakeLaunches(const Stmt& body, const Target& target) {
   const bool overlap = CudaArchOf(target) >= kFirstArchWithOverlap;
-  const std::vector<Stmt> roots =
-      body->kind == StmtKind::kSeq ? As<Seq>(body).stmts : std::vector<Stmt>{body};
+  const std::vector<Stmt> roots = StmtsOf(body);
   std::vector<Stmt> launches;
   for (const Stmt& root : roots) {
-    MYCC_ASSIGN_OR_RETURN(LaunchShape shape, ShapeOf(root));
     Stmt inside;
-    GridLoopsOf(root, &inside);
+    const std::vector<const For*> grid = GridLoopsOf(root, &inside);
+    MYCC_ASSIGN_OR_RETURN(LaunchShape shape, ShapeOf(grid, inside));
     MYCC_RETURN_IF_ERROR(DistributeRegisters(inside, shape.threads * shape.cluster_reduce).status());
     shape.after_launch = overlap && !launches.empty();
     shape.before_launch = overlap && launches.size() + 1 < roots.size();

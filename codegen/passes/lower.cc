@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -110,11 +112,6 @@ constexpr Pass kLaunchPasses[] = {
     {"place_registers", Run<PlaceRegisters>},
 };
 
-std::vector<Pass> PassesFor(const Target& target) {
-  if (target.kind == TargetKind::kCuda) return {std::begin(kCudaPasses), std::end(kCudaPasses)};
-  return {std::begin(kCpuPasses), std::end(kCpuPasses)};
-}
-
 // Runs the passes over one body; verifies, times and prints after each.
 class Pipeline {
  public:
@@ -170,17 +167,18 @@ class Pipeline {
 };
 
 absl::Status RunPasses(const Target& target, Pipeline* pipeline, LoweredFunction* lowered) {
-  for (const Pass& pass : PassesFor(target)) {
+  const bool on_gpu = target.kind == TargetKind::kCuda;
+  for (const Pass& pass : on_gpu ? std::span<const Pass>(kCudaPasses) : std::span<const Pass>(kCpuPasses)) {
     MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
   }
   const double instructions = EstimateInstructions(pipeline->body(), target);
-  const double most = target.kind == TargetKind::kCuda ? kMaxGpuInstructions : kMaxInstructions;
+  const double most = on_gpu ? kMaxGpuInstructions : kMaxInstructions;
   if (instructions > most) {
     return Refusal("unrolled, the code has about ", static_cast<int64_t>(instructions),
                    " instructions; at most ", static_cast<int64_t>(most), " are emitted");
   }
   pipeline->MoveToWorkspace(target, lowered);
-  if (target.kind != TargetKind::kCuda) return absl::OkStatus();
+  if (!on_gpu) return absl::OkStatus();
   for (const Pass& pass : kLaunchPasses) {
     MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
   }
@@ -219,7 +217,7 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   for (const Param& param : scheduled.params) {
     if (param.kind == ParamKind::kConst) lowered.pack.params.push_back(param);
   }
-  lowered.pack.body = std::make_shared<Seq>(std::vector<Stmt>{});
+  lowered.pack.body = MakeSeq({});
   if (split.pack) {
     lowered.pack.body = split.pack;
     Pipeline pack(std::move(lowered.pack), outside);
@@ -230,14 +228,32 @@ absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& t
   return lowered;
 }
 
-std::map<int, int> ConstPositions(const LoweredFunction& lowered) {
-  std::map<int, int> positions;
+std::vector<ArgumentBuffer> ArgumentsOfKernel(const LoweredFunction& lowered) {
+  std::vector<ArgumentBuffer> buffers;
   for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
-    if (lowered.kernel.params[i].kind != ParamKind::kConst) continue;
+    const auto& [buffer, kind] = lowered.kernel.params[i];
+    if (kind == ParamKind::kConst) continue;
+    buffers.push_back({buffer, static_cast<int>(i), 0, kind == ParamKind::kInput, /*packed=*/false});
+  }
+  for (const PackedBuffer& packed : lowered.packed)
+    buffers.push_back({packed.buffer, packed.param, packed.offset, /*read_only=*/true, /*packed=*/true});
+  return buffers;
+}
+
+std::vector<ArgumentBuffer> ArgumentsOfPack(const LoweredFunction& lowered) {
+  std::vector<ArgumentBuffer> buffers;
+  std::map<int, int> positions;  // among the const parameters, by the parameter's number
+  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
+    const auto& [buffer, kind] = lowered.kernel.params[i];
+    if (kind != ParamKind::kConst) continue;
     const int position = static_cast<int>(positions.size());
     positions[static_cast<int>(i)] = position;
+    buffers.push_back({buffer, position, 0, /*read_only=*/true, /*packed=*/false});
   }
-  return positions;
+  const int consts = static_cast<int>(positions.size());
+  for (const auto& [buffer, param, offset] : lowered.packed)
+    buffers.push_back({buffer, consts + positions.at(param), offset, /*read_only=*/false, /*packed=*/true});
+  return buffers;
 }
 
 std::string PrintLowered(const LoweredFunction& lowered) {

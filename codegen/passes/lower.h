@@ -27,7 +27,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -72,9 +71,18 @@ struct LoweredFunction {
   bool parallel = false;               // the kernel has a parallel loop
 };
 
-// The position of each const parameter among the const parameters, by its number: they are the first
-// arguments of `pack`, and their packed buffers follow in the same order.
-std::map<int, int> ConstPositions(const LoweredFunction& lowered);
+// A buffer that lies `offset` bytes into an argument of a body.
+struct ArgumentBuffer {
+  Buffer buffer;
+  int argument;
+  int64_t offset;
+  bool read_only;
+  bool packed;
+};
+// The kernel's arguments are its parameters, with packed buffers instead of const ones. Those of `pack` are
+// the const parameters, then their packed buffers in the same order.
+std::vector<ArgumentBuffer> ArgumentsOfKernel(const LoweredFunction& lowered);
+std::vector<ArgumentBuffer> ArgumentsOfPack(const LoweredFunction& lowered);
 
 // Runs the passes, and verifies the IR after each. Blocks at the root that depend only on const inputs move
 // to `pack`; a const input that is read unpacked is copied unchanged. Errors: FailedPrecondition with the

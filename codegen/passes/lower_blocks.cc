@@ -48,15 +48,6 @@ class BlockLowering {
     std::vector<Stmt> before;  // initialisations to be placed just before this loop
   };
 
-  static Expr Bound(const Expr& expr, const VarMap& bindings) { return Simplify(Substitute(expr, bindings)); }
-
-  static std::vector<Expr> Bound(const std::vector<Expr>& exprs, const VarMap& bindings) {
-    std::vector<Expr> bound;
-    bound.reserve(exprs.size());
-    for (const Expr& expr : exprs) bound.push_back(Bound(expr, bindings));
-    return bound;
-  }
-
   // `stmt` under the condition that all bindings lie in their domains; for an initialisation, only those that
   // do not change during the reduction.
   static Stmt Guarded(const Block& block, bool with_reduce, Stmt stmt) {
@@ -72,18 +63,18 @@ class BlockLowering {
   Stmt LowerBlock(const Block& block) {
     const VarMap bindings = BindingsOf(block);
     ReducedTuple reduced = ReducedBy(block);
-    reduced.indices = Bound(block.indices, bindings);
-    reduced.values = Bound(reduced.values, bindings);
+    reduced.indices = SimplifiedAt(block.indices, bindings);
+    reduced.values = SimplifiedAt(reduced.values, bindings);
     Stmt update;
     if (block.reduce == ReduceOp::kNone) {
       update = std::make_shared<Store>(block.out, reduced.indices, reduced.values[0]);
     } else if (block.reduce.tuple() != nullptr) {
-      update = TupleUpdate(block, std::move(reduced));
+      update = TupleUpdate(block, reduced);
     } else {
       update = UpdateAccumulators(reduced);
     }
     update = Guarded(block, /*with_reduce=*/true, std::move(update));
-    return block.init ? AddInit(block, bindings, std::move(update)) : update;
+    return block.init ? AddInit(block, reduced, std::move(update)) : update;
   }
 
   // True when loops visit the values of `binding` in ascending order: it is a sum of loop variables in which
@@ -130,7 +121,7 @@ class BlockLowering {
     return UpdateAccumulators(reduced);
   }
 
-  Stmt AddInit(const Block& block, const VarMap& bindings, Stmt update) {
+  Stmt AddInit(const Block& block, const ReducedTuple& reduced, Stmt update) {
     VarSet reduce_vars, spatial_vars;
     for (const IterVar& iter : block.iters) {
       if (!iter.reduce && FollowsReduction(block, iter.binding)) continue;  // guards terms of the reduction
@@ -140,7 +131,7 @@ class BlockLowering {
     }
     size_t outermost = 0;
     while (outermost < loops_.size() && !reduce_vars.count(loops_[outermost].loop->var.get())) ++outermost;
-    Stmt init = InitStores(block, bindings);
+    Stmt init = Guarded(block, /*with_reduce=*/false, StartAccumulators(reduced));
     if (outermost == loops_.size()) return MakeSeq({std::move(init), std::move(update)});
 
     VarMap renamed;
@@ -159,12 +150,6 @@ class BlockLowering {
     }
     loops_[outermost].before.push_back(SubstituteVars(init, renamed));
     return update;
-  }
-
-  static Stmt InitStores(const Block& block, const VarMap& bindings) {
-    ReducedTuple reduced = ReducedBy(block);
-    reduced.indices = Bound(block.indices, bindings);
-    return Guarded(block, /*with_reduce=*/false, StartAccumulators(reduced));
   }
 
   std::vector<Enclosing> loops_;

@@ -55,36 +55,32 @@ const Mma* OnlyProductOf(const Stmt& stmt) {
   return turns && *turns > 0 ? OnlyProductOf(loop->body) : nullptr;
 }
 
+bool IsOperand(const BufferNode* buffer, const Mma& product) {
+  return buffer == product.a.buffer.get() || buffer == product.b.buffer.get();
+}
+
 // Whether other threads may go on where the role comes to the statement, and then write operands of the
 // product.
 bool LetsOthersGoOn(const Stmt& stmt, const Mma& product) {
   if (const Arrive* arrive = DynAs<Arrive>(stmt); arrive != nullptr && !arrive->released.empty()) {
-    return std::any_of(arrive->released.begin(), arrive->released.end(), [&](const Buffer& tile) {
-      return tile == product.a.buffer || tile == product.b.buffer;
-    });
+    return std::any_of(arrive->released.begin(), arrive->released.end(),
+                       [&](const Buffer& tile) { return IsOperand(tile.get(), product); });
   }
   return stmt->kind == StmtKind::kArrive || stmt->kind == StmtKind::kSignal ||
          stmt->kind == StmtKind::kBarrier;
-}
-
-bool WritesOperand(const Stmt& stmt, const Mma& product) {
-  const BufferNode* written = WrittenBy(stmt);
-  return written != nullptr && (written == product.a.buffer.get() || written == product.b.buffer.get());
 }
 
 // Whether the statement, or one inside it, needs the product to be complete.
 bool Needs(const Stmt& root, const Mma& product) {
   return AnyStmt(root, [&](const Stmt& stmt) {
     return LetsOthersGoOn(stmt, product) || Accesses(stmt, product.acc.buffer) ||
-           WritesOperand(stmt, product);
+           IsOperand(WrittenBy(stmt), product);
   });
 }
 
 // The same of an asynchronous product: those with the same sums run in order.
 bool NextNeeds(const Mma& next, const Mma& product) {
-  const BufferNode *sums = product.acc.buffer.get(), *written = next.acc.buffer.get();
-  return next.a.buffer.get() == sums || next.b.buffer.get() == sums || written == product.a.buffer.get() ||
-         written == product.b.buffer.get();
+  return IsOperand(product.acc.buffer.get(), next) || IsOperand(next.acc.buffer.get(), product);
 }
 
 // The statements at the end of a loop's body that release its operands, and the rest of the body.
@@ -164,10 +160,6 @@ class ProductOverlap {
     running_.erase(running_.begin(), first_pending);
   }
 
-  bool HasProduct(const Stmt& root) const {
-    return AnyStmt(root, [](const Stmt& stmt) { return CanRunAsync(stmt); });
-  }
-
   // Tiles that the statement stores need another fence.
   void ForgetFences(const Stmt& stmt) {
     for (const BufferNode* stored : StoredUnder(stmt)) std::erase(fenced_, stored);
@@ -175,7 +167,7 @@ class ProductOverlap {
 
   void Append(const Stmt& stmt, std::vector<Stmt>* parts) {
     if (const Mma* mma = OnlyProductOf(stmt)) return Product(stmt, *mma, parts);
-    if (!HasProduct(stmt)) {
+    if (!AnyStmt(stmt, CanRunAsync)) {
       WaitFor([&](const Mma* product) { return Needs(stmt, *product); }, parts);
       ForgetFences(stmt);
       parts->push_back(stmt);
@@ -185,22 +177,14 @@ class ProductOverlap {
       for (const Stmt& part : seq->stmts) Append(part, parts);
       return;
     }
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+    if (stmt->kind == StmtKind::kAlloc || stmt->kind == StmtKind::kLet) {
       std::vector<Stmt> inner;
-      Append(alloc->body, &inner);
-      WaitFor(
-          [&](const Mma* product) {
-            return product->acc.buffer == alloc->buffer || product->a.buffer == alloc->buffer ||
-                   product->b.buffer == alloc->buffer;
-          },
-          &inner);
-      parts->push_back(std::make_shared<Alloc>(alloc->buffer, MakeSeq(std::move(inner))));
-      return;
-    }
-    if (const Let* let = DynAs<Let>(stmt)) {
-      std::vector<Stmt> inner;
-      Append(let->body, &inner);
-      parts->push_back(std::make_shared<Let>(let->var, let->value, MakeSeq(std::move(inner))));
+      Append(Children(stmt)[0], &inner);
+      if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+        const BufferNode* buffer = alloc->buffer.get();
+        WaitFor([&](const Mma* p) { return p->acc.buffer.get() == buffer || IsOperand(buffer, *p); }, &inner);
+      }
+      parts->push_back(WithChildren(stmt, {MakeSeq(std::move(inner))}));
       return;
     }
     WaitForAll(parts);
@@ -274,14 +258,20 @@ class ProductOverlap {
            HasProductInEachTurn(end.rest);
   }
 
-  // Whether a product of the turn may still run where the turn's operands are released.
-  bool RunsOn(const LoopEnd& end) {
-    const std::vector<Stmt> outer = std::exchange(released_, {});
+  // A turn up to its releases. It makes those of the turn before, `released`.
+  std::vector<Stmt> TurnOf(const LoopEnd& end, std::vector<Stmt> released) {
+    const std::vector<Stmt> outer = std::exchange(released_, std::move(released));
     const Buffers fenced = fenced_;
-    std::vector<Stmt> body;
-    Append(end.rest, &body);
+    std::vector<Stmt> turn;
+    Append(end.rest, &turn);
     released_ = outer;
     fenced_ = fenced;
+    return turn;
+  }
+
+  // Whether a product of the turn may still run where the turn's operands are released.
+  bool RunsOn(const LoopEnd& end) {
+    TurnOf(end, {});
     return !std::exchange(running_, {}).empty();
   }
 
@@ -300,16 +290,8 @@ class ProductOverlap {
     const Stmt release =
         std::make_shared<If>(is_later, ReleaseOf(loop, end, ".before", VarRef(loop.var) - 1));
     // The first walk finds the products that run on into the next turn; the second begins with them.
-    std::vector<Stmt> body;
-    const std::vector<Stmt> outer = std::exchange(released_, {});
-    const Buffers fenced = fenced_;
-    for (int walk = 0; walk < 2; ++walk) {
-      body.clear();
-      fenced_ = fenced;
-      released_ = {release};
-      Append(end.rest, &body);
-    }
-    released_ = outer;
+    TurnOf(end, {release});
+    std::vector<Stmt> body = TurnOf(end, {release});
     LoopMarks marks = loop.marks;
     int64_t number = 0;
     marks.unroll_by = IsConstInt(loop.extent, &number) && number <= kShortLoop ? kUnrollShortBy : kUnrollBy;

@@ -38,11 +38,6 @@ struct Piece {
   int64_t begin, end;
 };
 
-void CollectSelectConditions(const Expr& expr, std::vector<Expr>* conditions) {
-  if (expr->op == Op::kSelect) SplitConjunction(expr->args[0], conditions);
-  for (const Expr& arg : expr->args) CollectSelectConditions(arg, conditions);
-}
-
 struct Condition {
   Expr expr;
   bool of_select;
@@ -53,11 +48,15 @@ std::vector<Condition> ConditionsIn(const Stmt& body, bool selects) {
   std::vector<Expr> of_branches, of_selects;
   VisitStmts(body, [&](const Stmt& stmt) {
     if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &of_branches);
-    if (const Store* store = DynAs<Store>(stmt); store != nullptr && selects)
-      CollectSelectConditions(store->value, &of_selects);
+    const Store* store = DynAs<Store>(stmt);
+    if (store == nullptr || !selects) return true;
+    Visit(store->value, [&](const ExprNode& e) {
+      if (e.op == Op::kSelect) SplitConjunction(e.args[0], &of_selects);
+    });
     return true;
   });
   std::vector<Condition> conditions;
+  conditions.reserve(of_branches.size() + of_selects.size());
   for (Expr& condition : of_branches) conditions.push_back({std::move(condition), false});
   for (Expr& condition : of_selects) conditions.push_back({std::move(condition), true});
   return conditions;
@@ -102,11 +101,11 @@ class Partitioner {
     Stmt body;
   };
 
-  static Part MakePart(const Var& var, const Stmt& body, const Piece& piece, const std::string& name) {
+  static Part MakePart(const Var& var, const Stmt& body, const Piece& piece) {
     Part part{nullptr, piece.begin, piece.end - piece.begin, nullptr};
     Expr value = IntConst(piece.begin);
     if (part.extent > 1) {
-      part.var = MakeVar(name, part.extent);
+      part.var = MakeVar(var->name, part.extent);
       value = VarRef(part.var) + piece.begin;
     }
     part.body = CleanStmts(SubstituteSimplified(body, {{var.get(), value}}));
@@ -149,7 +148,7 @@ class Partitioner {
     std::vector<Part> parts;
     int64_t leaves = 0;
     for (const Piece& piece : pieces) {
-      Part part = MakePart(loop.var, loop.body, piece, loop.var->name);
+      Part part = MakePart(loop.var, loop.body, piece);
       if (IsEmpty(part.body)) continue;
       leaves += CountLeaves(part.body);
       parts.push_back(std::move(part));
@@ -180,13 +179,8 @@ class Partitioner {
   // Directly nested parallel loops are one index space: their variables are cut together inside the innermost
   // body.
   Stmt VisitParallel(const Stmt& stmt) {
-    std::vector<const For*> chain;
-    Stmt inner = stmt;
-    while (const For* loop = DynAs<For>(inner)) {
-      if (loop->loop_kind != LoopKind::kParallel) break;
-      chain.push_back(loop);
-      inner = loop->body;
-    }
+    Stmt inner;
+    const std::vector<const For*> chain = LoopsOfNest(stmt, &inner, LoopKind::kParallel);
     std::vector<Var> vars;
     for (const For* loop : chain) {
       if (ConstExtent(*loop) == loop->var->extent) vars.push_back(loop->var);
@@ -219,7 +213,7 @@ class Partitioner {
     const Var& var = vars[which];
     Stmt choice;
     for (size_t i = pieces.size(); i-- > 0;) {
-      Part part = MakePart(var, body, pieces[i], var->name);
+      Part part = MakePart(var, body, pieces[i]);
       std::vector<Var> rest = vars;
       const auto at = rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(which));
       if (part.var) rest.insert(at, part.var);

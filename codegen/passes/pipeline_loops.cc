@@ -22,11 +22,11 @@ absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
     return Refusal("cluster ", grid->var->name, ": only bulk copies of a pipeline reach other blocks");
   }
   if (loop == nullptr) return launch;
-  MYCC_ASSIGN_OR_RETURN(LoopParts parts, PartsOf(*loop));
+  MYCC_ASSIGN_OR_RETURN(const LoopParts parts, PartsOf(*loop));
   if (loop->marks.pipeline.kind == PipelineKind::kBulk) {
     Stmt body;
     const std::vector<const For*> blocks = GridLoopsOf(launch, &body);
-    return PipelineInBulk(*loop, std::move(parts), blocks, body);
+    return PipelineInBulk(*loop, parts, blocks, body);
   }
   return PipelineByThreads(launch, parts);
 }

@@ -44,9 +44,7 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
     (alloc.buffer->scope == Scope::kShared ? parts.tiles : of_work).push_back(alloc.buffer);
     inner = alloc.body;
   }
-  const std::vector<Stmt> stmts =
-      inner->kind == StmtKind::kSeq ? As<Seq>(inner).stmts : std::vector<Stmt>{inner};
-  for (const Stmt& stmt : stmts) {
+  for (const Stmt& stmt : StmtsOf(inner)) {
     const Store* store = StoreOf(stmt);
     const bool copies =
         store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;

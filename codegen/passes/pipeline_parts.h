@@ -43,8 +43,8 @@ std::vector<const For*> NestAround(const Stmt& stmt);
 
 // The two kinds of pipelines. `blocks` are the grid's loops around `body`, the code of one thread block,
 // which contains the pipelined loop.
-absl::StatusOr<Stmt> PipelineInBulk(const For& loop, LoopParts parts, const std::vector<const For*>& blocks,
-                                    const Stmt& body);
+absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts,
+                                    const std::vector<const For*>& blocks, const Stmt& body);
 Stmt PipelineByThreads(const Stmt& launch, const LoopParts& parts);
 
 }  // namespace mycc

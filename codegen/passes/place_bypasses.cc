@@ -13,6 +13,7 @@
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 
@@ -34,35 +35,23 @@ bool BypassesCaches(const For& loop) {
 // The tensors that a loop writes and never reads, apart from buffers of the function itself.
 std::vector<Buffer> OutputsOf(const For& loop, const BufferSet& own) {
   std::vector<Buffer> outputs;
-  BufferSet read;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
-    ForEachLoad(stmt, [&](const ExprNode& load) { read.insert(load.buffer.get()); });
-    const Store* store = DynAs<Store>(stmt);
-    if (store != nullptr && !own.contains(store->buffer.get()) &&
-        std::find(outputs.begin(), outputs.end(), store->buffer) == outputs.end())
-      outputs.push_back(store->buffer);
-    return true;
+  const BufferSet read = LoadedUnder(loop.body);
+  VisitEach<Store>(loop.body, [&](const Store& store) {
+    if (!own.contains(store.buffer.get()) && !read.contains(store.buffer.get()) &&
+        std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end())
+      outputs.push_back(store.buffer);
   });
-  std::erase_if(outputs, [&](const Buffer& buffer) { return read.contains(buffer.get()); });
   return outputs;
 }
 
-// Marks the vector stores to the outputs; `lanes` is the vector loop around.
-Stmt PastCaches(const Stmt& stmt, const std::vector<Buffer>& outputs, const For* lanes = nullptr) {
-  if (stmt->kind == StmtKind::kTileMove) return stmt;
-  if (const Store* store = DynAs<Store>(stmt)) {
-    if (lanes == nullptr || std::find(outputs.begin(), outputs.end(), store->buffer) == outputs.end())
-      return stmt;
-    const int64_t most = AlignedLanes(*store->buffer, store->indices, *lanes->var);
-    if (most * DTypeBytes(store->buffer->dtype) < kLeastBypassBytes) return stmt;
-    return Changed(*store, [&](Store* changed) { changed->bypass_lanes = most; });
-  }
-  if (const For* loop = DynAs<For>(stmt)) {
-    const bool has_lanes = loop->loop_kind == LoopKind::kVector && loop->marks.form == LaneForm::kPlain;
-    if (StoresShuffled(*loop) || (has_lanes && lanes != nullptr)) return stmt;
-    if (has_lanes) lanes = loop;
-  }
-  return MapChildren(stmt, [&](const Stmt& child) { return PastCaches(child, outputs, lanes); });
+// Marks the vector stores to the outputs.
+Stmt PastCaches(const Stmt& loop, const std::vector<Buffer>& outputs) {
+  return RewriteLaneStores(loop, [&](const Store& store, const For& lanes, const auto&) -> Stmt {
+    if (std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end()) return nullptr;
+    const int64_t most = AlignedLanes(*store.buffer, store.indices, *lanes.var);
+    if (most * DTypeBytes(store.buffer->dtype) < kLeastBypassBytes) return nullptr;
+    return Changed(store, [&](Store* changed) { changed->bypass_lanes = most; });
+  });
 }
 
 Stmt WithBypasses(const Stmt& stmt, const BufferSet& own) {
@@ -80,9 +69,7 @@ Stmt PlaceBypasses(const Stmt& body) {
   VisitEach<Alloc>(body, [&](const Alloc& alloc) { own.insert(alloc.buffer.get()); });
   return RewriteEach<For>(WithBypasses(body, own), [](const For& loop) -> Stmt {
     if (!loop.marks.nontemporal) return nullptr;
-    LoopMarks marks = loop.marks;
-    marks.nontemporal = false;
-    return loop.Marked(marks);
+    return Changed(loop, [](For* changed) { changed->marks.nontemporal = false; });
   });
 }
 

@@ -30,9 +30,7 @@ std::vector<CombineGroup> GroupsOf(const Combine& combine, const ExecutingThread
   std::vector<ThreadDigit> digits;
   for (const auto& [var, digit] : threads.loops) {
     if (own != threads.registers.end() && own->second.contains(var)) continue;
-    const VarNode* thread = var;
-    const bool chooses = UsesVar(combine.indices, thread);
-    if (!chooses) digits.push_back(digit);
+    if (!UsesVar(combine.indices, var)) digits.push_back(digit);
   }
   if (digits.empty()) return {CombineGroup{1, 1, {}}};
   std::sort(digits.begin(), digits.end(),
@@ -99,7 +97,6 @@ class CombinePlan {
     }
     if (IsPower(stride) && IsPower(extent) && stride * extent <= kThreadsOfWarp)
       return {{ExchangeKind::kLanes, stride, extent}};
-    if (stride == 1 && extent == kThreadsOfWarp) return {{ExchangeKind::kLanes, 1, kThreadsOfWarp}};
     if (stride == 1 && extent % kThreadsOfWarp == 0)
       return {{ExchangeKind::kLanes, 1, kThreadsOfWarp}, {ExchangeKind::kWarps, 1, extent / kThreadsOfWarp}};
     return {
@@ -145,18 +142,13 @@ class CombinePlan {
 }  // namespace
 
 absl::StatusOr<Stmt> PlaceCombines(const Stmt& body) {
-  absl::Status status;
-  const Stmt placed = RewriteEach<Launch>(body, [&](const Launch& launch) {
+  return TryRewriteEach<Launch>(body, [](const Launch& launch) -> absl::StatusOr<Stmt> {
     CombinePlan plan(launch.shape);
-    const auto place = [&](const Stmt& stmt, const ExecutingThreads& threads) {
-      return plan.Place(stmt, threads);
-    };
-    auto made = RewriteInThreads(launch, place);
-    status.Update(plan.status());
-    return made;
+    Stmt placed = RewriteInThreads(
+        launch, [&](const Stmt& stmt, const ExecutingThreads& threads) { return plan.Place(stmt, threads); });
+    MYCC_RETURN_IF_ERROR(plan.status());
+    return placed;
   });
-  MYCC_RETURN_IF_ERROR(status);
-  return placed;
 }
 
 }  // namespace mycc

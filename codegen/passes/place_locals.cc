@@ -8,6 +8,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -26,9 +27,7 @@ int64_t ColumnsRead(const Alloc& alloc) {
       if (load.buffer == alloc.buffer) read_to(load.args.back(), 1);
     });
     if (const Mma* mma = DynAs<Mma>(stmt)) {
-      for (const TileView* view : {&mma->a, &mma->b}) {
-        if (view->buffer == alloc.buffer) columns = all;
-      }
+      if (mma->a.buffer == alloc.buffer || mma->b.buffer == alloc.buffer) columns = all;
       if (mma->acc.buffer == alloc.buffer) read_to(mma->acc.indices.back(), mma->n);
     }
     return true;
@@ -38,17 +37,14 @@ int64_t ColumnsRead(const Alloc& alloc) {
 
 // Whether nothing but the bf16 operands of dot-product and tile instructions is read from the buffer.
 bool IsReadByBf16Products(const Alloc& alloc) {
-  if (alloc.buffer->dtype != DType::kBF16) return false;
+  if (alloc.buffer->dtype != DType::kBF16 || LoadedUnder(alloc.body).contains(alloc.buffer.get()))
+    return false;
   bool is_read = false, others_read = false;
-  VisitStmts(alloc.body, [&](const Stmt& stmt) {
-    ForEachLoad(stmt, [&](const ExprNode& load) { others_read |= load.buffer == alloc.buffer; });
-    if (const Mma* mma = DynAs<Mma>(stmt)) {
-      const bool reads = mma->a.buffer == alloc.buffer || mma->b.buffer == alloc.buffer;
-      const bool flushes = mma->row()->lanes == LaneProduct::kDotBf16;
-      is_read |= reads;
-      others_read |= (reads && !flushes) || mma->acc.buffer == alloc.buffer;
-    }
-    return true;
+  VisitEach<Mma>(alloc.body, [&](const Mma& mma) {
+    const bool reads = mma.a.buffer == alloc.buffer || mma.b.buffer == alloc.buffer;
+    const bool flushes = mma.row()->lanes == LaneProduct::kDotBf16;
+    is_read |= reads;
+    others_read |= (reads && !flushes) || mma.acc.buffer == alloc.buffer;
   });
   return is_read && !others_read;
 }

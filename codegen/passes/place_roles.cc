@@ -17,27 +17,27 @@ namespace mycc {
 namespace {
 
 // A left operand that threads hold.
-bool HasOperandInRegisters(const Stmt& roles) {
-  return AnyOf<Mma>(roles, [](const Mma& mma) { return mma.a.buffer->scope != Scope::kShared; });
+bool HasOperandInRegisters(const Roles::Role& role) {
+  return AnyOf<Mma>(role.body, [](const Mma& mma) { return mma.a.buffer->scope != Scope::kShared; });
 }
 
 }  // namespace
 
 Stmt PlaceRoles(const Stmt& body) {
-  return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
-    if (stmt->kind != StmtKind::kRoles) return nullptr;
-    std::vector<Roles::Role> roles = As<Roles>(stmt).roles;
+  return RewriteEach<Roles>(body, [](const Roles& in_order) {
+    std::vector<Roles::Role> roles = in_order.roles;
     int64_t warpgroups = 0;  // that compute
     for (Roles::Role& role : roles) {
       role.by_one = IsForOneThread(role.body);
       role.threads = RoleThreads(role.body);
       warpgroups += role.by_one ? 0 : role.threads / kThreadsOfWarpgroup;
     }
-    const RegisterSplit split = SplitRegisters(warpgroups, HasOperandInRegisters(stmt));
+    const RegisterSplit split =
+        SplitRegisters(warpgroups, std::any_of(roles.begin(), roles.end(), HasOperandInRegisters));
     for (Roles::Role& role : roles) role.registers = role.by_one ? split.copy : split.compute;
     std::stable_sort(roles.begin(), roles.end(),
                      [](const Roles::Role& a, const Roles::Role& b) { return a.by_one < b.by_one; });
-    return std::make_shared<Roles>(std::move(roles), As<Roles>(stmt).barrier_counts);
+    return std::make_shared<Roles>(std::move(roles), in_order.barrier_counts);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
@@ -26,21 +27,18 @@ LaunchShape ShapeWithShared(const Launch& launch, int64_t buffer_bytes) {
   constexpr int64_t kAlignment = 16, kBarrierBytes = 8;
   int64_t element_bytes = 0;  // of the widest value or tuple that threads combine
   bool uses_scratch = false;  // threads of different warps combine
-  VisitStmts(launch.body, [&](const Stmt& stmt) {
-    const Combine* combine = DynAs<Combine>(stmt);
-    if (combine == nullptr) return true;
+  VisitEach<Combine>(launch.body, [&](const Combine& combine) {
     int64_t bytes = 0;  // each part of a tuple has its own array
-    combine->ForEachBuffer([&](const Buffer& buffer) { bytes += ExchangedBytes(buffer); });
+    combine.ForEachBuffer([&](const Buffer& buffer) { bytes += ExchangedBytes(buffer); });
     element_bytes = std::max(element_bytes, bytes);
-    uses_scratch |= std::any_of(combine->groups.begin(), combine->groups.end(), CrossesWarps);
-    return true;
+    uses_scratch |= std::any_of(combine.groups.begin(), combine.groups.end(), CrossesWarps);
   });
   LaunchShape shape = launch.shape;
   const int64_t scratch = shape.threads > kThreadsOfWarp ? element_bytes * shape.threads : 0;
   const int64_t received =
       shape.cluster_reduce > 1 ? kReceiveBuffers * element_bytes * shape.cluster_reduce : 0;
   const int64_t barriers = BarrierCountOf(launch);
-  shape.scratch_offset = (buffer_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  shape.scratch_offset = RoundUp(buffer_bytes, kAlignment);
   shape.received_offset = shape.scratch_offset + scratch;
   shape.barriers_offset = shape.received_offset + received;
   shape.shared_bytes =
@@ -51,13 +49,12 @@ LaunchShape ShapeWithShared(const Launch& launch, int64_t buffer_bytes) {
 }  // namespace
 
 absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target) {
-  absl::Status status;
-  const Stmt placed = RewriteEach<Launch>(body, [&](const Launch& launch) -> Stmt {
+  return TryRewriteEach<Launch>(body, [&](const Launch& launch) -> absl::StatusOr<Stmt> {
     const SharedPlan plan = PlanShared(launch.body);
     const LaunchShape shape = ShapeWithShared(launch, plan.bytes);
     if (shape.shared_bytes > target.smem_bytes) {
-      status.Update(Refusal("a thread block takes ", shape.shared_bytes, " bytes of shared memory; ",
-                            target.model, " has ", target.smem_bytes));
+      return Refusal("a thread block takes ", shape.shared_bytes, " bytes of shared memory; ", target.model,
+                     " has ", target.smem_bytes);
     }
     std::unordered_map<const BufferNode*, int64_t> offsets;
     for (const SharedBuffer& shared : plan.buffers) offsets[shared.buffer.get()] = shared.offset;
@@ -68,8 +65,6 @@ absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target) {
     });
     return std::make_shared<Launch>(shape, code);
   });
-  MYCC_RETURN_IF_ERROR(status);
-  return placed;
 }
 
 }  // namespace mycc

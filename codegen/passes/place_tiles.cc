@@ -14,12 +14,13 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/passes/tile_copies.h"
 #include "codegen/passes/tile_grid.h"
 #include "codegen/schedule/tree.h"
 
@@ -48,13 +49,9 @@ Products ProductsOfOneAccumulator(const Stmt& stmt) {
   const auto inner = LoopVarsUnder(stmt);
   for (const Mma* mma : products) {
     if (mma->acc.buffer != first.acc.buffer || mma->m != first.m || mma->n != first.n ||
-        mma->instruction != first.instruction)
+        mma->instruction != first.instruction || UsesAnyOf(mma->acc.indices, inner) ||
+        !StructurallyEqual(mma->acc.indices, first.acc.indices))
       return {};
-    for (size_t d = 0; d < mma->acc.indices.size(); ++d) {
-      if (UsesAnyOf(mma->acc.indices[d], inner) ||
-          !StructurallyEqual(mma->acc.indices[d], first.acc.indices[d]))
-        return {};
-    }
   }
   return products;
 }
@@ -63,8 +60,7 @@ Products ProductsOfOneAccumulator(const Stmt& stmt) {
 int64_t DepthOfRegion(const Products& products) {
   int64_t deepest = 0;
   for (const Mma* mma : products) deepest = std::max(deepest, DepthBytes(*mma));
-  const int64_t group = DTypeBytes(products.front()->row()->accumulator);
-  return (deepest + group - 1) / group * group;
+  return RoundUp(deepest, DTypeBytes(products.front()->row()->accumulator));
 }
 
 // In what a group lacks, a has zeros. They make no NaN of what b has there if they are integers.
@@ -82,6 +78,84 @@ bool IsForTileRegisters(const Products& products) {
   });
 }
 
+// A nest of loops around one store.
+struct PerfectNest {
+  std::vector<const For*> loops;
+  const Store* store = nullptr;
+  int64_t iterations = 1;  // 0 where the extent of a loop is not constant
+};
+
+std::optional<PerfectNest> PerfectNestOf(const Stmt& stmt) {
+  Stmt inner;
+  PerfectNest nest{LoopsOfNest(stmt, &inner)};
+  nest.store = DynAs<Store>(inner);
+  for (const For* loop : nest.loops) nest.iterations *= ConstExtent(*loop).value_or(0);
+  return nest.store != nullptr && nest.iterations > 0 ? std::optional(nest) : std::nullopt;
+}
+
+// The view of the nest's element (0, 0).
+std::vector<Expr> First(const PerfectNest& nest, const std::vector<Expr>& indices) {
+  VarMap zero;
+  for (const For* loop : nest.loops) zero[loop->var.get()] = IntConst(0);
+  return SimplifiedAt(indices, zero);
+}
+
+bool BeginsAtSums(const PerfectNest& nest, const Mma& mma, const std::vector<Expr>& indices) {
+  const BufferNode& sums = *mma.acc.buffer;
+  return nest.iterations == mma.m * mma.n &&
+         StructurallyEqual(Simplify(FlatIndex(sums, First(nest, indices))),
+                           Simplify(FlatIndex(sums, mma.acc.indices)));
+}
+
+// Whether every loop runs along the columns of both views, or along the rows of both.
+std::optional<TileView> MatchedTile(const PerfectNest& nest, const Mma& mma, const std::vector<Expr>& sums,
+                                    const Buffer& tensor, const std::vector<Expr>& indices) {
+  if (tensor == mma.acc.buffer || tensor->dtype != mma.acc.buffer->dtype || !BeginsAtSums(nest, mma, sums))
+    return std::nullopt;
+  const Expr sum_flat = FlatIndex(*mma.acc.buffer, sums), tensor_flat = FlatIndex(*tensor, indices);
+  const int64_t row = mma.acc.row_stride;
+  int64_t row_stride = 0;
+  for (const For* loop : nest.loops) {
+    const auto in_sums = StrideOf(sum_flat, loop->var.get()),
+               in_tensor = StrideOf(tensor_flat, loop->var.get());
+    if (!in_sums || !in_tensor) return std::nullopt;
+    const int64_t step = *in_sums, other = *in_tensor;
+    if (mma.m == 1 || step < row) {
+      if (other != step) return std::nullopt;
+      continue;
+    }
+    const int64_t rows = step / row;
+    if (step % row != 0 || other % rows != 0 || (row_stride != 0 && other / rows != row_stride))
+      return std::nullopt;
+    row_stride = other / rows;
+  }
+  return TileView{tensor, First(nest, indices), row_stride, 1};
+}
+
+// Whether the statement only sets all sums to zero.
+bool SetsSumsToZero(const Stmt& stmt, const Mma& mma) {
+  const auto nest = PerfectNestOf(stmt);
+  return nest && nest->store->buffer == mma.acc.buffer && IsZero(nest->store->value) &&
+         BeginsAtSums(*nest, mma, nest->store->indices);
+}
+
+// The tensor's elements of a statement that only copies all sums from a tensor (LoadsSums) or to it
+// (StoresSums), in rows of equal distance; nullopt for other statements.
+std::optional<TileView> LoadsSums(const Stmt& stmt, const Mma& mma) {
+  const auto nest = PerfectNestOf(stmt);
+  if (!nest || nest->store->buffer != mma.acc.buffer || nest->store->value->op != Op::kLoad)
+    return std::nullopt;
+  const Expr& load = nest->store->value;
+  return MatchedTile(*nest, mma, nest->store->indices, load->buffer, load->args);
+}
+
+std::optional<TileView> StoresSums(const Stmt& stmt, const Mma& mma) {
+  const auto nest = PerfectNestOf(stmt);
+  if (!nest || nest->store->value->op != Op::kLoad || nest->store->value->buffer != mma.acc.buffer)
+    return std::nullopt;
+  return MatchedTile(*nest, mma, nest->store->value->args, nest->store->buffer, nest->store->indices);
+}
+
 // The moves that begin a region; null when the statement does something else.
 Stmt BeginOf(const Stmt& stmt, const Mma& mma) {
   if (const If* choice = DynAs<If>(stmt)) {
@@ -96,18 +170,15 @@ Stmt BeginOf(const Stmt& stmt, const Mma& mma) {
 
 // A move between the registers and the accumulator.
 Stmt MoveOfAccumulator(TileMove::Kind move, const Mma& mma) {
-  return std::make_shared<TileMove>(move, mma.acc, std::make_shared<Seq>(std::vector<Stmt>{}));
+  return std::make_shared<TileMove>(move, mma.acc, MakeSeq({}));
 }
 
 // The loops of products, in which those that read the same elements in all iterations say so.
 Stmt WithFixedTiles(const Stmt& stmt, int64_t depth_bytes) {
   const VarSet inner = LoopVarsUnder(stmt);
-  const auto is_fixed = [&](const TileView& view) {
-    return std::none_of(view.indices.begin(), view.indices.end(),
-                        [&](const Expr& index) { return UsesAnyOf(index, inner); });
-  };
   return RewriteEach<Mma>(stmt, [&](const Mma& mma) -> Stmt {
-    if (DepthBytes(mma) == depth_bytes || !is_fixed(mma.a) || !is_fixed(mma.b)) return nullptr;
+    if (DepthBytes(mma) == depth_bytes || UsesAnyOf(mma.a.indices, inner) || UsesAnyOf(mma.b.indices, inner))
+      return nullptr;
     return Changed(mma, [](Mma* changed) { changed->is_fixed = true; });
   });
 }
@@ -120,8 +191,6 @@ Stmt RegionOf(const Stmt& begin, const Stmt& stmt, const Products& products, con
 bool TouchesSums(const Stmt& root, const Mma& mma) {
   return AnyStmt(root, [&](const Stmt& stmt) { return Accesses(stmt, mma.acc.buffer); });
 }
-
-Stmt WithTiles(const Stmt& stmt);
 
 // Replaces the statements from s on by a region with the statements that begin and end it. Returns their
 // number; 0 when there is no such region.
@@ -199,10 +268,8 @@ Stmt WithConfigurations(const Stmt& stmt, const TileGrid::Bytes& of_function, bo
   }
   const For* loop = DynAs<For>(stmt);
   if (loop != nullptr && IsForTeam(*loop, in_team)) {
-    Stmt body = loop->body;
-    for (const For* inner = loop; inner != nullptr && inner->loop_kind == LoopKind::kParallel;
-         inner = DynAs<For>(body))
-      body = inner->body;
+    Stmt body;
+    LoopsOfNest(stmt, &body, LoopKind::kParallel);
     const TileGrid::Bytes most = MostUsed(body, /*in_team=*/true);
     return MapChildren(stmt, [&](const Stmt& child) { return WithConfigurations(child, most, true); });
   }

@@ -15,13 +15,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/barrier_plan.h"
-#include "codegen/passes/element_offset.h"
 #include "codegen/passes/executing_threads.h"
+#include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/read_once.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
@@ -29,26 +29,18 @@ namespace {
 
 constexpr int64_t kMaxAccessBytes = 16;
 
-// The numbers of stores to a buffer, and whether an expression loads it.
-struct LaneTensorUses {
-  int stores = 0;
-  bool is_loaded = false;
-};
-LaneTensorUses UsesUnder(const Stmt& root, const BufferNode* buffer) {
-  LaneTensorUses uses;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    const Store* store = DynAs<Store>(stmt);
-    uses.stores += store != nullptr && store->buffer.get() == buffer ? 1 : 0;
-    ForEachLoad(stmt, [&](const ExprNode& load) { uses.is_loaded |= load.buffer.get() == buffer; });
-    return true;
-  });
-  return uses;
+// The numbers of stores to buffers.
+using StoreCounts = std::unordered_map<const BufferNode*, int>;
+StoreCounts StoresUnder(const Stmt& root) {
+  StoreCounts stores;
+  VisitEach<Store>(root, [&](const Store& store) { ++stores[store.buffer.get()]; });
+  return stores;
 }
 
 // Left operands of 16 bits that are stored in pairs: no statement but a product reads the tensor, and each
 // store is the only one of a vector loop over two elements.
 BufferSet PackedOperands(const Stmt& launch) {
-  std::unordered_map<const BufferNode*, int> pairs;
+  StoreCounts pairs, stores = StoresUnder(launch);
   BufferSet operands;
   VisitStmts(launch, [&](const Stmt& stmt) {
     if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->a.buffer->scope != Scope::kShared)
@@ -59,10 +51,10 @@ BufferSet PackedOperands(const Stmt& launch) {
     if (store != nullptr && IsConstInt(loop->extent, 2)) ++pairs[store->buffer.get()];
     return false;
   });
+  const BufferSet loaded = LoadedUnder(launch);
   std::erase_if(operands, [&](const BufferNode* operand) {
-    const LaneTensorUses uses = UsesUnder(launch, operand);
-    return (operand->dtype != DType::kF16 && operand->dtype != DType::kBF16) || uses.is_loaded ||
-           uses.stores != pairs[operand];
+    return (operand->dtype != DType::kF16 && operand->dtype != DType::kBF16) || loaded.contains(operand) ||
+           stores[operand] != pairs[operand];
   });
   return operands;
 }
@@ -80,9 +72,43 @@ BufferSet SumsOfProducts(const Stmt& launch) {
   return sums;
 }
 
+constexpr int64_t kMuchMore = 4;
+constexpr int64_t kMaxLoads = int64_t{1} << 50;
+
+// Counts the executed loads of each buffer, over all threads.
+void CountLoads(const Stmt& root, int64_t times, std::unordered_map<const BufferNode*, int64_t>* loads) {
+  if (const For* loop = DynAs<For>(root)) times = std::min(times * loop->var->extent, kMaxLoads);
+  std::unordered_set<const ExprNode*> counted;  // a load that occurs twice in a statement counts once
+  ForEachLoad(root, [&](const ExprNode& load) {
+    if (counted.insert(&load).second) (*loads)[load.buffer.get()] += times;
+  });
+  for (const Stmt& child : Children(root)) CountLoads(child, times, loads);
+}
+
+// The tensors whose elements `launch`, one of the launches in `body`, reads once. Only inputs much larger
+// than the outputs count: for others the gain of evicting their cache lines first is smaller than the cost of
+// evicting half-read lines. Less than twice is once, to allow for partial tiles at the edges.
+BufferSet ReadOnce(const Stmt& body, const Launch& launch) {
+  const BufferSet written = WrittenUnder(body);
+  BufferSet tensors = BuffersUnder(launch.body);  // from outside of it
+  VisitEach<Alloc>(launch.body, [&](const Alloc& alloc) { tensors.erase(alloc.buffer.get()); });
+  std::unordered_map<const BufferNode*, int64_t> loads;
+  Stmt block;
+  GridLoopsOf(launch.body, &block);
+  CountLoads(block, launch.shape.grid / launch.shape.cluster_reduce, &loads);
+  int64_t written_bytes = 0;
+  for (const BufferNode* tensor : tensors) written_bytes += written.contains(tensor) ? tensor->bytes() : 0;
+  BufferSet once;
+  for (const BufferNode* tensor : tensors) {
+    if (written.contains(tensor) || tensor->bytes() < kMuchMore * written_bytes) continue;
+    if (loads[tensor] < 2 * std::max<int64_t>(tensor->num_elements(), 1)) once.insert(tensor);
+  }
+  return once;
+}
+
 // Tensors of a launch by their uses, for its vector loops.
 struct LaunchTensors {
-  BufferSet once;    // read once
+  BufferSet once;    // ReadOnce
   BufferSet packed;  // PackedOperands
   BufferSet sums;    // SumsOfProducts
 };
@@ -91,15 +117,15 @@ struct LaunchTensors {
 class LaneMoves {
  public:
   LaneMoves(const For& loop, const LaunchTensors& tensors, const ExecutingThreads& threads)
-      : loop_(loop), tensors_(tensors), threads_(threads) {
+      : loop_(loop),
+        tensors_(tensors),
+        threads_(threads),
+        written_(StoresUnder(loop.body)),
+        read_(LoadedUnder(loop.body)) {
     IsConstInt(loop.extent, &lanes_);
-    // The statements that every lane executes.
-    const std::vector<Stmt> parts =
-        loop.body->kind == StmtKind::kSeq ? As<Seq>(loop.body).stmts : std::vector<Stmt>{loop.body};
-    for (const Stmt& part : parts) {
+    for (const Stmt& part : StmtsOf(loop.body)) {
       if (const Store* store = DynAs<Store>(part)) stores_.push_back(store);
     }
-    VisitEach<Store>(loop.body, [&](const Store& store) { ++written_[store.buffer.get()]; });
   }
 
   Stmt Build() {
@@ -160,7 +186,7 @@ class LaneMoves {
 
   // A store that every lane executes, if it is the only use of its tensor in the loop.
   void VectorStore(const Store& store) {
-    if (written_.at(store.buffer.get()) > 1 || UsesUnder(loop_.body, store.buffer.get()).is_loaded) return;
+    if (written_.at(store.buffer.get()) > 1 || read_.contains(store.buffer.get())) return;
     const int64_t count = CountOf(store.buffer, store.indices);
     if (count == 1) return;
     MoveStore(store, count);
@@ -195,9 +221,11 @@ class LaneMoves {
   const For& loop_;
   const LaunchTensors& tensors_;
   const ExecutingThreads& threads_;
+  const StoreCounts written_;
+  const BufferSet read_;
   int64_t lanes_ = 0;
-  std::vector<const Store*> stores_;
-  std::unordered_map<const BufferNode*, int> written_, moved_;
+  std::vector<const Store*> stores_;  // that every lane executes
+  std::unordered_map<const BufferNode*, int> moved_;
   std::unordered_map<const ExprNode*, Expr> loaded_;
   std::unordered_map<const Store*, Buffer> stored_;
   std::vector<VectorMove> load_moves_, store_moves_;

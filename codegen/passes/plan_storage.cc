@@ -54,10 +54,6 @@ class Liveness {
   }
 
  private:
-  struct Range {
-    int first, last;
-  };
-
   void Walk(const Stmt& stmt) {
     const int start = ++clock_;
     if (const Alloc* alloc = DynAs<Alloc>(stmt);
@@ -68,13 +64,13 @@ class Liveness {
     ForEachBuffer(stmt, [&](const Buffer& buffer) { Use(*buffer, start); });
     const For* loop = DynAs<For>(stmt);
     if (loop != nullptr) {
-      loops_.push_back(Range{start, 0});
+      loops_.push_back(start);
       parallel_ += loop->loop_kind == LoopKind::kParallel;
     }
     for (const Stmt& child : Children(stmt)) Walk(child);
     if (loop != nullptr) {
       parallel_ -= loop->loop_kind == LoopKind::kParallel;
-      CloseLoop(++clock_);
+      CloseLoop();
     }
   }
 
@@ -83,35 +79,23 @@ class Liveness {
     const auto it = index_.find(&buffer);
     if (it == index_.end()) return;
     Live& live = live_[it->second];
-    const int from = loops_.size() > live.depth ? loops_[live.depth].first : at;
-    if (live.first < 0) live.first = from;
+    if (live.first < 0) live.first = loops_.size() > live.depth ? loops_[live.depth] : at;
     live.last = std::max(live.last, at);
-    if (loops_.size() > live.depth) open_.push_back({it->second, live.depth});
   }
 
-  void CloseLoop(int end) {
-    const size_t closing = loops_.size() - 1;
+  // A buffer that the loop has used, and whose Alloc is just outside of it, lives to its end.
+  void CloseLoop() {
+    const int end = ++clock_, start = loops_.back();
     loops_.pop_back();
-    for (auto it = open_.begin(); it != open_.end();) {
-      if (it->loop != closing) {
-        ++it;
-        continue;
-      }
-      live_[it->live].last = std::max(live_[it->live].last, end);
-      it = open_.erase(it);
+    for (Live& live : live_) {
+      if (live.depth == loops_.size() && live.last > start) live.last = end;
     }
   }
-
-  struct Open {
-    size_t live;
-    size_t loop;  // position in loops_
-  };
 
   const Selector selector_;
   int clock_ = 0;
   int parallel_ = 0;
-  std::vector<Range> loops_;
-  std::vector<Open> open_;
+  std::vector<int> loops_;  // where those around begin
   std::vector<Live> live_;
   std::unordered_map<const BufferNode*, size_t> index_;
 };

@@ -42,9 +42,7 @@ absl::StatusOr<ProductNest> ProductNestOf(const For& outermost, bool guarded) {
 }
 
 TileView ViewAt(const ExprNode& load, const VarMap& at, int64_t row_stride, int64_t col_stride) {
-  TileView view{load.buffer, {}, row_stride, col_stride};
-  for (const Expr& index : load.args) view.indices.push_back(Simplify(Substitute(index, at)));
-  return view;
+  return TileView{load.buffer, SimplifiedAt(load.args, at), row_stride, col_stride};
 }
 
 }  // namespace mycc

@@ -47,10 +47,7 @@ std::vector<Buffer> TilesUsedUnder(const Stmt& root, const std::vector<Buffer>& 
 }
 
 // A nest of threads' own arithmetic.
-bool IsNest(const Stmt& stmt) {
-  return stmt->kind == StmtKind::kFor &&
-         !AnyStmt(stmt, [](const Stmt& inner) { return inner->kind == StmtKind::kMma; });
-}
+bool IsNest(const Stmt& stmt) { return stmt->kind == StmtKind::kFor && !Contains(stmt, StmtKind::kMma); }
 
 // The tiles that belong to one reader each, a product or a nest, by reader; empty when a tile has several,
 // when a reader does not come once in each turn, or when there are no two products.

@@ -80,9 +80,8 @@ std::optional<TurnParts> TurnPartsOf(const For& loop) {
     parts.arrivals.insert(parts.arrivals.begin(), stmts.back());
     stmts.pop_back();
   }
-  const auto is_product = [&](const Stmt& stmt) { return RunsAsync(stmt); };
-  const auto first = std::find_if(stmts.begin(), stmts.end(), is_product);
-  if (std::count_if(stmts.begin(), stmts.end(), is_product) != 2 || !is_product(stmts.back()))
+  const auto first = std::find_if(stmts.begin(), stmts.end(), RunsAsync);
+  if (std::count_if(stmts.begin(), stmts.end(), RunsAsync) != 2 || !RunsAsync(stmts.back()))
     return std::nullopt;
   auto second = stmts.end() - 1;
   while (second - 1 > first && (*(second - 1))->kind == StmtKind::kWait) --second;
@@ -123,10 +122,8 @@ Stmt Rotated(const For& loop, const TurnParts& parts, bool in_turns) {
 
 // Tiles in shared memory that the statement's threads write.
 BufferSet SharedWrittenBy(const Stmt& root) {
-  BufferSet written;
-  for (const BufferNode* buffer : AccessedBy({root}).written) {
-    if (buffer->scope == Scope::kShared) written.insert(buffer);
-  }
+  BufferSet written = WrittenUnder(root);
+  std::erase_if(written, [](const BufferNode* buffer) { return buffer->scope != Scope::kShared; });
   return written;
 }
 

@@ -17,8 +17,6 @@
 namespace mycc {
 namespace {
 
-Stmt Empty() { return std::make_shared<Seq>(std::vector<Stmt>{}); }
-
 // Simplify makes new nodes; an expression that is canonical already keeps its pointer.
 Expr SimplifiedOrSame(const Expr& expr) {
   const Expr simplified = Simplify(expr);
@@ -36,23 +34,13 @@ bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
 }
 
 Stmt DropStoresTo(const Stmt& root, const Buffer& buffer) {
-  return RewriteEach<Store>(root,
-                            [&](const Store& store) { return store.buffer == buffer ? Empty() : nullptr; });
+  return RewriteEach<Store>(
+      root, [&](const Store& store) { return store.buffer == buffer ? MakeSeq({}) : nullptr; });
 }
 
-Stmt SimplifySeq(const Stmt& stmt) {
-  const std::vector<Stmt>& parts = As<Seq>(stmt).stmts;
-  if (std::none_of(parts.begin(), parts.end(), IsEmpty)) return nullptr;
-  std::vector<Stmt> kept;
-  for (const Stmt& part : parts) {
-    if (!IsEmpty(part)) kept.push_back(part);
-  }
-  return MakeSeq(std::move(kept));
-}
-
-bool IsGridLoop(const Stmt& stmt) {
-  const For* loop = DynAs<For>(stmt);
-  return loop != nullptr && loop->loop_kind == LoopKind::kGrid;
+Stmt SimplifySeq(const Seq& seq) {
+  std::vector<Stmt> kept = seq.stmts;
+  return std::erase_if(kept, IsEmpty) > 0 ? MakeSeq(std::move(kept)) : nullptr;
 }
 
 bool HasBuffersOfBlock(const Stmt& root) {
@@ -76,20 +64,21 @@ Stmt FirstIteration(const For& loop) {
 
 // The loop for its only thread block, which shares its iteration with no other.
 Stmt BlockAlone(const For& loop) {
-  LoopMarks marks = loop.marks;
-  const bool is_shared = marks.persistent_blocks != 0 || marks.pingpong != 1;
+  const bool is_shared = loop.marks.persistent_blocks != 0 || loop.marks.pingpong != 1;
   const Stmt inside = FirstIteration(loop);
   if (inside == loop.body && !is_shared) return nullptr;
-  marks.persistent_blocks = 0;
-  marks.stream_k = {};
-  marks.pingpong = 1;
-  return loop.Marked(marks)->With({.body = inside});
+  return Changed(loop, [&](For* alone) {
+    alone->body = inside;
+    alone->marks.persistent_blocks = 0;
+    alone->marks.stream_k = {};
+    alone->marks.pingpong = 1;
+  });
 }
 
 Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
-  if (IsEmpty(loop.body) || extent == 0) return Empty();
+  if (IsEmpty(loop.body) || extent == 0) return MakeSeq({});
   if (IsBlockOfBuffers(stmt)) return BlockAlone(loop);
   if (extent != 1 && IsGridLoop(stmt) && IsBlockOfBuffers(loop.body))
     return loop.With({.body = FirstIteration(As<For>(loop.body))});
@@ -100,22 +89,21 @@ Stmt SimplifyFor(const Stmt& stmt) {
   return FirstIteration(loop);
 }
 
-Stmt SimplifyIf(const Stmt& stmt) {
-  const If& branch = As<If>(stmt);
+Stmt SimplifyIf(const If& branch) {
   int64_t value = 0;
   if (IsConstInt(branch.condition, &value)) {
     if (value != 0) return branch.then;
-    return branch.otherwise ? branch.otherwise : Empty();
+    return branch.otherwise ? branch.otherwise : MakeSeq({});
   }
   const bool no_else = !branch.otherwise || IsEmpty(branch.otherwise);
   if (IsEmpty(branch.then)) {
-    return no_else ? Empty() : std::make_shared<If>(MakeUnary(Op::kNot, branch.condition), branch.otherwise);
+    return no_else ? MakeSeq({})
+                   : std::make_shared<If>(MakeUnary(Op::kNot, branch.condition), branch.otherwise);
   }
   return no_else && branch.otherwise ? std::make_shared<If>(branch.condition, branch.then) : nullptr;
 }
 
-Stmt SimplifyAlloc(const Stmt& stmt) {
-  const Alloc& alloc = As<Alloc>(stmt);
+Stmt SimplifyAlloc(const Alloc& alloc) {
   if (IsEmpty(alloc.body)) return alloc.body;
   if (ReadsBuffer(alloc.body, alloc.buffer)) return nullptr;
   return CleanStmts(DropStoresTo(alloc.body, alloc.buffer));
@@ -126,10 +114,10 @@ Stmt SimplifyAlloc(const Stmt& stmt) {
 Stmt CleanStmts(const Stmt& body) {
   return RewriteStmts(body, [](const Stmt& stmt) -> Stmt {
     switch (stmt->kind) {
-      case StmtKind::kSeq: return SimplifySeq(stmt);
+      case StmtKind::kSeq: return SimplifySeq(As<Seq>(stmt));
       case StmtKind::kFor: return SimplifyFor(stmt);
-      case StmtKind::kIf: return SimplifyIf(stmt);
-      case StmtKind::kAlloc: return SimplifyAlloc(stmt);
+      case StmtKind::kIf: return SimplifyIf(As<If>(stmt));
+      case StmtKind::kAlloc: return SimplifyAlloc(As<Alloc>(stmt));
       default: return nullptr;
     }
   });

@@ -72,7 +72,7 @@ class Splitter {
       const int64_t width = *ConstExtent(*r.vector);
       const std::string name = absl::StrCat(r.vector->var->name, ".lanes");
       const Buffer partial = MakeBuffer(name, r.store->buffer->dtype, {width}, Scope::kAccumulator);
-      lanes.push_back(partial);
+      lanes.insert(lanes.begin(), partial);
       const auto over_lanes = [&](const char* suffix, const auto& statement) {
         const Var lane = MakeVar(absl::StrCat(name, suffix), width);
         return std::make_shared<For>(lane, IntConst(width), LoopKind::kVector, statement(VarRef(lane)));
@@ -92,9 +92,7 @@ class Splitter {
     std::vector<Stmt> parts = std::move(before);
     parts.push_back(around_.With({.body = body}));
     parts.insert(parts.end(), after.begin(), after.end());
-    Stmt result = MakeSeq(std::move(parts));
-    std::reverse(lanes.begin(), lanes.end());
-    return InAllocs(lanes, std::move(result));
+    return InAllocs(lanes, MakeSeq(std::move(parts)));
   }
 
  private:
@@ -108,9 +106,8 @@ class Splitter {
     const auto width = ConstExtent(loop);
     if (store == nullptr || !width) return {};
     const ReduceOp op = ReductionOf(*store);
-    const bool still = std::none_of(store->indices.begin(), store->indices.end(), [&](const Expr& index) {
-      return UsesAnyOf(index, bound_) || HasLoad(index);
-    });
+    const bool still = !UsesAnyOf(store->indices, bound_) &&
+                       std::none_of(store->indices.begin(), store->indices.end(), HasLoad);
     const int64_t lanes = VectorBytes(target_) / DTypeBytes(store->buffer->dtype);
     if (op == ReduceOp::kNone || !still || *width > kMaxVectors * lanes) return {};
     if (CountUses(around_.body, store->buffer) != 2) return {};

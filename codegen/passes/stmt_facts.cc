@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/ir/pipeline_stmts.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/tree.h"
 
@@ -20,7 +21,7 @@ const BufferNode* WrittenBy(const Stmt& stmt) {
 int64_t CountLeaves(const Stmt& stmt) {
   int64_t leaves = 0;
   VisitStmts(stmt, [&](const Stmt& s) {
-    leaves += s->kind == StmtKind::kStore || s->kind == StmtKind::kCombine || s->kind == StmtKind::kMma;
+    leaves += WrittenBy(s) != nullptr;
     return true;
   });
   return leaves;
@@ -35,24 +36,28 @@ BufferSet WrittenUnder(const Stmt& root) {
   return written;
 }
 
+BufferSet LoadedUnder(const Stmt& root) {
+  BufferSet loaded;
+  VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachLoad(stmt, [&](const ExprNode& load) { loaded.insert(load.buffer.get()); });
+    return true;
+  });
+  return loaded;
+}
+
 bool Intersect(const BufferSet& a, const BufferSet& b) {
   return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
 }
 
 ReduceOp ReductionOf(const Store& store) {
   const Expr& value = store.value;
-  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer)
+  if (!IsBinary(value->op) || value->args[0]->op != Op::kLoad || value->args[0]->buffer != store.buffer ||
+      !StructurallyEqual(value->args[0]->args, store.indices))
     return ReduceOp::kNone;
-  for (size_t d = 0; d < store.indices.size(); ++d) {
-    if (!StructurallyEqual(store.indices[d], value->args[0]->args[d])) return ReduceOp::kNone;
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
+    if (value->op == CombinerOf(op)) return op;
   }
-  switch (value->op) {
-    case Op::kAdd: return ReduceOp::kSum;
-    case Op::kMul: return ReduceOp::kProd;
-    case Op::kMax: return ReduceOp::kMax;
-    case Op::kMin: return ReduceOp::kMin;
-    default: return ReduceOp::kNone;
-  }
+  return ReduceOp::kNone;
 }
 
 bool IsUpdate(const Store& store) { return Loads(store.value, store.buffer); }

@@ -18,11 +18,14 @@ bool IsEmpty(const Stmt& stmt);
 // statements.
 const BufferNode* WrittenBy(const Stmt& stmt);
 
-// Each of these buffers; a combine of tuples writes several.
+// Each of these buffers; a combine of tuples writes several. In scheduled code also those of blocks.
 template <typename VisitFn>
 void ForEachWritten(const Stmt& stmt, const VisitFn& visit) {
   if (const Combine* combine = DynAs<Combine>(stmt)) {
     combine->ForEachBuffer([&](const Buffer& buffer) { visit(buffer.get()); });
+  } else if (const Block* block = DynAs<Block>(stmt)) {
+    visit(block->out.get());
+    for (const Accumulator& accumulator : block->more) visit(accumulator.buffer.get());
   } else if (const BufferNode* buffer = WrittenBy(stmt)) {
     visit(buffer);
   }
@@ -30,6 +33,8 @@ void ForEachWritten(const Stmt& stmt, const VisitFn& visit) {
 
 // The buffers that statements of these kinds write under `root`.
 BufferSet WrittenUnder(const Stmt& root);
+// The buffers that expressions load under `root`.
+BufferSet LoadedUnder(const Stmt& root);
 // Whether a buffer is in both.
 bool Intersect(const BufferSet& a, const BufferSet& b);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
@@ -14,12 +15,6 @@
 
 namespace mycc {
 namespace {
-
-// The nest with its only store replaced by `change`.
-template <typename Change>
-Stmt WithStore(const Stmt& nest, const Change& change) {
-  return RewriteEach<Store>(nest, change);
-}
 
 // The memory position of an accumulator's element (row, column), in the order of fragments (FragmentShape): a
 // warp's load or store is contiguous. In row-major order it would touch a cache line for each row of a
@@ -45,7 +40,7 @@ std::vector<Expr> PlaceOf(const Expr& worker, const Store& store, const Mma& mma
 Stmt LowerFlags(const Buffer& flags) {
   constexpr int64_t kThreads = 128;
   const int64_t count = flags->shape[0];
-  const Var block = MakeVar(flags->name + ".block", (count + kThreads - 1) / kThreads);
+  const Var block = MakeVar(flags->name + ".block", CeilDiv(count, kThreads));
   const Var thread = MakeVar(flags->name + ".thread", kThreads);
   const Expr index = VarRef(block) * kThreads + VarRef(thread);
   Stmt lower = std::make_shared<Store>(flags, std::vector<Expr>{index}, IntConst(0, DType::kI32));
@@ -150,7 +145,7 @@ absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, con
 Stmt PartialSums::Give(const Expr& worker) const {
   std::vector<Stmt> parts;
   for (const Sums& sums : sums_) {
-    parts.push_back(WithStore(sums.clear, [&](const Store& store) {
+    parts.push_back(RewriteEach<Store>(sums.clear, [&](const Store& store) {
       return std::make_shared<Store>(sums.parts, PlaceOf(worker, store, *sums.product),
                                      Load(store.buffer, store.indices));
     }));
@@ -162,7 +157,7 @@ Stmt PartialSums::Give(const Expr& worker) const {
 Stmt PartialSums::Take(const Expr& giver) const {
   std::vector<Stmt> parts = {std::make_shared<Await>(flags_, giver)};
   for (const Sums& sums : sums_) {
-    parts.push_back(WithStore(sums.clear, [&](const Store& store) {
+    parts.push_back(RewriteEach<Store>(sums.clear, [&](const Store& store) {
       const Expr own = Load(store.buffer, store.indices);
       return std::make_shared<Store>(store.buffer, store.indices,
                                      own + Load(sums.parts, PlaceOf(giver, store, *sums.product)));

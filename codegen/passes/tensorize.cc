@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -57,29 +58,24 @@ class Nest {
   Stmt ToMma() {
     ChooseLanes();
     group_ = FindGroup();
-    const Dim* m = nullptr;
-    const Dim* k = nullptr;
     for (const Dim& dim : product_.loops) {
       if (dim.is_reduction()) {
-        if (dim.x && dim.y && &dim != group_) k = &dim;
-      } else if (IsRow(dim) && (m == nullptr || dim.extent > m->extent)) {
-        m = &dim;
+        if (dim.x && dim.y && &dim != group_) k_ = &dim;
+      } else if (IsRow(dim) && (m_ == nullptr || dim.extent > m_->extent)) {
+        m_ = &dim;
       }
     }
-    if (instruction_.in_tiles()) FindBlocks(&m);
-    std::vector<const Dim*> reductions, others;
+    if (instruction_.in_tiles()) FindBlocks();
+    std::vector<const Dim*> reductions;
     for (const Dim& dim : product_.loops) {
-      if (&dim == lanes_ || &dim == m || &dim == k || &dim == group_ || &dim == blocks_) continue;
-      if (dim.extent == 1) {
-        single_.push_back(&dim);
+      if (&dim == k_) continue;
+      if (&dim == lanes_ || &dim == m_ || &dim == group_ || &dim == blocks_ || dim.extent == 1) {
+        first_[dim.loop->var.get()] = IntConst(0);
       } else {
-        (dim.is_reduction() ? reductions : others).push_back(&dim);
+        (dim.is_reduction() ? reductions : others_).push_back(&dim);
       }
     }
-    Stmt stmt = AlongDepth(m, k, others);
-    for (auto it = reductions.rbegin(); it != reductions.rend(); ++it)
-      stmt = Around(**it, LoopKind::kSerial, std::move(stmt));
-    return stmt;
+    return Around(reductions, LoopKind::kSerial, AlongDepth());
   }
 
  private:
@@ -120,7 +116,7 @@ class Nest {
 
   // The loop over blocks of rows: another loop of a, whose sums come after those of the rows. Tiles of
   // several blocks share the tiles of b. Rows are the longest loop that has blocks, or the longest of all.
-  void FindBlocks(const Dim** rows) {
+  void FindBlocks() {
     int64_t longest = 1;
     for (const Dim& row : product_.loops) {
       for (const Dim& block : product_.loops) {
@@ -128,7 +124,7 @@ class Nest {
             row.extent <= longest)
           continue;
         longest = row.extent;
-        *rows = &row;
+        m_ = &row;
         blocks_ = &block;
       }
     }
@@ -137,65 +133,56 @@ class Nest {
   Stride A(const Dim& dim) const { return swapped_ ? dim.y : dim.x; }
   Stride B(const Dim& dim) const { return swapped_ ? dim.x : dim.y; }
 
-  static Stmt Around(const Dim& dim, LoopKind kind, Stmt body) {
-    return Unmarked(*dim.loop)->With({.loop_kind = kind, .body = std::move(body)});
+  static Stmt Around(const std::vector<const Dim*>& dims, LoopKind kind, Stmt body) {
+    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim)
+      body = Unmarked(*(*dim)->loop)->With({.loop_kind = kind, .body = std::move(body)});
+    return body;
   }
 
   // Steps of k, each of one group. A short k is one statement; a long one is a loop over kDepth steps and a
   // statement for the remaining ones. A tile's instruction takes as many steps as it can.
-  Stmt AlongDepth(const Dim* m, const Dim* k, const std::vector<const Dim*>& others) const {
-    const int64_t depth = k ? k->extent : 1;
+  Stmt AlongDepth() const {
+    const int64_t depth = k_ ? k_->extent : 1;
     const int64_t most = instruction_.in_tiles() ? instruction_.k / instruction_.group : kMaxDepth;
-    if (depth <= most) return Steps(m, k, others, IntConst(0), depth);
-    const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".o"), depth / kDepth);
-    const Stmt loop = Unmarked(*k->loop)->With({.var = step,
-                                                .extent = IntConst(step->extent),
-                                                .loop_kind = LoopKind::kSerial,
-                                                .body = Steps(m, k, others, VarRef(step) * kDepth, kDepth)});
+    if (depth <= most) return Steps(IntConst(0), depth);
+    const Var step = MakeVar(absl::StrCat(k_->loop->var->name, ".o"), depth / kDepth);
+    const Stmt loop = Unmarked(*k_->loop)->With({.var = step,
+                                                 .extent = IntConst(step->extent),
+                                                 .loop_kind = LoopKind::kSerial,
+                                                 .body = Steps(VarRef(step) * kDepth, kDepth)});
     if (depth % kDepth == 0) return loop;
-    const Stmt rest = Steps(m, k, others, IntConst(depth / kDepth * kDepth), depth % kDepth);
+    const Stmt rest = Steps(IntConst(depth / kDepth * kDepth), depth % kDepth);
     return MakeSeq({loop, CopyWithSuffix(rest, ".rest")});
   }
 
   // Loops that stay inside a step are unrolled for each step, so that all of them use a row of b in
   // registers.
-  Stmt Steps(const Dim* m, const Dim* k, const std::vector<const Dim*>& others, const Expr& k_begin,
-             int64_t depth) const {
-    if (others.empty() || depth == 1) return AroundOthers(others, MakeMma(m, k, k_begin, depth));
-    const Var step = MakeVar(absl::StrCat(k->loop->var->name, ".u"), depth);
-    const Stmt body = AroundOthers(others, MakeMma(m, k, k_begin + VarRef(step), 1));
+  Stmt Steps(const Expr& begin, int64_t depth) const {
+    if (others_.empty() || depth == 1) return Around(others_, LoopKind::kUnroll, MakeMma(begin, depth));
+    const Var step = MakeVar(absl::StrCat(k_->loop->var->name, ".u"), depth);
+    const Stmt body = Around(others_, LoopKind::kUnroll, MakeMma(begin + VarRef(step), 1));
     return std::make_shared<For>(step, IntConst(depth), LoopKind::kUnroll, body);
   }
 
-  static Stmt AroundOthers(const std::vector<const Dim*>& others, Stmt stmt) {
-    for (auto it = others.rbegin(); it != others.rend(); ++it)
-      stmt = Around(**it, LoopKind::kUnroll, std::move(stmt));
-    return stmt;
-  }
-
-  Stmt MakeMma(const Dim* m, const Dim* k, const Expr& k_begin, int64_t depth) const {
-    VarMap first;
-    for (const Dim* dim : {m, lanes_, group_, blocks_}) {
-      if (dim) first[dim->loop->var.get()] = IntConst(0);
-    }
-    for (const Dim* dim : single_) first[dim->loop->var.get()] = IntConst(0);
-    if (k) first[k->loop->var.get()] = k_begin;
+  Stmt MakeMma(const Expr& begin, int64_t depth) const {
+    VarMap first = first_;
+    if (k_) first[k_->loop->var.get()] = begin;
     const auto view = [&](const ExprNode* load, int64_t row_stride, int64_t col_stride) {
       return ViewAt(*load, first, row_stride, col_stride);
     };
     auto mma = std::make_shared<Mma>(
-        instruction_.name, (m ? m->extent : 1) * (blocks_ ? blocks_->extent : 1), lanes_ ? lanes_->extent : 1,
-        depth * GroupExtent(), view(product_.acc, m ? m->acc : 0, 1),
-        view(swapped_ ? product_.y : product_.x, m ? *A(*m) : 0, k ? *A(*k) : 0),
-        view(swapped_ ? product_.x : product_.y, k ? *B(*k) : 0, instruction_.group), WarpGrid{},
+        instruction_.name, (m_ ? m_->extent : 1) * (blocks_ ? blocks_->extent : 1),
+        lanes_ ? lanes_->extent : 1, depth * GroupExtent(), view(product_.acc, m_ ? m_->acc : 0, 1),
+        view(swapped_ ? product_.y : product_.x, m_ ? *A(*m_) : 0, k_ ? *A(*k_) : 0),
+        view(swapped_ ? product_.x : product_.y, k_ ? *B(*k_) : 0, instruction_.group), WarpGrid{},
         instruction_.group);
     if (blocks_) {
-      mma->a.block_rows = m->extent;
+      mma->a.block_rows = m_->extent;
       mma->a.block_stride = *A(*blocks_);
     }
-    const LoopMarks& marks = product_.loops.front().loop->marks;
     // After a depth of one step comes the next place of a window, whose elements lie next.
     const Dim& steps = product_.loops.front();
+    const LoopMarks& marks = steps.loop->marks;
     const auto ahead = [&](const Stride& step, int64_t group_stride) {
       return steps.extent == 1 ? mma->k / instruction_.group * group_stride : step.value_or(0);
     };
@@ -207,23 +194,21 @@ class Nest {
 
   Instruction instruction_;
   ProductNest product_;
-  const Dim* lanes_ = nullptr;
-  const Dim* group_ = nullptr;
-  const Dim* blocks_ = nullptr;
+  const Dim *m_ = nullptr, *k_ = nullptr, *lanes_ = nullptr, *group_ = nullptr, *blocks_ = nullptr;
   bool swapped_ = false;            // b is x
-  std::vector<const Dim*> single_;  // loops of one iteration, which need no loop
+  std::vector<const Dim*> others_;  // loops around the statement that are no reductions
+  VarMap first_;                    // 0 for loops of one iteration, and for those in the statement but k
 };
 
 // The nest with the condition around its body moved around the whole nest. nullptr: there is no condition, or
 // it depends on a loop of the nest.
-Stmt ConditionOutside(const For& nest) {
-  const For* loop = &nest;
-  std::vector<const For*> loops = {loop};
-  while ((loop = DynAs<For>(loop->body)) != nullptr) loops.push_back(loop);
-  const If* branch = DynAs<If>(loops.back()->body);
+Stmt ConditionOutside(const Stmt& nest) {
+  Stmt inside;
+  const std::vector<const For*> loops = LoopsOfNest(nest, &inside);
+  const If* branch = DynAs<If>(inside);
   if (branch == nullptr || branch->otherwise != nullptr) return nullptr;
-  for (const For* changed : loops) {
-    if (UsesVar(branch->condition, changed->var.get())) return nullptr;
+  for (const For* loop : loops) {
+    if (UsesVar(branch->condition, loop->var.get())) return nullptr;
   }
   return std::make_shared<If>(branch->condition, InLoops(loops, branch->then));
 }
@@ -242,22 +227,18 @@ Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   const For* loop = DynAs<For>(stmt);
   if (loop == nullptr) return stmt;
   if (auto nest = Nest::Match(*loop, instruction)) return nest->ToMma();
-  if (const Stmt outside = ConditionOutside(*loop)) return Tensorized(outside, instruction);
+  if (const Stmt outside = ConditionOutside(stmt)) return Tensorized(outside, instruction);
   return Unmarked(*loop)->With({.body = Tensorized(loop->body, instruction)});
 }
 
 }  // namespace
 
 absl::StatusOr<Stmt> TensorizeLoops(const Stmt& body, const Target& target) {
-  absl::Status status;
-  const Stmt tensorized = RewriteEach<For>(body, [&](const For& loop) -> Stmt {
+  return TryRewriteEach<For>(body, [&](const For& loop) -> absl::StatusOr<Stmt> {
     if (loop.marks.instruction.empty()) return nullptr;
-    const absl::StatusOr<Instruction> instruction = FindInstruction(loop.marks.instruction, target);
-    status.Update(instruction.status());
-    return instruction.ok() ? Tensorized(loop.With({}), *instruction) : nullptr;
+    MYCC_ASSIGN_OR_RETURN(const Instruction instruction, FindInstruction(loop.marks.instruction, target));
+    return Tensorized(loop.With({}), instruction);
   });
-  if (!status.ok()) return status;
-  return tensorized;
 }
 
 }  // namespace mycc

@@ -20,8 +20,8 @@ constexpr int64_t kMostOperands = 32;  // of one term, in a thread's registers
 
 std::optional<TermOperands> TermOperands::Of(const Stmt& nest, const std::vector<Buffer>& tiles) {
   TermOperands parts;
-  Stmt inner = nest;
-  for (const For* loop = DynAs<For>(inner); loop != nullptr; loop = DynAs<For>(inner)) {
+  Stmt inner;
+  for (const For* loop : LoopsOfNest(nest, &inner)) {
     const bool is_thread = loop->loop_kind == LoopKind::kThread;
     if (!ConstExtent(*loop) || (is_thread && parts.terms_ != nullptr)) return std::nullopt;
     if (is_thread) {
@@ -31,7 +31,6 @@ std::optional<TermOperands> TermOperands::Of(const Stmt& nest, const std::vector
     } else {
       parts.inner_.push_back(loop);
     }
-    inner = loop->body;
   }
   parts.store_ = DynAs<Store>(inner);
   const bool has_terms = parts.terms_ != nullptr && parts.terms_->loop_kind == LoopKind::kUnroll &&
@@ -48,7 +47,8 @@ std::optional<TermOperands> TermOperands::Of(const Stmt& nest, const std::vector
       fits = fits && parts.AddOperand(Load(e.buffer, e.args));
   });
   int64_t registers = 0;
-  for (const Operand& operand : parts.operands_) registers += IterationsOf(operand.loops);
+  for (const Operand& operand : parts.operands_)
+    registers += IterationsOf(operand.loops) / IterationsOf(parts.threads_);
   if (!fits || parts.operands_.empty() || registers > kMostOperands) return std::nullopt;
   return parts;
 }
@@ -57,25 +57,22 @@ bool TermOperands::AddOperand(const Expr& load) {
   if (std::any_of(load->args.begin(), load->args.end(), HasLoad)) return false;
   const auto is_same = [&](const Operand& operand) { return StructurallyEqual(operand.load, load); };
   if (std::any_of(operands_.begin(), operands_.end(), is_same)) return true;
-  Operand operand{load, nullptr, {}};
-  std::vector<int64_t> shape = {2};
-  for (const For* loop : threads_) shape.push_back(loop->var->extent);
+  Operand operand{load, nullptr, threads_};
   for (const For* loop : inner_) {
-    if (!UsesVar(load, loop->var.get())) continue;
-    operand.loops.push_back(loop);
-    shape.push_back(loop->var->extent);
+    if (UsesVar(load, loop->var.get())) operand.loops.push_back(loop);
   }
+  std::vector<int64_t> shape = {2};
+  for (const For* loop : operand.loops) shape.push_back(loop->var->extent);
   operand.registers = MakeBuffer(absl::StrCat(load->buffer->name, ".operands"), load->buffer->dtype,
                                  std::move(shape), Scope::kLocal);
   // An operand that differs for each sum is not used twice.
-  const bool is_reused = operand.loops.size() < inner_.size();
+  const bool is_reused = operand.loops.size() < threads_.size() + inner_.size();
   operands_.push_back(std::move(operand));
   return is_reused;
 }
 
-std::vector<Expr> TermOperands::Place(const Operand& operand, const Expr& term) const {
+std::vector<Expr> TermOperands::Place(const Operand& operand, const Expr& term) {
   std::vector<Expr> place = {Simplify(Mod(term, 2))};
-  for (const For* loop : threads_) place.push_back(VarRef(loop->var));
   for (const For* loop : operand.loops) place.push_back(VarRef(loop->var));
   return place;
 }
@@ -83,12 +80,10 @@ std::vector<Expr> TermOperands::Place(const Operand& operand, const Expr& term) 
 Stmt TermOperands::Loads(const Expr& term, const std::string& suffix) const {
   std::vector<Stmt> nests;
   for (const Operand& operand : operands_) {
-    std::vector<const For*> loops = threads_;
-    loops.insert(loops.end(), operand.loops.begin(), operand.loops.end());
     const Stmt load =
         std::make_shared<Store>(operand.registers, Place(operand, term),
                                 Simplify(Substitute(operand.load, {{terms_->var.get(), term}})));
-    nests.push_back(CopyWithSuffix(InLoops(loops, load), suffix));
+    nests.push_back(CopyWithSuffix(InLoops(operand.loops, load), suffix));
   }
   return MakeSeq(std::move(nests));
 }

@@ -38,14 +38,14 @@ class TermOperands {
  private:
   struct Operand {
     Expr load;
-    Buffer registers;               // [term % 2, the thread loops, the loops that the element depends on]
-    std::vector<const For*> loops;  // these loops, in order
+    Buffer registers;               // [term % 2, the loops]
+    std::vector<const For*> loops;  // of threads, and those inside that the element depends on
   };
 
   TermOperands() = default;
   bool AddOperand(const Expr& load);
   // The element of an operand that a term needs.
-  std::vector<Expr> Place(const Operand& operand, const Expr& term) const;
+  static std::vector<Expr> Place(const Operand& operand, const Expr& term);
 
   std::vector<const For*> threads_, inner_;
   const For* terms_ = nullptr;

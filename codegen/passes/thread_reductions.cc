@@ -43,16 +43,13 @@ class ThreadReductions {
  private:
   // Inside thread loops: code without a further thread loop is that of one thread.
   Stmt VisitNest(const Stmt& stmt) {
-    if (!IsThreadLoop(stmt)) {
-      if (ThreadsUnder(stmt) == 1) return Reduce(stmt);
-      if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
-      return MapChildren(stmt, [&](const Stmt& child) { return VisitNest(child); });
-    }
-    const For& loop = As<For>(stmt);
-    threads_.push_back(loop.var.get());
-    Stmt body = VisitNest(loop.body);
-    threads_.pop_back();
-    return body == loop.body ? stmt : WithChildren(stmt, {std::move(body)});
+    const bool is_loop = IsThreadLoop(stmt);
+    if (!is_loop && ThreadsUnder(stmt) == 1) return Reduce(stmt);
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
+    if (is_loop) threads_.push_back(As<For>(stmt).var.get());
+    Stmt result = MapChildren(stmt, [&](const Stmt& child) { return VisitNest(child); });
+    if (is_loop) threads_.pop_back();
+    return result;
   }
 
   // The enclosing thread loops that carry the reduction: those that do not index the element, are not around
@@ -134,7 +131,7 @@ class ThreadReductions {
       partial.buffers[i] = MakeBuffer(absl::StrCat(out->name, ".p"), out->dtype, shape, Scope::kLocal);
       all.values[i] = Load(partial.buffers[i], copied);
     }
-    for (Expr& index : all.indices) index = Substitute(index, copies);
+    all.indices = Substitute(all.indices, copies);
     const Stmt work = ReplaceStmt(code, &across, UpdateAccumulators(partial));
     Stmt combine = CombineAccumulators(all);
     const Expr condition = Substitute(JoinConjunction(conditions), copies);

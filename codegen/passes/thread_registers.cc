@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/print.h"
@@ -100,7 +101,12 @@ struct RegisterAccess {
   ThreadMap threads;
   int64_t in_nest;  // threads of the nest that executes it
   bool is_write;
-  std::string where;
+
+  // "acc[i,0]".
+  std::string Where(const BufferNode& buffer) const {
+    const auto print = [](std::string* text, const Expr& index) { absl::StrAppend(text, PrintExpr(index)); };
+    return absl::StrCat(buffer.name, "[", absl::StrJoin(indices, ",", print), "]");
+  }
 };
 
 class Collector {
@@ -154,13 +160,10 @@ class Collector {
   void Add(const BufferNode& buffer, const std::vector<Expr>& indices, bool is_write) {
     const auto found = accesses_.find(&buffer);
     if (found == accesses_.end()) return;
-    std::string where = buffer.name + "[";
-    for (size_t d = 0; d < indices.size(); ++d)
-      absl::StrAppend(&where, d == 0 ? "" : ",", PrintExpr(indices[d]));
     // Counted are the threads that have their own buffer.
     const auto [loops, replication] = around_.at(&buffer);
     const int64_t in_nest = nest_.size() > loops ? nest_[loops] : replication;
-    found->second.push_back({indices, threads_, in_nest, is_write, where + "]"});
+    found->second.push_back({indices, threads_, in_nest, is_write});
   }
 
   ThreadMap threads_;          // enclosing thread loops
@@ -191,14 +194,14 @@ absl::Status AddAccess(const BufferNode& buffer, const RegisterAccess& access, c
   for (size_t d = 0; d < access.indices.size(); ++d) {
     SplitIndex split = Split(access.indices[d], access.threads);
     if (!split.is_linear || !IsClear(split.own, split.digits)) {
-      return Disagree(buffer, absl::StrCat("dimension ", d, " of ", access.where,
+      return Disagree(buffer, absl::StrCat("dimension ", d, " of ", access.Where(buffer),
                                            " does not determine the thread that has the element"));
     }
     ForgetTopExtent(&split, access.in_nest);
     if (&access == &first) distribution->digits.push_back(split.digits);
     if (split.digits != distribution->digits[d]) {
-      return Disagree(buffer, absl::StrCat("in dimension ", d, " ", first.where, " is of thread ",
-                                           Describe(distribution->digits[d]), ", but ", access.where,
+      return Disagree(buffer, absl::StrCat("in dimension ", d, " ", first.Where(buffer), " is of thread ",
+                                           Describe(distribution->digits[d]), ", but ", access.Where(buffer),
                                            " of thread ", Describe(split.digits)));
     }
     const auto range = RangeOf(Close(split.own, split.digits));

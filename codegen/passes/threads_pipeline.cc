@@ -47,19 +47,17 @@ class ThreadsPipeline {
       if (ahead < most) result.push_back(FirstCopies(ahead, total));
       result.push_back(std::make_shared<CommitGroup>());
     }
-    const auto now = [&](const Stmt& work) { return InStep(work, VarRef(step)); };
     if (const std::optional<TermOperands> operands = Operands(total)) {
       result.push_back(TermsAhead(*operands, step, total));
       result.push_back(std::make_shared<WaitGroup>(0));
       return rings_.Around(operands->Around(MakeSeq(result)));
     }
     const Peeled work = PeelWork();
-    std::vector<Stmt> body = {std::make_shared<WaitGroup>(stages_ - 2)};
-    if (work.first) body.push_back(now(work.first));
-    if (most >= stages_) body.push_back(CopiesAhead(VarRef(step), stages_ - 1, total));
-    body.push_back(std::make_shared<CommitGroup>());
-    for (const Stmt& rest : work.rest) body.push_back(now(rest));
-    result.push_back(std::make_shared<For>(step, total, LoopKind::kSerial, MakeSeq(body)));
+    const auto now = [&](const Stmt& stmt) { return stmt ? InStep(stmt, VarRef(step)) : nullptr; };
+    const Stmt body = MakeSeq({std::make_shared<WaitGroup>(stages_ - 2), now(work.first),
+                               most >= stages_ ? CopiesAhead(VarRef(step), stages_ - 1, total) : nullptr,
+                               std::make_shared<CommitGroup>(), now(work.rest)});
+    result.push_back(std::make_shared<For>(step, total, LoopKind::kSerial, body));
     result.push_back(std::make_shared<WaitGroup>(0));
     return rings_.Around(MakeSeq(result));
   }
@@ -108,33 +106,31 @@ class ThreadsPipeline {
   // in flight while the copies are issued.
   struct Peeled {
     Stmt first;  // null where nothing is peeled
-    std::vector<Stmt> rest;
+    Stmt rest;
   };
   Peeled PeelWork() const {
-    if (parts_.work.size() == 1 && !OnTensorCores()) {
-      if (const auto parts = PeelTerm(parts_.work.front()))
-        return {CopyWithSuffix(parts->first, ".first"), {parts->second}};
-    }
-    return {nullptr, parts_.work};
+    const Stmt work = MakeSeq(parts_.work);
+    if (OnTensorCores()) return {nullptr, work};
+    const Peeled parts = PeelTerm(work);
+    return parts.first ? Peeled{CopyWithSuffix(parts.first, ".first"), parts.rest} : parts;
   }
 
-  // The first iteration of the unrolled loop inside a nest of thread loops, and the others; nullopt when the
-  // loop is not unrolled.
-  static std::optional<std::pair<Stmt, Stmt>> PeelTerm(const Stmt& nest) {
+  // The first iteration of the unrolled loop inside a nest of thread loops, and the others; all of the nest
+  // where the loop is not unrolled.
+  static Peeled PeelTerm(const Stmt& nest) {
     const For* loop = DynAs<For>(nest);
-    if (loop == nullptr) return std::nullopt;
-    const auto with = [&](Stmt body) { return loop->With({.body = std::move(body)}); };
+    if (loop == nullptr) return {nullptr, nest};
     if (loop->loop_kind == LoopKind::kThread) {
-      const auto parts = PeelTerm(loop->body);
-      if (!parts) return std::nullopt;
-      return std::pair<Stmt, Stmt>(with(parts->first), with(parts->second));
+      const Peeled parts = PeelTerm(loop->body);
+      if (!parts.first) return {nullptr, nest};
+      return {loop->With({.body = parts.first}), loop->With({.body = parts.rest})};
     }
     const std::optional<int64_t> extent = ConstExtent(*loop);
-    if (loop->loop_kind != LoopKind::kUnroll || !extent || *extent < 2) return std::nullopt;
+    if (loop->loop_kind != LoopKind::kUnroll || !extent || *extent < 2) return {nullptr, nest};
     const Var others = MakeVar(loop->var->name, *extent - 1);
     const Stmt rest = SubstituteSimplified(loop->body, {{loop->var.get(), VarRef(others) + 1}});
-    return std::pair<Stmt, Stmt>(SubstituteSimplified(loop->body, {{loop->var.get(), IntConst(0)}}),
-                                 loop->With({.var = others, .extent = IntConst(*extent - 1), .body = rest}));
+    return {SubstituteSimplified(loop->body, {{loop->var.get(), IntConst(0)}}),
+            loop->With({.var = others, .extent = IntConst(*extent - 1), .body = rest})};
   }
 
   bool OnTensorCores() const {

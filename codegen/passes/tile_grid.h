@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/target/instructions.h"
 
@@ -26,9 +27,9 @@ struct TileGrid {
   const Instruction* row = InstructionNamed("amx.bf16");
 
   int rows() const {
-    return static_cast<int>(block_pitch > 0 ? Tiles(Span(), TileRows()) : m / Block() * TilesInBlock());
+    return static_cast<int>(block_pitch > 0 ? CeilDiv(Span(), TileRows()) : m / Block() * TilesInBlock());
   }
-  int columns() const { return static_cast<int>(Tiles(n, TileColumns())); }
+  int columns() const { return static_cast<int>(CeilDiv(n, TileColumns())); }
   int64_t TileRows() const { return row->sums.memory.extent(0); }
   int64_t TileColumns() const { return row->sums.memory.extent(1); }
   // Bytes of a's rows, and of a column of sums, which is a group of b's in a row of b.
@@ -94,9 +95,8 @@ struct TileGrid {
   }
 
  private:
-  static int64_t Tiles(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
   int64_t Block() const { return block_rows == 0 ? m : block_rows; }
-  int64_t TilesInBlock() const { return Tiles(Block(), TileRows()); }
+  int64_t TilesInBlock() const { return CeilDiv(Block(), TileRows()); }
   // Rows from the first block's first to the last one's last.
   int64_t Span() const { return (m / Block() - 1) * block_pitch + Block(); }
 

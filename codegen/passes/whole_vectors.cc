@@ -13,7 +13,7 @@
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/lane_conditions.h"
+#include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
 
@@ -22,6 +22,7 @@ namespace {
 
 // A condition over lanes, and the lane whose condition implies that of all lanes.
 struct LaneCondition {
+  Expr condition;
   Expr whole;   // true when the condition is true in all lanes
   bool agrees;  // when `whole` is false, the condition is false in all lanes
 };
@@ -32,12 +33,9 @@ std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane
   if (margin == nullptr) return std::nullopt;
   const auto split = SplitLinear(Simplify(margin), lane.get());
   if (!split || split->coefficient == 0) return std::nullopt;
-  const int64_t lanes = lane->extent;
-  const int64_t least = split->coefficient > 0 ? 0 : lanes - 1;
-  LaneCondition decided;
-  decided.whole = Simplify(Substitute(condition, {{lane.get(), IntConst(least)}}));
-  decided.agrees = LanesAgree(condition, lane.get(), lanes);
-  return decided;
+  const Expr least = IntConst(split->coefficient > 0 ? 0 : lane->extent - 1);
+  return LaneCondition{condition, Simplify(Substitute(condition, {{lane.get(), least}})),
+                       LanesAgree(condition, lane.get(), lane->extent)};
 }
 
 class VectorLoop {
@@ -58,7 +56,7 @@ class VectorLoop {
     if (!possible_ || conditions_.empty()) return nullptr;
     Expr whole = BoolConst(true);
     bool agree = true;
-    for (const auto& [condition, decided] : conditions_) {
+    for (const LaneCondition& decided : conditions_) {
       whole = MakeBinary(Op::kAnd, whole, decided.whole);
       agree &= decided.agrees;
     }
@@ -76,7 +74,7 @@ class VectorLoop {
       if (!UsesVar(part, loop_.var.get())) continue;
       const auto decided = DecideForAll(part, loop_.var);
       possible_ &= decided.has_value();
-      if (decided) conditions_.emplace_back(part, *decided);
+      if (decided) conditions_.push_back(*decided);
     }
   }
 
@@ -85,8 +83,8 @@ class VectorLoop {
   Stmt Rebuilt(const ChooseFn& choose) const {
     const Stmt body = MapAllExprs(loop_.body, [&](const Expr& expr) {
       return Rewrite(expr, [&](const Expr& e) -> Expr {
-        for (const auto& [condition, decided] : conditions_) {
-          if (StructurallyEqual(e, condition)) return choose(decided);
+        for (const LaneCondition& decided : conditions_) {
+          if (StructurallyEqual(e, decided.condition)) return choose(decided);
         }
         return nullptr;
       });
@@ -112,7 +110,7 @@ class VectorLoop {
 
   const For& loop_;
   bool possible_ = true;
-  std::vector<std::pair<Expr, LaneCondition>> conditions_;
+  std::vector<LaneCondition> conditions_;
 };
 
 }  // namespace

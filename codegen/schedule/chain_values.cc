@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/correction.h"
 
@@ -20,11 +19,9 @@ class ChainValuesFinder {
   // Tiles, reductions and the sum, as functions of scores and reductions, without factors that leave sums.
   absl::StatusOr<ChainValues> Find() && {
     for (const int s : made_.members) {
+      if (s == chain_.scores) continue;
       const bool is_row = std::find(chain_.rows.begin(), chain_.rows.end(), s) != chain_.rows.end();
-      if (s != chain_.scores) made_.values[s] = Inlined(stage(s).value);
-      if (!is_row) continue;
-      made_.inlined[s] = made_.values.at(s);
-      made_.values.erase(s);
+      (is_row ? made_.inlined : made_.values)[s] = Inlined(stage(s).value);
     }
     for (auto r = chain_.reductions.rbegin(); r != chain_.reductions.rend(); ++r)
       MYCC_RETURN_IF_ERROR(TakeReduction(*r));
@@ -42,10 +39,7 @@ class ChainValuesFinder {
     return Rewrite(value, [&](const Expr& load) -> Expr {
       const auto found = load->op == Op::kLoad ? made_.inlined.find(WriterOf(*load)) : made_.inlined.end();
       if (found == made_.inlined.end()) return nullptr;
-      VarMap at;
-      for (size_t d = 0; d < load->args.size(); ++d)
-        at[stage(found->first).axes[d].get()] = Inlined(load->args[d]);
-      return Substitute(found->second, at);
+      return Substitute(found->second, AxesAt(found->first, *load));
     });
   }
 
@@ -102,8 +96,8 @@ class ChainValuesFinder {
   }
 
   absl::Status TakeDependence(int s, int reduction, const Dependence& dependence) {
-    const auto refuse = [&](const std::string& why) {
-      return Refusal(name(s), " depends on ", name(reduction), ", which has parts: ", why);
+    const auto refuse = [&](const auto&... why) {
+      return Refusal(name(s), " depends on ", name(reduction), ", which has parts: ", why...);
     };
     if (dependence.rest == nullptr) return refuse("it is computed from nothing else");
     made_.values[s] = dependence.rest;
@@ -111,8 +105,8 @@ class ChainValuesFinder {
     if (stage(s).reduce != ReduceOp::kSum) return refuse("it is no sum");
     if (dependence.exponent != 0 &&
         stage(reduction).reduce != (dependence.exponent < 0 ? ReduceOp::kMax : ReduceOp::kMin)) {
-      return refuse(absl::StrCat("the correction exp(", dependence.exponent,
-                                 " * change) could overflow; expected exp(x - maximum) or exp(minimum - x)"));
+      return refuse("the correction exp(", dependence.exponent,
+                    " * change) could overflow; expected exp(x - maximum) or exp(minimum - x)");
     }
     if (dependence.exponent != 0) made_.corrections[s].emplace_back(reduction, dependence.exponent);
     if (dependence.factor != nullptr) made_.factors[s].push_back(dependence.factor);

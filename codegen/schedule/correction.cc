@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/print.h"
 
@@ -31,9 +30,10 @@ class Analysis {
   }
 
  private:
-  absl::Status Refuse(const Expr& value, const std::string& why) const {
+  template <typename... Parts>
+  absl::Status Refuse(const Expr& value, const Parts&... why) const {
     const std::string& r = result_->name;
-    return Refusal(PrintExpr(value), " depends on ", r, ", and ", why,
+    return Refusal(PrintExpr(value), " depends on ", r, ", and ", why...,
                    "; expected a product with a factor that is free of the streamed axis, or exp(x - ", r,
                    "), also with select(", r, " == -inf, 0.0, ", r, ") in its place");
   }
@@ -46,8 +46,7 @@ class Analysis {
   absl::StatusOr<Dependence> OfOther(const Expr& value) const {
     for (const Expr& arg : value->args) {
       MYCC_ASSIGN_OR_RETURN(const Dependence inner, Of(arg));
-      if (!inner.IsFree())
-        return Refuse(value, absl::StrCat(std::string(OpName(value->op)), " has no known correction"));
+      if (!inner.IsFree()) return Refuse(value, OpName(value->op), " has no known correction");
     }
     return Dependence{value};
   }
@@ -107,8 +106,7 @@ class Analysis {
     if (inner.rest == nullptr) return Refuse(value, "it stands alone");
     if (inner.factor != nullptr && value->op == Op::kCast && LosesRange(value->dtype) &&
         !IsAtMostOne(inner.rest)) {
-      return Refuse(value, absl::StrCat("without its factor the value may not fit ",
-                                        std::string(DTypeName(value->dtype))));
+      return Refuse(value, "without its factor the value may not fit ", DTypeName(value->dtype));
     }
     inner.rest = WithArgs(value, {inner.rest});
     return inner;
@@ -174,7 +172,7 @@ std::optional<double> InfinityOf(const Expr& condition, const Expr& load, bool d
 Expr ResultIn(const Expr& exponent, const Buffer& result) {
   const std::optional<GuardedResult> guard = GuardedResultOf(exponent);
   const Expr load = guard ? guard->result : exponent;
-  return load->op == Op::kLoad && load->buffer == result ? load : nullptr;
+  return IsLoadOf(load, result) ? load : nullptr;
 }
 
 }  // namespace
@@ -243,6 +241,10 @@ PositiveFactor PositiveFactorOf(const Expr& value) {
     return {inner.factor, MakeSelect(args[0], inner.rest, args[2])};
   }
   return {1, value};
+}
+
+Expr Times(const Expr& value, double factor) {
+  return factor == 1 ? value : value * FloatConst(factor, value->dtype);
 }
 
 Expr Multiplied(const Expr& value, const Expr& factor) {

@@ -31,13 +31,15 @@ struct Dependence {
   bool IsFree() const { return result == nullptr; }
 };
 
-// Answers about the loads in a value.
+// Answers about the loads in a value; by default, about those of inputs.
 struct LoadFacts {
   // The dependence of an element of another tensor than R: that of its own value, when the tensor is computed
   // from R, else a free one.
-  std::function<absl::StatusOr<Dependence>(const Expr& load)> dependence;
+  std::function<absl::StatusOr<Dependence>(const Expr& load)> dependence = [](const Expr& load) {
+    return Dependence{load};
+  };
   // The expression that computes the element, over other variables; null for inputs and reductions.
-  std::function<Expr(const Expr& load)> definition;
+  std::function<Expr(const Expr& load)> definition = [](const Expr&) { return nullptr; };
 };
 
 // A value that is R, and a finite number where R is an infinity: select(R == -inf, number, R), the same with
@@ -68,6 +70,8 @@ struct PositiveFactor {
 };
 PositiveFactor PositiveFactorOf(const Expr& value);
 
+// value * factor; the value itself for 1.
+Expr Times(const Expr& value, double factor);
 // value * factor; a factor 1 / x divides.
 Expr Multiplied(const Expr& value, const Expr& factor);
 

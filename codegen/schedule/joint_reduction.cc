@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/print.h"
 #include "codegen/schedule/correction.h"
@@ -24,8 +23,6 @@ bool AreEqual(double a, double b, DType dtype) {
 bool IsNumber(const Expr& e, double value) {
   return e->op == Op::kConst && IsFloat(e->dtype) && AreEqual(e->value.f, value, e->dtype);
 }
-
-bool LoadsResult(const Expr& e, const Buffer& result) { return e->op == Op::kLoad && e->buffer == result; }
 
 // value == factor * rest, where the factor may be negative.
 PositiveFactor SignedFactorOf(const Expr& value) {
@@ -71,38 +68,35 @@ class Joining {
   absl::StatusOr<JointReduction> Join() const {
     const DType dtype = result_->dtype;
     if (dtype != DType::kF32 && dtype != DType::kF64)
-      return Refuse(absl::StrCat(result_->name, " is ", DTypeName(dtype), "; expected f32 or f64"));
+      return Refuse(result_->name, " is ", DTypeName(dtype), "; expected f32 or f64");
     if (value_->dtype != dtype) {
-      return Refuse(absl::StrCat("one is ", DTypeName(dtype), " and the other ", DTypeName(value_->dtype),
-                                 "; expected one type"));
+      return Refuse("one is ", DTypeName(dtype), " and the other ", DTypeName(value_->dtype),
+                    "; expected one type");
     }
     if (value_->op == Op::kExp) return JoinExponentials();
     if (value_->op == Op::kMul && StructurallyEqual(value_->args[0], value_->args[1]))
       return JoinDeviations(value_->args[0]);
     if (value_->op == Op::kPow && IsNumber(value_->args[1], 2)) return JoinDeviations(value_->args[0]);
-    return Refuse(absl::StrCat("there is no known fact about sums of ", PrintExpr(value_)));
+    return Refuse("there is no known fact about sums of ", PrintExpr(value_));
   }
 
  private:
-  absl::Status Refuse(const std::string& why) const {
-    return Refusal(why, "; expected sums of exp(x - m) with m = max x, or of (x - t/n)^2 with t = sum x");
+  template <typename... Parts>
+  absl::Status Refuse(const Parts&... why) const {
+    return Refusal(why..., "; expected sums of exp(x - m) with m = max x, or of (x - t/n)^2 with t = sum x");
   }
 
   absl::StatusOr<JointReduction> JoinExponentials() const {
-    LoadFacts facts;
-    facts.dependence = [](const Expr& load) -> absl::StatusOr<Dependence> { return Dependence{load}; };
-    facts.definition = [](const Expr&) -> Expr { return nullptr; };
-    MYCC_ASSIGN_OR_RETURN(const Dependence dependence, DependenceOn(value_, result_, facts));
+    MYCC_ASSIGN_OR_RETURN(const Dependence dependence, DependenceOn(value_, result_, LoadFacts()));
     if (dependence.exponent == 0 || dependence.factor != nullptr)
-      return Refuse(
-          absl::StrCat(PrintExpr(value_), " does not depend on ", result_->name, " by its exponent"));
+      return Refuse(PrintExpr(value_), " does not depend on ", result_->name, " by its exponent");
     const bool is_max = dependence.exponent < 0;
     if (!(first_ == (is_max ? ReduceOp::kMax : ReduceOp::kMin)))
-      return Refuse(absl::StrCat(result_->name, " is ", is_max ? "no maximum" : "no minimum"));
+      return Refuse(result_->name, " is ", is_max ? "no maximum" : "no minimum");
     const double scale = std::fabs(dependence.exponent);
     if (!IsScaledValue(value_->args[0], is_max ? scale : -scale)) {
-      return Refuse(absl::StrCat("the exponent ", PrintExpr(value_->args[0]), " is not that of ",
-                                 PrintExpr(f_), ", which ", result_->name, " is made of"));
+      return Refuse("the exponent ", PrintExpr(value_->args[0]), " is not that of ", PrintExpr(f_),
+                    ", which ", result_->name, " is made of");
     }
     // The exponential of f - f: 1, and NaN where the definition has that of inf - inf. The other infinity is
     // left to the merge, which knows whether all terms have it.
@@ -111,8 +105,8 @@ class Joining {
     Expr one = FloatConst(1, value_->dtype) + (clipped - clipped);
     const Guards guards = FindGuards();
     if (guards.of_other) {
-      return Refuse(absl::StrCat("a number stands for ", result_->name,
-                                 " at the infinity that is no identity of ", first_.name()));
+      return Refuse("a number stands for ", result_->name, " at the infinity that is no identity of ",
+                    first_.name());
     }
     // Terms at infinity add nothing if a guard replaces an infinite extremum by a number.
     if (guards.of_identity) {
@@ -147,21 +141,18 @@ class Joining {
   }
 
   absl::StatusOr<JointReduction> JoinDeviations(const Expr& deviation) const {
-    if (!(first_ == ReduceOp::kSum)) return Refuse(absl::StrCat(result_->name, " is no sum"));
-    if (deviation->op != Op::kSub)
-      return Refuse(absl::StrCat(PrintExpr(deviation), " is no difference from a mean"));
+    if (!(first_ == ReduceOp::kSum)) return Refuse(result_->name, " is no sum");
+    if (deviation->op != Op::kSub) return Refuse(PrintExpr(deviation), " is no difference from a mean");
     const bool first_is_mean = IsMean(deviation->args[0]);
     const Expr& mean = deviation->args[first_is_mean ? 0 : 1];
     const Expr& term = deviation->args[first_is_mean ? 1 : 0];
-    if (!IsMean(mean))
-      return Refuse(absl::StrCat(PrintExpr(mean), " is not ", result_->name, " / ", terms_, ", the mean"));
+    if (!IsMean(mean)) return Refuse(PrintExpr(mean), " is not ", result_->name, " / ", terms_, ", the mean");
     if (!StructurallyEqual(term, f_)) {
-      return Refuse(absl::StrCat(PrintExpr(term), " is not ", PrintExpr(f_), ", which ", result_->name,
-                                 " is the sum of"));
+      return Refuse(PrintExpr(term), " is not ", PrintExpr(f_), ", which ", result_->name, " is the sum of");
     }
     const int64_t exact = int64_t{1} << (value_->dtype == DType::kF32 ? 24 : 53);
     if (terms_ > exact) {
-      return Refuse(absl::StrCat("a count up to ", terms_, " does not fit ", DTypeName(value_->dtype)));
+      return Refuse("a count up to ", terms_, " does not fit ", DTypeName(value_->dtype));
     }
     // A term's deviation from itself: 0, and NaN for infinities, as the definition has it.
     return JointReduction{Moments(value_->dtype), {f_ - f_, f_, FloatConst(1, value_->dtype)}};
@@ -170,10 +161,10 @@ class Joining {
   // t / n or t * (1 / n).
   bool IsMean(const Expr& e) const {
     const double n = static_cast<double>(terms_);
-    if (e->op == Op::kDiv) return LoadsResult(e->args[0], result_) && IsNumber(e->args[1], n);
+    if (e->op == Op::kDiv) return IsLoadOf(e->args[0], result_) && IsNumber(e->args[1], n);
     if (e->op != Op::kMul) return false;
-    return (LoadsResult(e->args[0], result_) && IsNumber(e->args[1], 1 / n)) ||
-           (LoadsResult(e->args[1], result_) && IsNumber(e->args[0], 1 / n));
+    return (IsLoadOf(e->args[0], result_) && IsNumber(e->args[1], 1 / n)) ||
+           (IsLoadOf(e->args[1], result_) && IsNumber(e->args[0], 1 / n));
   }
 
   const Reduction& first_;

@@ -9,6 +9,89 @@
 #include "codegen/expr/affine.h"
 
 namespace mycc {
+namespace {
+
+// An index: `outer` plus an offset in [low, high] while the inner variables run.
+struct Span {
+  Linear outer;  // without its constant
+  int64_t low, high;
+};
+
+std::optional<Span> SpanOf(const Expr& index, const VarSet& inner) {
+  const Linear linear = ToLinear(index);
+  for (const auto& [atom, coefficient] : linear.terms) {
+    if (HasLoad(atom) || (atom->op != Op::kVar && UsesAnyOf(atom, inner))) return std::nullopt;
+  }
+  const std::optional<FreeAndRange> split = SplitByVars(linear, inner);
+  if (!split) return std::nullopt;
+  return Span{{0, split->free.terms}, linear.constant + split->range.min, linear.constant + split->range.max};
+}
+
+DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim, const VarSet& inner, int64_t extent) {
+  const DimRegion whole{IntConst(0), extent, true};
+  std::optional<Span> cover;
+  Expr outer;  // of the cover
+  for (const Access& access : accesses) {
+    const std::optional<Span> span = SpanOf(access[dim], inner);
+    if (!span) return whole;
+    if (!cover) {
+      cover = span;
+      outer = FromLinear(span->outer);
+      continue;
+    }
+    if (!StructurallyEqual(outer, FromLinear(span->outer))) return whole;
+    cover->low = std::min(cover->low, span->low);
+    cover->high = std::max(cover->high, span->high);
+  }
+  if (!cover || cover->high - cover->low + 1 >= extent) return whole;
+  Linear base = cover->outer;
+  base.constant = cover->low;
+  return DimRegion{FromLinear(base), cover->high - cover->low + 1, false};
+}
+
+// Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
+// the shortest, is at most the length that the shorter ones cover. A run of the whole extent must begin at 0.
+bool WritesOneRun(const Expr& index, const VarSet& inner, bool whole) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // each with its number of iterations
+  bool moves = false;
+  for (const auto& [atom, coefficient] : ToLinear(index).terms) {
+    if (atom->op == Op::kVar && atom->var->extent == 1) continue;
+    const bool varies = UsesAnyOf(atom, inner);
+    if (varies && atom->op != Op::kVar) return false;
+    if (varies) steps.emplace_back(coefficient, atom->var->extent);
+    moves |= !varies;
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [step, count] : steps) {
+    if (step < 1 || step > reach + 1) return false;
+    reach += step * (count - 1);
+  }
+  return !(whole && moves);
+}
+
+}  // namespace
+
+std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer) {
+  std::vector<Access> accesses;
+  for (const Block* block : BlocksUnder(stmt)) {
+    if (!Reads(*block, buffer)) continue;
+    const VarMap bindings = BindingsOf(*block);
+    block->ForEachValue([&](const Expr& value) {
+      ForEachLoad(value, [&](const ExprNode& load) {
+        if (load.buffer == buffer) accesses.push_back(Substitute(load.args, bindings));
+      });
+    });
+  }
+  return accesses;
+}
+
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const VarSet& inner,
+                                   const std::vector<int64_t>& shape) {
+  std::vector<DimRegion> box;
+  for (size_t dim = 0; dim < shape.size(); ++dim) box.push_back(CoverDim(accesses, dim, inner, shape[dim]));
+  return box;
+}
 
 bool CarriesAxis(const Block& block, const For& loop) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
@@ -45,6 +128,11 @@ std::vector<const For*> NestOf(const Path& path) {
     loops.insert(loops.begin(), loop);
   }
   return loops;
+}
+
+Path NestPath(Path path) {
+  path.nodes.resize(path.nodes.size() - NestOf(path).size());
+  return path;
 }
 
 absl::Status CheckNaive(const Path& path, bool guards_allowed) {
@@ -99,6 +187,18 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block) {
   return absl::OkStatus();
 }
 
+size_t DimOf(const Block& block, const IterVar& iter) {
+  const auto named = std::find_if(block.indices.begin(), block.indices.end(),
+                                  [&](const Expr& index) { return index->var == iter.var; });
+  return static_cast<size_t>(named - block.indices.begin());
+}
+
+LoopSpec LoopOver(const DimRegion* part, const std::string& name, IterVar* iter) {
+  const Var loop = MakeVar(absl::StrCat(name, ".", iter->var->name), part ? part->extent : iter->var->extent);
+  iter->binding = part ? part->At(VarRef(loop)) : VarRef(loop);
+  return {loop};
+}
+
 std::string RenamedLoop(const std::string& loop, const std::string& from, const std::string& to) {
   const bool own = absl::StartsWith(loop, absl::StrCat(from, "."));
   return absl::StrCat(to, own ? loop.substr(from.size()) : absl::StrCat(".", loop));
@@ -123,7 +223,7 @@ BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
     const Var loop = MakeVar(absl::StrCat(name, ".a", d), box[d].extent);
     const Var iter = MakeVar(absl::StrCat("a", d), shape[d]);
     copy.loops.push_back({loop});
-    copy.iters.push_back({iter, false, box[d].whole ? VarRef(loop) : box[d].base + VarRef(loop)});
+    copy.iters.push_back({iter, false, box[d].At(VarRef(loop))});
     copy.indices.push_back(VarRef(iter));
   }
   return copy;
@@ -145,52 +245,21 @@ TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, c
     fresh[iter.var.get()] = VarRef(var);
     copy.iters.push_back({var, false, Substitute(iter.binding, renamed)});
   }
-  for (const Expr& index : block.indices) copy.global.push_back(Substitute(index, fresh));
+  copy.global = Substitute(block.indices, fresh);
   return copy;
 }
 
 Stmt MakeWriteBack(const Block& block, const Buffer& from, const std::vector<const For*>& tile,
                    const std::string& name) {
   const TileCopy copy = MakeTileCopy(block, tile, name);
-  auto write = std::make_shared<Block>();
-  write->name = name;
-  write->iters = copy.iters;
-  write->out = block.out;
-  write->indices = copy.global;
-  write->value = Load(from, copy.local);
-  return MakeNest(copy.loops, std::move(write));
+  return MakeNest(copy.loops, MakeBlock(name, copy.iters, block.out, copy.global, Load(from, copy.local)));
 }
-
-namespace {
-
-// Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
-// the shortest, is at most the length that the shorter ones cover. A run of the whole extent must begin at 0.
-bool WritesOneRun(const Expr& index, const VarSet& inner, bool whole) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // each with its number of iterations
-  bool moves = false;
-  for (const auto& [atom, coefficient] : ToLinear(index).terms) {
-    if (atom->op == Op::kVar && atom->var->extent == 1) continue;
-    const bool varies = UsesAnyOf(atom, inner);
-    if (varies && atom->op != Op::kVar) return false;
-    if (varies) steps.emplace_back(coefficient, atom->var->extent);
-    moves |= !varies;
-  }
-  std::sort(steps.begin(), steps.end());
-  int64_t reach = 0;
-  for (const auto& [step, count] : steps) {
-    if (step < 1 || step > reach + 1) return false;
-    reach += step * (count - 1);
-  }
-  return !(whole && moves);
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<DimRegion>> FilledBox(const Block& writer, const VarSet& inner) {
   bool fills = true;
   for (const IterVar& iter : writer.iters)
     fills &= !(IsGuard(writer, iter) && UsesAnyOf(iter.binding, inner));
-  const Access write = WriteOf(writer);
+  const Access write = Substitute(writer.indices, BindingsOf(writer));
   std::vector<DimRegion> box = CoveringBox({write}, inner, writer.out->shape);
   for (size_t d = 0; d < write.size(); ++d) fills &= WritesOneRun(write[d], inner, box[d].whole);
   if (fills) return box;

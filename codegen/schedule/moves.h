@@ -1,5 +1,5 @@
-// Checks and helpers for primitives that move or copy regions: blocks in their naive form, loops over a box,
-// and buffers of a box's size. Pure functions.
+// Checks and helpers for primitives that move or copy regions: the boxes of a buffer that statements access,
+// blocks in their naive form, loops over a box, and buffers of a box's size. Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,31 @@
 
 #include "absl/status/status.h"
 #include "codegen/ir/block_guards.h"
-#include "codegen/schedule/region.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
+
+// One dimension of a box: [base, base + extent), base over the loops outside. `whole` boxes are [0, shape).
+struct DimRegion {
+  Expr base;
+  int64_t extent;
+  bool whole;
+
+  // The index of an element from its place in the box.
+  Expr At(const Expr& place) const { return whole ? place : base + place; }
+};
+
+// An access: index expressions with the block's bindings substituted, over loop variables.
+using Access = std::vector<Expr>;
+
+// Every read of `buffer` by blocks under `stmt`.
+std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
+
+// The smallest box that covers all accesses while the `inner` variables vary and the others are fixed. A
+// dimension is taken whole when its index depends on data or is not linear in the inner variables, or when
+// its bases differ by more than a constant.
+std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const VarSet& inner,
+                                   const std::vector<int64_t>& shape);
 
 // Whether the loop runs along axes of the block. A fused loop may carry a reduction too (ir/block_guards.h).
 bool CarriesAxis(const Block& block, const For& loop);
@@ -24,8 +45,9 @@ bool WritesAtItsAxes(const Block& block);
 // iteration variable, or its distance from the start of a box (compute_at). nullopt for other layouts.
 std::optional<VarMap> ItersAt(const Block& writer, const std::vector<Expr>& index);
 
-// The loops of the perfect nest around the path's target, outermost first.
+// The loops of the perfect nest around the path's target, outermost first; and the path to the outermost.
 std::vector<const For*> NestOf(const Path& path);
+Path NestPath(Path path);
 
 // OK when the block is alone under serial loops, one for each iteration variable, as BuildNaive and rfactor
 // leave it. Such loops carry no decisions and may be rebuilt. Partial blocks of rfactor also have guards,
@@ -42,6 +64,12 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block);
 // The box that the writer fills while the inner loops run: the one that CoveringBox computes for it.
 // FailedPrecondition where elements of that box are left unwritten.
 absl::StatusOr<std::vector<DimRegion>> FilledBox(const Block& writer, const VarSet& inner);
+
+// The dimension of the block's tensor that the iteration variable indexes; a layout may have another order.
+size_t DimOf(const Block& block, const IterVar& iter);
+// A loop of block `name` over a part of the iteration variable's domain, or over all of it for null. The
+// variable is bound to it.
+LoopSpec LoopOver(const DimRegion* part, const std::string& name, IterVar* iter);
 
 // The name of a loop of block `from` in a copy of its nest for block `to`: t2.a0.1 becomes t2.w.a0.1. A loop
 // that is not named after `from` becomes `to`, a dot, and its whole name.

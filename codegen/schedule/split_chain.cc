@@ -12,18 +12,12 @@
 #include "codegen/expr/affine.h"
 #include "codegen/schedule/chain_values.h"
 #include "codegen/schedule/correction.h"
-#include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/part_axes.h"
+#include "codegen/schedule/stage_rewrites.h"
 #include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {
-
-Stage OverPartAxes(const std::string& tensor, DType dtype, std::vector<Var> axes, Expr value) {
-  std::vector<int64_t> shape;
-  for (const Var& axis : axes) shape.push_back(axis->extent);
-  return {MakeBuffer(tensor, dtype, shape), std::move(axes), ReduceOp::kNone, {}, std::move(value)};
-}
 
 // The result of a reduction; 0 where all its terms were infinite.
 Expr FiniteOr0(const Expr& value, ReduceOp reduce) {
@@ -117,12 +111,14 @@ class ChainSplitter {
       if (static_cast<int>(index.size()) < part->second->rank()) index.push_back(at.key);
       return Load(part->second, std::move(index));
     });
-    Stage made = OverPartAxes(tensor, stage(s).output->dtype, at.axes,
-                              WithOwnTerms(s, partition_.OverPart(of_parts, at), at));
-    made.reduce = stage(s).reduce;
-    made.reduce_axes = at.reduce_axes;
-    parts_[stage(s).output.get()] = made.output;
-    return made;
+    return MakePart(s, tensor, at, WithOwnTerms(s, partition_.OverPart(of_parts, at), at));
+  }
+
+  Stage MakePart(int s, const std::string& tensor, const PartAxes& at, Expr value) {
+    const Stage& whole = stage(s);
+    const Buffer part = MakeBuffer(tensor, whole.output->dtype, ExtentsOf(at.axes));
+    parts_[whole.output.get()] = part;
+    return {part, at.axes, whole.reduce, at.reduce_axes, std::move(value)};
   }
 
   // Reductions, and the weights of the sum, leave out what another part has.
@@ -146,11 +142,7 @@ class ChainSplitter {
         return e->op == Op::kLoad && StructurallyEqual(e, chain_.queries) ? load : nullptr;
       });
     }
-    Stage scores = OverPartAxes(name(s), stage(s).output->dtype, at.axes, partition_.OverPart(value, at));
-    scores.reduce = ReduceOp::kSum;
-    scores.reduce_axes = at.reduce_axes;
-    parts_[stage(s).output.get()] = scores.output;
-    made.push_back(std::move(scores));
+    made.push_back(MakePart(s, name(s), at, partition_.OverPart(value, at)));
     return made;
   }
 
@@ -234,8 +226,7 @@ class ChainSplitter {
 
   Stage Copied(Stage made) {
     made = WithCopies(std::move(made));
-    const Buffer whole = std::exchange(made.output, MakeBuffer(absl::StrCat(made.output->name, ".m"),
-                                                               made.output->dtype, made.output->shape));
+    const Buffer whole = std::exchange(made.output, WithSuffix(made.output, ".m"));
     copies_[whole.get()] = made.output;
     return made;
   }
@@ -296,21 +287,18 @@ class ChainSplitter {
 
   // exp(exponent * (whole - part)): what makes sums with a part's result sums with the whole's.
   Stage Correction(int s, double exponent) {
-    std::vector<Var> axes;
-    std::vector<Expr> row;
-    for (const Var& axis : stage(s).axes) {
-      axes.push_back(MakeVar(absl::StrCat("a", axes.size()), axis->extent));
-      row.push_back(VarRef(axes.back()));
-    }
-    axes.push_back(MakeVar(absl::StrCat("a", axes.size()), partition_.count()));
-    const Expr whole = FiniteOr0(Load(stage(s).output, row), stage(s).reduce),
-               part = partition_.OfWhole(ResultOf(s), s, axes, VarRef(axes.back()));
-    const Expr change = exponent < 0 ? part - whole : whole - part;
-    const double scale = std::fabs(exponent);
-    const Expr scaled = scale == 1 ? change : change * FloatConst(scale, change->dtype);
+    const Buffer& result = stage(s).output;
     const std::string suffix =
         factors_of_parts_.empty() ? ".f" : absl::StrCat(".f", factors_of_parts_.size());
-    Stage made = OverPartAxes(name(s) + suffix, whole->dtype, axes, MakeUnary(Op::kExp, scaled));
+    std::vector<int64_t> shape = result->shape;
+    shape.push_back(partition_.count());
+    Stage made = StageOver(result->name + suffix, result->dtype, shape);
+    std::vector<Expr> row = IndexOf(made.axes);
+    const Expr part = partition_.OfWhole(ResultOf(s), s, made.axes, row.back());
+    row.pop_back();
+    const Expr whole = FiniteOr0(Load(result, row), stage(s).reduce);
+    const Expr change = exponent < 0 ? part - whole : whole - part;
+    made.value = MakeUnary(Op::kExp, Times(change, std::fabs(exponent)));
     factors_of_parts_[{s, exponent}] = made.output;
     return made;
   }

@@ -8,6 +8,7 @@
 #include "codegen/schedule/moves.h"
 
 namespace mycc {
+namespace {
 
 absl::StatusOr<Stage> StageOf(const Block& block) {
   if (block.reduce.tuple() != nullptr) {
@@ -19,14 +20,6 @@ absl::StatusOr<Stage> StageOf(const Block& block) {
   for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
   return stage;
 }
-
-absl::StatusOr<Stage> StageOf(const Function& function, const std::string& block) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block));
-  MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  return StageOf(path.block());
-}
-
-namespace {
 
 // The stage of an argmax or argmin too, which BuildNaive made a reduction of (position, value).
 absl::StatusOr<Stage> AnyStageOf(const Block& block) {
@@ -40,7 +33,26 @@ absl::StatusOr<Stage> AnyStageOf(const Block& block) {
   return StageOf(block);
 }
 
+// Whether the tensor is a const input, or computed only from const inputs.
+bool IsKnownAhead(const Function& function, const Buffer& buffer) {
+  for (const Param& param : function.params) {
+    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
+  }
+  const Block* writer = WriterOf(function, buffer);
+  bool known = writer != nullptr;
+  Visit(known ? writer->value : IntConst(0), [&](const ExprNode& e) {
+    if (e.op == Op::kLoad) known = known && IsKnownAhead(function, e.buffer);
+  });
+  return known;
+}
+
 }  // namespace
+
+absl::StatusOr<Stage> StageOf(const Function& function, const std::string& block) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block));
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  return StageOf(path.block());
+}
 
 absl::StatusOr<Workload> WorkloadOf(const Function& function) {
   Workload workload;
@@ -63,40 +75,23 @@ absl::StatusOr<Workload> WorkloadOf(const Function& function) {
 
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const std::string& block,
                                          const std::vector<Stage>& stages) {
-  MYCC_ASSIGN_OR_RETURN(Path nest, FindBlock(function, block));
-  MYCC_RETURN_IF_ERROR(CheckNaive(nest));
-  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, nest.block()));
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block));
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, path.block()));
   std::vector<Buffer> made;
   for (size_t s = 0; s + 1 < stages.size(); ++s) {
     made.push_back(stages[s].output);
     const std::string& name = made.back()->name;
     if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
   }
-  nest.nodes.resize(nest.nodes.size() - NestOf(nest).size());
   std::vector<Stmt> nests;
   nests.reserve(stages.size());
   for (const Stage& stage : stages) nests.push_back(BuildStage(stage));
-  return WithBody(function, InAllocs(made, ReplaceAt(nest, MakeSeq(std::move(nests)))));
+  return WithBody(function, InAllocs(made, ReplaceAt(NestPath(path), MakeSeq(std::move(nests)))));
 }
 
-namespace {
-
-// Whether the tensor is a const input, or computed only from const inputs.
-bool IsKnownAhead(const Function& function, const Buffer& buffer) {
-  for (const Param& param : function.params) {
-    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
-  }
-  const Block* writer = WriterOf(function, buffer);
-  bool known = writer != nullptr;
-  Visit(known ? writer->value : IntConst(0), [&](const ExprNode& e) {
-    if (e.op == Op::kLoad) known = known && IsKnownAhead(function, e.buffer);
-  });
-  return known;
-}
-
-}  // namespace
-
-Function PackedIfKnown(const Function& function, const Buffer& buffer) {
+absl::StatusOr<Function> PackedIfKnown(const Function& function, const std::string& tensor) {
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, tensor));
   if (!IsKnownAhead(function, buffer)) return function;
   const Buffer packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
   return WithBody(function, ReplaceBuffer(function.body, buffer, packed));

@@ -10,9 +10,8 @@
 
 namespace mycc {
 
-// The stage that BuildNaive made the naive block from. FailedPrecondition for a reduction of tuples, and for
-// one that another block began. The second form finds the block, and refuses one that is not naive any more.
-absl::StatusOr<Stage> StageOf(const Block& block);
+// The stage that BuildNaive made the block from. FailedPrecondition for a reduction of tuples, for one that
+// another block began, and for a block that is not naive any more.
 absl::StatusOr<Stage> StageOf(const Function& function, const std::string& block);
 
 // The workload whose naive function this is. FailedPrecondition when a block is not naive any more.
@@ -24,8 +23,8 @@ absl::StatusOr<Workload> WorkloadOf(const Function& function);
 absl::StatusOr<Function> ReplaceByStages(const Function& function, const std::string& block,
                                          const std::vector<Stage>& stages);
 
-// The function with the allocated tensor in scope `packed`, computed ahead of time, if it depends on const
-// inputs alone.
-Function PackedIfKnown(const Function& function, const Buffer& buffer);
+// The function with the allocated tensor of this name in scope `packed`, computed ahead of time, if it
+// depends on const inputs alone.
+absl::StatusOr<Function> PackedIfKnown(const Function& function, const std::string& tensor);
 
 }  // namespace mycc

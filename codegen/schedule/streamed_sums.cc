@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
-#include "codegen/schedule/moves.h"
 
 namespace mycc {
 namespace {
@@ -62,12 +61,9 @@ class SumFinder {
 
   // All sums must run over the same parts of the reduction's only axis.
   absl::Status FindPart() {
-    std::vector<const IterVar*> axes;
-    for (const IterVar& iter : reduction_.iters) {
-      if (iter.reduce) axes.push_back(&iter);
-    }
+    const std::vector<Var> axes = ReduceAxesOf(reduction_);
     if (axes.size() != 1) return Refuse("it reduces over several axes; expected one");
-    const int64_t extent = axes[0]->var->extent;
+    const int64_t extent = axes[0]->extent;
     const auto inner = LoopVarsUnder(loop_.body);
     std::optional<DimRegion> part;
     for (const StreamedSum& sum : found_.sums) {
@@ -136,7 +132,7 @@ class SumFinder {
     if (inner.IsFree()) return Dependence{load};
     const std::optional<VarMap> iters = ItersAt(*writer, load->args);
     if (!iters || writer->reduce != ReduceOp::kNone || inner.rest == nullptr) {
-      return Refuse(writer->name, ", which depends on it, is no block of one value for each ", "element");
+      return Refuse(writer->name, ", which depends on it, is no block of one value for each element");
     }
     if (inner.factor != nullptr) {
       inner.factor = Substitute(inner.factor, *iters);

@@ -7,8 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/schedule/correction.h"
-#include "codegen/schedule/region.h"
-#include "codegen/schedule/tree.h"
+#include "codegen/schedule/moves.h"
 
 namespace mycc {
 

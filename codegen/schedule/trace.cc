@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
@@ -44,6 +45,12 @@ class LineReader {
     if (at_ == start) return Error(absl::StrCat("expected a name or a number, found ", Rest()));
     return std::string(line_.substr(start, at_ - start));
   }
+  absl::StatusOr<int64_t> Int() {
+    MYCC_ASSIGN_OR_RETURN(const std::string word, Word());
+    int64_t value = 0;
+    if (absl::SimpleAtoi(word, &value)) return value;
+    return Error(absl::StrCat("expected an integer, found '", word, "'"));
+  }
 
  private:
   static bool IsWordChar(char c) {
@@ -62,38 +69,28 @@ class LineReader {
   size_t at_ = 0;
 };
 
-absl::StatusOr<int64_t> ToInt(LineReader& reader, const std::string& word) {
-  int64_t value = 0;
-  if (!absl::SimpleAtoi(word, &value))
-    return reader.Error(absl::StrCat("expected an integer, found '", word, "'"));
-  return value;
-}
-
-absl::StatusOr<StepArg> ParseList(LineReader& reader, bool ints) {
+template <typename Value>
+absl::StatusOr<StepArg> ParseList(LineReader& reader, absl::StatusOr<Value> (LineReader::*next)()) {
   MYCC_RETURN_IF_ERROR(reader.Expect('['));
-  StepArg::Names names;
-  StepArg::Ints values;
-  if (!reader.Take(']')) {
-    do {
-      MYCC_ASSIGN_OR_RETURN(std::string word, reader.Word());
-      if (ints) {
-        MYCC_ASSIGN_OR_RETURN(const int64_t value, ToInt(reader, word));
-        values.push_back(value);
-      } else {
-        names.push_back(std::move(word));
-      }
-    } while (reader.Take(','));
-    MYCC_RETURN_IF_ERROR(reader.Expect(']'));
-  }
-  return ints ? StepArg{std::move(values)} : StepArg{std::move(names)};
+  std::vector<Value> values;
+  if (reader.Take(']')) return StepArg{values};
+  do {
+    MYCC_ASSIGN_OR_RETURN(Value value, (reader.*next)());
+    values.push_back(std::move(value));
+  } while (reader.Take(','));
+  MYCC_RETURN_IF_ERROR(reader.Expect(']'));
+  return StepArg{std::move(values)};
 }
 
 absl::StatusOr<StepArg> ParseArg(LineReader& reader, char kind) {
-  if (kind == 'N' || kind == 'I') return ParseList(reader, kind == 'I');
+  if (kind == 'N') return ParseList(reader, &LineReader::Word);
+  if (kind == 'I') return ParseList(reader, &LineReader::Int);
+  if (kind == 'i') {
+    MYCC_ASSIGN_OR_RETURN(const int64_t value, reader.Int());
+    return StepArg{value};
+  }
   MYCC_ASSIGN_OR_RETURN(std::string word, reader.Word());
-  if (kind == 'n') return StepArg{std::move(word)};
-  MYCC_ASSIGN_OR_RETURN(const int64_t value, ToInt(reader, word));
-  return StepArg{value};
+  return StepArg{std::move(word)};
 }
 
 absl::StatusOr<Step> ParseStep(LineReader& reader) {
@@ -119,55 +116,33 @@ absl::Status ParseSketch(LineReader& reader, Trace* trace) {
   while (!reader.AtEnd()) {
     MYCC_ASSIGN_OR_RETURN(std::string key, reader.Word());
     MYCC_RETURN_IF_ERROR(reader.Expect('='));
-    MYCC_ASSIGN_OR_RETURN(const std::string word, reader.Word());
-    MYCC_ASSIGN_OR_RETURN(const int64_t value, ToInt(reader, word));
+    MYCC_ASSIGN_OR_RETURN(const int64_t value, reader.Int());
     trace->decisions.emplace_back(std::move(key), value);
   }
   return absl::OkStatus();
 }
 
-template <typename Value>
-void AppendList(const std::vector<Value>& values, std::string* text) {
-  text->push_back('[');
-  for (size_t i = 0; i < values.size(); ++i) absl::StrAppend(text, i > 0 ? ", " : "", values[i]);
-  text->push_back(']');
-}
-
-void AppendArg(const StepArg& arg, std::string* text) {
+void AppendArg(std::string* text, const StepArg& arg) {
   if (const auto* name = std::get_if<std::string>(&arg.value)) {
     text->append(*name);
   } else if (const auto* value = std::get_if<int64_t>(&arg.value)) {
     absl::StrAppend(text, *value);
   } else if (const auto* names = std::get_if<StepArg::Names>(&arg.value)) {
-    AppendList(*names, text);
+    absl::StrAppend(text, "[", absl::StrJoin(*names, ", "), "]");
   } else {
-    AppendList(std::get<StepArg::Ints>(arg.value), text);
+    absl::StrAppend(text, "[", absl::StrJoin(std::get<StepArg::Ints>(arg.value), ", "), "]");
   }
-}
-
-void AppendStep(const Step& step, std::string* text) {
-  absl::StrAppend(text, step.primitive, "(");
-  for (size_t i = 0; i < step.args.size(); ++i) {
-    if (i > 0) text->append(", ");
-    AppendArg(step.args[i], text);
-  }
-  text->push_back(')');
 }
 
 }  // namespace
 
 std::string PrintStep(const Step& step) {
-  std::string text;
-  AppendStep(step, &text);
-  return text;
+  return absl::StrCat(step.primitive, "(", absl::StrJoin(step.args, ", ", AppendArg), ")");
 }
 
 std::string PrintSteps(const Trace& trace) {
   std::string text = "v1\n";
-  for (const Step& step : trace.steps) {
-    AppendStep(step, &text);
-    text.push_back('\n');
-  }
+  for (const Step& step : trace.steps) absl::StrAppend(&text, PrintStep(step), "\n");
   return text;
 }
 

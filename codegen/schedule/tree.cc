@@ -24,10 +24,6 @@ std::string NamesOf(const Function& function, StmtKind kind) {
   return absl::StrJoin(names, ", ");
 }
 
-bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
-  return AnyOf<Block>(stmt, [&](const Block& block) { return Reads(block, buffer); });
-}
-
 }  // namespace
 
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name) {
@@ -44,6 +40,13 @@ absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name
   };
   if (Path path{PathTo(function.body, is_block)}; !path.nodes.empty()) return path;
   return Refusal("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock));
+}
+
+absl::StatusOr<Path> FindLoopAround(const Function& function, const std::string& name,
+                                    const std::string& block) {
+  MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
+  if (ContainsBlock(path.loop().body, block)) return path;
+  return Refusal(block, " is not under loop ", name);
 }
 
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer) {
@@ -116,6 +119,10 @@ bool Reads(const Block& block, const Buffer& buffer) {
   return found;
 }
 
+bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
+  return AnyOf<Block>(stmt, [&](const Block& block) { return Reads(block, buffer); });
+}
+
 bool ContainsBlock(const Stmt& stmt, const std::string& name) {
   return AnyOf<Block>(stmt, [&](const Block& block) { return block.name == name; });
 }
@@ -123,6 +130,12 @@ bool ContainsBlock(const Stmt& stmt, const std::string& name) {
 VarSet LoopVarsUnder(const Stmt& stmt) {
   VarSet vars;
   VisitEach<For>(stmt, [&](const For& loop) { vars.insert(loop.var.get()); });
+  return vars;
+}
+
+VarSet LoopVarsOn(const Path& path) {
+  VarSet vars;
+  for (const For* loop : LoopsOn(path)) vars.insert(loop->var.get());
   return vars;
 }
 
@@ -139,6 +152,31 @@ VarMap BindingsOf(const Block& block) {
   VarMap map;
   for (const IterVar& iter : block.iters) map.emplace(iter.var.get(), iter.binding);
   return map;
+}
+
+std::vector<Var> ReduceAxesOf(const Block& block) {
+  std::vector<Var> axes;
+  for (const IterVar& iter : block.iters) {
+    if (iter.reduce) axes.push_back(iter.var);
+  }
+  return axes;
+}
+
+std::shared_ptr<Block> MakeBlock(std::string name, std::vector<IterVar> iters, Buffer out,
+                                 std::vector<Expr> indices, Expr value) {
+  auto block = std::make_shared<Block>();
+  block->name = std::move(name);
+  block->iters = std::move(iters);
+  block->out = std::move(out);
+  block->indices = std::move(indices);
+  block->value = std::move(value);
+  return block;
+}
+
+Var AddGuard(Block* block, int64_t extent, Expr index) {
+  const Var guard = MakeVar(absl::StrCat("g", block->iters.size()), extent);
+  block->iters.push_back({guard, false, std::move(index)});
+  return guard;
 }
 
 Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body) {
@@ -175,11 +213,8 @@ bool IsReduceLoop(const For& loop) {
 }
 
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name) {
-  Buffer found;
-  VisitEach<Alloc>(function.body, [&](const Alloc& alloc) {
-    if (!found && alloc.buffer->name == name) found = alloc.buffer;
-  });
-  if (found) return found;
+  const auto is_it = [&](const Alloc& alloc) { return alloc.buffer->name == name; };
+  if (const Alloc* alloc = FirstOf<Alloc>(function.body, is_it)) return alloc->buffer;
   return Refusal("there is no allocated buffer ", name);
 }
 
@@ -192,10 +227,7 @@ absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& n
 
 std::string FreshName(const Function& function, const std::string& base) {
   const auto is_taken = [&](const std::string& name) {
-    return std::any_of(function.params.begin(), function.params.end(),
-                       [&](const Param& param) { return param.buffer->name == name; }) ||
-           AnyOf<Alloc>(function.body, [&](const Alloc& alloc) { return alloc.buffer->name == name; }) ||
-           ContainsBlock(function.body, name);
+    return FindBuffer(function, name).ok() || ContainsBlock(function.body, name);
   };
   std::string name = base;
   for (int number = 2; is_taken(name); ++number) name = absl::StrCat(base, number);
@@ -204,8 +236,7 @@ std::string FreshName(const Function& function, const std::string& base) {
 
 std::vector<Stmt> PartsOf(const Stmt& body) {
   if (const Alloc* alloc = DynAs<Alloc>(body)) return PartsOf(alloc->body);
-  const Seq* seq = DynAs<Seq>(body);
-  return seq != nullptr ? seq->stmts : std::vector<Stmt>{body};
+  return StmtsOf(body);
 }
 
 Stmt WithParts(const Stmt& body, std::vector<Stmt> parts) {

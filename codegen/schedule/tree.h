@@ -2,6 +2,7 @@
 // Pure functions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Path {
 // FailedPrecondition names the missing loop or block, and those that exist.
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name);
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name);
+// The loop, which has to be around the block.
+absl::StatusOr<Path> FindLoopAround(const Function& function, const std::string& name,
+                                    const std::string& block);
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
 // The function without the Alloc of a buffer that nothing uses any more, or that another Alloc has.
 absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& buffer);
@@ -39,15 +43,25 @@ const Block* WriterOf(const Function& function, const Buffer& buffer);
 // FailedPrecondition unless `block` alone writes its tensor.
 absl::Status CheckOnlyWriter(const Function& function, const Block& block);
 bool Reads(const Block& block, const Buffer& buffer);
+// Whether a block under the statement does.
+bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer);
 bool ContainsBlock(const Stmt& stmt, const std::string& name);
 
 // The variables of the loops under a statement (itself included), and of the loops on a path (its target
 // included).
 VarSet LoopVarsUnder(const Stmt& stmt);
+VarSet LoopVarsOn(const Path& path);
 std::vector<const For*> LoopsOn(const Path& path);
 
-// The bindings of all iteration variables of a block, for Substitute.
+// The bindings of all iteration variables of a block, for Substitute; and the variables that it reduces over.
 VarMap BindingsOf(const Block& block);
+std::vector<Var> ReduceAxesOf(const Block& block);
+
+// The block out[indices] = value.
+std::shared_ptr<Block> MakeBlock(std::string name, std::vector<IterVar> iters, Buffer out,
+                                 std::vector<Expr> indices, Expr value);
+// Lets the block run only where 0 <= `index` < `extent`, by an iteration variable with this value.
+Var AddGuard(Block* block, int64_t extent, Expr index);
 
 // Loops around `body`, outermost first.
 struct LoopSpec {

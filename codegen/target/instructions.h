@@ -63,7 +63,7 @@ struct Instruction {
   // tensor cores: the CUDA function's name, for wgmma the beginning of its names.
   std::string emitter;
 
-  // Its bytes are u8 by i8; operands of the same type need extra instructions (flipped_sign.h).
+  // Its bytes are u8 by i8; operands of the same type need extra instructions (FlippedSignStages).
   bool u8_by_i8() const { return kind == InstructionClass::kVector && lanes == LaneProduct::kDotInt8; }
   // Whether it rounds its operands to tf32 itself. wgmma reads them from shared memory and cuts digits off,
   // so that they have to be rounded before.

@@ -9,6 +9,7 @@
 #include "codegen/workload/index.h"
 #include "codegen/workload/limits.h"
 #include "codegen/workload/operators.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {
@@ -22,12 +23,6 @@ int64_t BoundedProduct(const std::vector<int64_t>& extents, int64_t limit) {
     product *= std::max<int64_t>(extent, 1);
   }
   return product;
-}
-
-std::vector<int64_t> ExtentsOf(const std::vector<Var>& axes) {
-  std::vector<int64_t> extents;
-  for (const Var& axis : axes) extents.push_back(axis->extent);
-  return extents;
 }
 
 std::string AxesProblem(const Stage& stage) {

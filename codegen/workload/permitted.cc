@@ -21,6 +21,7 @@
 #include "codegen/workload/joined_groups.h"
 #include "codegen/workload/lanes.h"
 #include "codegen/workload/sampled_values.h"
+#include "codegen/workload/stage_over.h"
 
 namespace mycc {
 namespace {
@@ -284,8 +285,7 @@ struct PermittedReference::Impl {
     if (found == further.end()) return false;
     const auto& [fold, groups] = found->second;
     const ExprNode& x = *LoadOfFactor(stage.value->args[fold ? fold->input : groups->input]);
-    std::vector<int64_t> extents;
-    for (const Var& axis : stage.reduce_axes) extents.push_back(axis->extent);
+    std::vector<int64_t> extents = ExtentsOf(stage.reduce_axes);
     for (size_t f = 0; fold && f < fold->dims.size(); ++f) {
       int64_t& window = extents[fold->reduce_axes[f]];
       window = CeilDiv(window, fold->strides[f]) * fold->strides[f];

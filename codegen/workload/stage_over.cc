@@ -11,6 +11,13 @@ Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_
   return stage;
 }
 
+std::vector<int64_t> ExtentsOf(const std::vector<Var>& axes) {
+  std::vector<int64_t> extents;
+  extents.reserve(axes.size());
+  for (const Var& axis : axes) extents.push_back(axis->extent);
+  return extents;
+}
+
 std::vector<Expr> IndexOf(const std::vector<Var>& axes) {
   std::vector<Expr> index;
   index.reserve(axes.size());

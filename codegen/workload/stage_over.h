@@ -9,8 +9,9 @@
 
 namespace mycc {
 
-// A stage without a value, over axes a0, a1, .. of a new tensor; and axes as an index.
+// A stage without a value, over axes a0, a1, .. of a new tensor; and axes as a shape, and as an index.
 Stage StageOver(const std::string& tensor, DType dtype, const std::vector<int64_t>& shape);
+std::vector<int64_t> ExtentsOf(const std::vector<Var>& axes);
 std::vector<Expr> IndexOf(const std::vector<Var>& axes);
 
 }  // namespace mycc

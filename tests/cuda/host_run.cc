@@ -101,14 +101,9 @@ std::string WithoutClusters(const std::string& source) {
        {R"(asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");)",
         "HostBarrierInit(barrier, arrivals);"},
        {R"(asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");)", ""},
-       {R"(asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes)
-               : "memory");)",
+       {R"(asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(barrier), "r"(bytes) : "memory");)",
         "HostBarrierExpect(barrier, bytes);"},
-       {R"(asm volatile(
-      "{\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra waiting;\n}" ::"r"(
-          barrier),
-      "r"(parity)
-      : "memory");)",
+       {R"(asm volatile("{\n.reg .pred done;\nwaiting:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra waiting;\n}" ::"r"(barrier), "r"(parity) : "memory");)",
         "HostBarrierWait(barrier, parity);"},
        {R"(asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");)", "host.arrive_in_cluster();"},
        {R"(asm volatile("barrier.cluster.wait.acquire;" ::: "memory");)", "host.wait_for_cluster();"},
@@ -124,10 +119,6 @@ std::string WithoutPtx(const std::string& source) {
       {{R"(asm volatile("griddepcontrol.wait;" ::: "memory");)", ""},
        {R"(asm volatile("griddepcontrol.launch_dependents;" ::: "memory");)", ""},
        {R"(asm volatile("" : "+l"(address) :: "memory");)", ""},
-       {R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
-        "pair = HostF16(value);"},
-       {R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));)",
-        "pair = HostBF16(value);"},
        {R"(asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));)",
         "pair = HostF16(odd) << 16 | HostF16(even);"},
        {R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));)",

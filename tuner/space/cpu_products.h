@@ -26,7 +26,7 @@ std::vector<CpuProduct> CpuProductsOf(const Contraction& contraction, const Stag
                                       const Target& target);
 
 // The operand whose sign to change, for a product of two i8 or two u8 that is best computed by an instruction
-// for u8 times i8 (codegen/schedule/flipped_sign.h); null where there is none. The sums' change depends on
+// for u8 times i8 (codegen/schedule/stage_rewrites.h); null where there is none. The sums' change depends on
 // the other operand, and is known ahead when that one is const.
 Buffer SignToChange(const Contraction& contraction, const Stage& stage, const Target& target);
 // Lanes can run along the depth: it is long, and both operands lie along it.

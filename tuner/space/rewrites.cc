@@ -8,12 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "codegen/expr/product.h"
-#include "codegen/schedule/flipped_sign.h"
-#include "codegen/schedule/operand_stage.h"
 #include "codegen/schedule/padding.h"
-#include "codegen/schedule/permuted_axes.h"
-#include "codegen/schedule/single_term.h"
 #include "codegen/schedule/split_chain.h"
+#include "codegen/schedule/stage_rewrites.h"
 #include "codegen/schedule/stride_phases.h"
 #include "codegen/target/instructions.h"
 #include "codegen/workload/folded_stride.h"

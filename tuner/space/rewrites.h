@@ -17,11 +17,11 @@ struct Rewritten {
 
 // Transposed convolutions become convolutions of each phase (codegen/schedule/stride_phases.h), and sums of
 // products of two i8 or two u8 become sums of u8 times i8 where the instruction for them multiplies nothing
-// else (codegen/schedule/flipped_sign.h).
+// else (codegen/schedule/stage_rewrites.h).
 Rewritten RewriteForCpu(const Workload& canonical, const Target& target);
 
-// Reductions of one term become that term (codegen/schedule/single_term.h). Not for rules that stream chains,
-// which know these by their reductions.
+// Reductions of one term become that term (codegen/schedule/stage_rewrites.h). Not for rules that stream
+// chains, which know these by their reductions.
 Rewritten WithoutSingleTerms(const Rewritten& rewritten);
 
 // Computed factors of sums that end a chain along one axis (stream_chain.h) become stages of their own, for
@@ -31,7 +31,7 @@ Rewritten WithOperandStages(const Rewritten& rewritten);
 Rewritten WithAllOperandStages(const Rewritten& rewritten);
 
 // Sums that end a chain have their dimensions in the order of the stage that reads them, element by element
-// (codegen/schedule/permuted_axes.h), so that it is computed where the sum is.
+// (codegen/schedule/stage_rewrites.h), so that it is computed where the sum is.
 Rewritten WithSumsAsRead(const Rewritten& rewritten);
 
 // Chains with few rows, in parts of their axis that fill a GPU's multiprocessors, or give a CPU's threads

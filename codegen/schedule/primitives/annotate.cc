@@ -42,15 +42,8 @@ absl::StatusOr<Function> AnnotateLoop(const Function& function, const Target& ta
   MYCC_RETURN_IF_ERROR(CheckLoop(mark, loop));
   for (const MarkNumber& number : mark.numbers) MYCC_RETURN_IF_ERROR(CheckNumber(number, args));
   if (mark.check != nullptr) MYCC_RETURN_IF_ERROR(mark.check({function, target, args, path, loop}));
-  LoopMarks marks = loop.marks;
-  mark.set(args, &marks);
-  return WithBody(function, ReplaceAt(path, loop.Marked(std::move(marks))));
-}
-
-absl::Status CheckClusterBlocks(int64_t blocks) {
-  constexpr int64_t kMostBlocks = 8;
-  if (blocks >= 2 && blocks <= kMostBlocks && (blocks & (blocks - 1)) == 0) return absl::OkStatus();
-  return Refusal("a cluster of ", blocks, " blocks; expected a power of two from 2 to ", kMostBlocks);
+  const Stmt marked = Changed(loop, [&](For* changed) { mark.set(args, &changed->marks); });
+  return WithBody(function, ReplaceAt(path, marked));
 }
 
 }  // namespace mycc

@@ -50,9 +50,6 @@ absl::StatusOr<Function> Annotate(const Function& function, const Target& target
   return AnnotateLoop(function, target, args, mark);
 }
 
-// OK for a power of two from 2 to 8, which runs as a cluster on every device of the architecture.
-absl::Status CheckClusterBlocks(int64_t blocks);
-
 extern const LoopMark kPipelineMark;          // pipeline(loop, kind, stages)
 extern const LoopMark kPersistMark;           // persist(loop, blocks)
 extern const LoopMark kStreamKMark;           // stream_k(loop, blocks, groups, members)

@@ -23,9 +23,8 @@ constexpr int64_t kMaxBlocks = (1LL << 31) - 1;  // of a grid
 
 absl::Status CheckTarget(LoopKind kind, const Target& target) {
   const bool on_gpu = target.kind == TargetKind::kCuda;
-  const bool fits = kind == LoopKind::kParallel                            ? !on_gpu
-                    : kind == LoopKind::kGrid || kind == LoopKind::kThread ? on_gpu
-                                                                           : true;
+  const bool fits =
+      on_gpu ? kind != LoopKind::kParallel : kind != LoopKind::kGrid && kind != LoopKind::kThread;
   if (fits) return absl::OkStatus();
   return Refusal(LoopKindName(kind), " is for ",
                  on_gpu ? "CPUs; a GPU has block and thread" : "GPUs; a CPU has parallel");

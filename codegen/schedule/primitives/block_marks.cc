@@ -21,9 +21,26 @@
 // of one cluster. They run at the same time. Each copies a part of the tiles that all of them read, to all of
 // them (multicast). It needs Hopper's copy engine.
 //
-// passes/pipeline_loops.cc implements the marks, after the copies are known; min_blocks_per_sm becomes a
-// launch bound of the kernel.
+// cluster_reduce(l, n): a cluster of n thread blocks executes each iteration of the block loop l together.
+// The thread loops inside number the threads of all n blocks, so that a row too long for the registers of one
+// block stays in those of several. Reductions over these threads exchange partial results between the blocks.
+// It needs Hopper's clusters.
+//
+//   block i in 16:                     block i in 16 by 4 blocks each:
+//     alloc m                            alloc m
+//     m = -inf                     ->    m = -inf
+//     thread t in 1024:                  thread t in 1024:                  (256 of each block)
+//       m max= x[i, t]                     m max= x[i, t]
+//
+// It must come before the thread loops are bound, because they exceed one block's threads. No buffer inside
+// may be in shared memory: each block has its own.
+//
+// passes/pipeline_loops.cc implements the other marks, after the copies are known; min_blocks_per_sm becomes
+// a launch bound of the kernel.
+#include <algorithm>
+
 #include "base/status.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/primitives/annotate.h"
 
 namespace mycc {
@@ -65,10 +82,48 @@ absl::Status CheckPingpong(const Marking& step) {
   return Refusal("pingpong is for persistent loops; persist it first");
 }
 
+// OK for a power of two from 2 to 8, which runs as a cluster on every device of the architecture.
+absl::Status CheckClusterBlocks(int64_t blocks) {
+  constexpr int64_t kMostBlocks = 8;
+  if (blocks >= 2 && blocks <= kMostBlocks && (blocks & (blocks - 1)) == 0) return absl::OkStatus();
+  return Refusal("a cluster of ", blocks, " blocks; expected a power of two from 2 to ", kMostBlocks);
+}
+
 absl::Status CheckMulticast(const Marking& step) {
   if (LoopsOn(step.path).front() != &step.loop)
     return Refusal("a cluster is of thread blocks; expected the outermost block loop");
   return CheckClusterBlocks(step.loop.var->extent);
+}
+
+// OK when no other loop of this grid has a mark that assigns its iterations to blocks.
+absl::Status CheckGrid(const Path& path) {
+  const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
+                                   [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
+  absl::Status status;
+  VisitEach<For>(grid, [&](const For& loop) {
+    const LoopMarks& marks = loop.marks;
+    if (!marks.multicast_cluster && marks.persistent_blocks == 0 && marks.cluster_reduce_blocks == 0) return;
+    status.Update(Refusal(loop.var->name,
+                          " is already divided among thread blocks by persist, "
+                          "stream_k, multicast_cluster or cluster_reduce"));
+  });
+  return status;
+}
+
+absl::Status CheckInside(const For& loop) {
+  absl::Status status;
+  VisitEach<Alloc>(loop.body, [&](const Alloc& alloc) {
+    if (alloc.buffer->scope != Scope::kShared) return;
+    status.Update(
+        Refusal(alloc.buffer->name, " is in shared memory, which blocks do not share; expected registers"));
+  });
+  return status;
+}
+
+absl::Status CheckClusterReduce(const Marking& step) {
+  MYCC_RETURN_IF_ERROR(CheckClusterBlocks(step.args.Int(1)));
+  MYCC_RETURN_IF_ERROR(CheckGrid(step.path));
+  return CheckInside(step.loop);
 }
 
 }  // namespace
@@ -121,6 +176,13 @@ constexpr LoopMark kMulticastClusterMark = {
     .loop_kind = LoopKind::kGrid,
     .check = CheckMulticast,
     .set = [](const StepArgs&, LoopMarks* marks) { marks->multicast_cluster = true; },
+};
+
+constexpr LoopMark kClusterReduceMark = {
+    .device = MarkedDevice::kHopper,
+    .loop_kind = LoopKind::kGrid,
+    .check = CheckClusterReduce,
+    .set = [](const StepArgs& args, LoopMarks* marks) { marks->cluster_reduce_blocks = args.Int(1); },
 };
 
 }  // namespace mycc

@@ -40,36 +40,25 @@ std::vector<IterVar> OuterGuards(const Block& reader, const VarSet& inner, bool 
 Stmt MakeCopy(const std::string& name, const Buffer& from, const Buffer& to,
               const std::vector<DimRegion>& box, const std::vector<IterVar>& guards) {
   BoxCopy copy = MakeBoxCopy(name, box, from->shape);
-  auto block = std::make_shared<Block>();
-  block->name = name;
-  block->iters = copy.iters;
-  block->iters.insert(block->iters.end(), guards.begin(), guards.end());
-  block->out = to;
-  block->indices = Localize(copy.indices, box);
-  block->value = Load(from, copy.indices);
-  return MakeNest(copy.loops, std::move(block));
+  copy.iters.insert(copy.iters.end(), guards.begin(), guards.end());
+  return MakeNest(copy.loops,
+                  MakeBlock(name, copy.iters, to, Localize(copy.indices, box), Load(from, copy.indices)));
 }
 
 // A copy with loops named like those of MakeCopy; its block writes every element of the box.
 Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to,
                    const std::vector<DimRegion>& box) {
-  auto block = std::make_shared<Block>();
-  block->name = name;
-  block->out = to;
-  std::vector<LoopSpec> loops;
+  std::vector<DimRegion> places;  // in the box
+  for (const DimRegion& dim : box) places.push_back({IntConst(0), dim.extent, true});
+  const BoxCopy copy = MakeBoxCopy(name, places, ExtentsOf(box));
   std::vector<Expr> source;
   Expr inside = BoolConst(true);
   for (size_t d = 0; d < box.size(); ++d) {
-    const Var loop = MakeVar(absl::StrCat(name, ".a", d), box[d].extent);
-    const Var iter = MakeVar(absl::StrCat("a", d), box[d].extent);
-    loops.push_back({loop});
-    block->iters.push_back({iter, false, VarRef(loop)});
-    block->indices.push_back(VarRef(iter));
-    source.push_back(box[d].whole ? VarRef(iter) : box[d].base + VarRef(iter));
+    source.push_back(box[d].At(copy.indices[d]));
     inside = MakeBinary(Op::kAnd, inside, Within(source.back(), from->shape[d]));
   }
-  block->value = MakeSelect(inside, Load(from, source), ZeroOf(from->dtype));
-  return MakeNest(loops, std::move(block));
+  const Expr value = MakeSelect(inside, Load(from, source), ZeroOf(from->dtype));
+  return MakeNest(copy.loops, MakeBlock(name, copy.iters, to, copy.indices, value));
 }
 
 absl::Status CheckScope(const Function& function, const Target& target, const Buffer& buffer, Scope scope,

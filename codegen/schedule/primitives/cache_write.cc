@@ -34,36 +34,24 @@ Expr FirstVisit(const Path& loop_path, const Block& block) {
 Stmt MakeInit(const Block& block, const Buffer& acc, const std::vector<const For*>& tile,
               const Expr& first_visit, const std::string& name) {
   const TileCopy copy = MakeTileCopy(block, tile, name);
-  auto init = std::make_shared<Block>();
-  init->name = name;
-  init->out = acc;
-  init->indices = copy.local;
-  init->value = block.reduce.Identity(0, block.out->dtype);
-  if (first_visit || !block.init) {
-    init->iters = copy.iters;
-    const Expr partial = Load(block.out, copy.global);
-    init->value = block.init ? MakeSelect(first_visit, init->value, partial) : partial;
-  }
-  return MakeNest(copy.loops, std::move(init));
+  const Expr identity = block.reduce.Identity(0, block.out->dtype);
+  if (!first_visit && block.init) return MakeNest(copy.loops, MakeBlock(name, {}, acc, copy.local, identity));
+  const Expr partial = Load(block.out, copy.global);
+  const Expr value = block.init ? MakeSelect(first_visit, identity, partial) : partial;
+  return MakeNest(copy.loops, MakeBlock(name, copy.iters, acc, copy.local, value));
 }
 
-// The body with these statements around the part that holds the block.
+// The body with these statements around the part that holds the block; `before` may be null.
 Stmt Around(const Stmt& body, const std::string& block, const Stmt& before, const Stmt& after) {
-  std::vector<Stmt> parts;
-  for (const Stmt& part : PartsOf(body)) {
-    const bool holds = ContainsBlock(part, block);
-    if (holds && before) parts.push_back(before);
-    parts.push_back(part);
-    if (holds) parts.push_back(after);
+  std::vector<Stmt> parts = PartsOf(body);
+  for (Stmt& part : parts) {
+    if (ContainsBlock(part, block)) part = MakeSeq({before, part, after});
   }
   return WithParts(body, std::move(parts));
 }
 
 absl::Status CheckLegal(const Path& loop_path, const Block& block) {
   const For& loop = loop_path.loop();
-  if (!ContainsBlock(loop.body, block.name)) {
-    return Refusal(block.name, " is not under loop ", loop.var->name);
-  }
   if (!block.more.empty())
     return Refusal(block.name, " reduces tuples, which have accumulators of their own already");
   if (block.out->scope == Scope::kAccumulator) {
@@ -93,7 +81,7 @@ absl::Status CheckLegal(const Path& loop_path, const Block& block) {
 
 absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoop(function, args.Name(1)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoopAround(function, args.Name(1), args.Name(0)));
   const Block& block = block_path.block();
   const For& loop = loop_path.loop();
   MYCC_RETURN_IF_ERROR(CheckLegal(loop_path, block));

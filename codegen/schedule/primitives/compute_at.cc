@@ -10,7 +10,6 @@
 // computed.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/accumulators.h"
 #include "codegen/ir/stmt_exprs.h"
@@ -37,15 +36,13 @@ absl::Status CheckReadersInside(const Function& function, const Block& producer,
 
 // OK when all loops that the block's value and guards depend on, except its own, are around its new place.
 absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& to) {
-  const std::vector<const For*> own = NestOf(from), here = LoopsOn(from), there = LoopsOn(to);
+  const std::vector<const For*> here = LoopsOn(from);
+  VarSet reached = LoopVarsOn(to);
+  for (const For* own : NestOf(from)) reached.insert(own->var.get());
   absl::Status status;
   const auto check = [&](const Expr& expr) {
     for (const For* loop : here) {
-      const auto is_loop = [&](const For* other) { return other->var == loop->var; };
-      if (!UsesVar(expr, loop->var.get()) || std::any_of(own.begin(), own.end(), is_loop) ||
-          std::any_of(there.begin(), there.end(), is_loop)) {
-        continue;
-      }
+      if (!UsesVar(expr, loop->var.get()) || reached.contains(loop->var.get())) continue;
       status.Update(
           Refusal(block.name, " depends on loop ", loop->var->name, ", which is not around its new place"));
     }
@@ -53,13 +50,6 @@ absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& t
   block.ForEachValue(check);
   for (const IterVar& iter : block.iters) check(iter.binding);
   return status;
-}
-
-// The dimension of the block's tensor that the iteration variable indexes; a layout may have another order.
-size_t DimNamedBy(const Block& block, const IterVar& iter) {
-  const auto named = std::find_if(block.indices.begin(), block.indices.end(),
-                                  [&](const Expr& index) { return index->var == iter.var; });
-  return static_cast<size_t>(named - block.indices.begin());
 }
 
 // The producer with spatial loops over the box, and unchanged reduction loops.
@@ -70,12 +60,8 @@ Stmt MakeProducer(const Block& old, const std::vector<DimRegion>& box, const std
   for (IterVar& iter : block->iters) {
     if (IsGuard(old, iter)) continue;
     const Var old_loop = iter.binding->var;
-    const DimRegion* part = iter.reduce ? nullptr : &box[DimNamedBy(old, iter)];
-    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
-                             part == nullptr ? iter.var->extent : part->extent);
-    iter.binding = part == nullptr || part->whole ? VarRef(loop) : part->base + VarRef(loop);
+    loops.push_back(LoopOver(iter.reduce ? nullptr : &box[DimOf(old, iter)], old.name, &iter));
     moved[old_loop.get()] = iter.binding;
-    loops.push_back({loop});
   }
   for (IterVar& iter : block->iters) {
     if (IsGuard(old, iter)) iter.binding = Substitute(iter.binding, moved);

@@ -115,11 +115,9 @@ absl::Status CheckInlinable(const Function& function, const Path& path, const Bl
     }
     MYCC_RETURN_IF_ERROR(CheckBuffersReach(function, block, *reader));
     MYCC_ASSIGN_OR_RETURN(const Path reader_path, FindBlock(function, reader->name));
-    const std::vector<const For*> loops = LoopsOn(reader_path);
+    const VarSet around = LoopVarsOn(reader_path);
     for (const VarNode* var : used) {
-      const bool inside =
-          std::any_of(loops.begin(), loops.end(), [&](const For* l) { return l->var.get() == var; });
-      if (!inside) {
+      if (!around.contains(var)) {
         return Refusal("its value depends on loop ", var->name, ", and the reader ", reader->name,
                        " is outside of it");
       }
@@ -141,8 +139,7 @@ absl::StatusOr<Function> Inline(const Function& function, const Target&, const S
     auto reader = std::make_shared<Block>(old);
     reader->MapValues([&](const Expr& value) {
       const Expr inlined = Rewrite(value, [&](const Expr& e) -> Expr {
-        const bool reads = e->op == Op::kLoad && e->buffer == block.out;
-        return reads ? Substitute(block.value, *ItersAt(block, e->args)) : nullptr;
+        return IsLoadOf(e, block.out) ? Substitute(block.value, *ItersAt(block, e->args)) : nullptr;
       });
       return DecidedValue(*reader, inlined);
     });

@@ -21,10 +21,7 @@ absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, 
   if (!loop.marks.instruction.empty()) return Refusal("the loop belongs to a hardware instruction");
   const Var member = MakeVar(absl::StrCat(loop.var->name, ".e"), group);
   const Stmt elected = RewriteEach<Block>(loop.body, [&](const Block& old) {
-    auto block = std::make_shared<Block>(old);
-    const Var first = MakeVar(absl::StrCat("g", block->iters.size()), 1);
-    block->iters.push_back(IterVar{first, false, VarRef(member)});
-    return block;
+    return Changed(old, [&](Block* block) { AddGuard(block, 1, VarRef(member)); });
   });
   return WithBody(function, ReplaceAt(path, loop.With({.body = MakeNest({{member}}, elected)})));
 }

@@ -64,30 +64,22 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
   const Buffer buffer = std::make_shared<BufferNode>(std::move(padded));
 
   // The naive nest has one loop for each iteration variable, and one variable for each dimension.
-  const VarNode* axis = block.indices[dim]->var.get();
+  const Var axis = block.indices[dim]->var, grown_axis = MakeVar(axis->name, extent);
+  const Expr place = Simplify(Mod(VarRef(grown_axis), growth.extent)),
+             inside = MakeBinary(Op::kLt, place, IntConst(growth.group));
+  const VarMap map = {{axis.get(), Simplify(growth.Source(VarRef(grown_axis)))}};
   auto grown = std::make_shared<Block>(block);
   grown->out = buffer;
+  grown->value = MakeSelect(inside, Substitute(block.value, map), ZeroOf(buffer->dtype));
+  grown->indices[dim] = VarRef(grown_axis);
   std::vector<LoopSpec> loops;
-  for (const For* loop : NestOf(path)) loops.push_back({loop->var});
   for (IterVar& iter : grown->iters) {
-    if (iter.var.get() != axis) continue;
-    const Var var = MakeVar(iter.var->name, extent);
-    const Expr place = Simplify(Mod(VarRef(var), growth.extent)),
-               inside = MakeBinary(Op::kLt, place, IntConst(growth.group));
-    const VarMap map = {{axis, Simplify(growth.Source(VarRef(var)))}};
-    grown->value = MakeSelect(inside, Substitute(block.value, map), ZeroOf(buffer->dtype));
-    grown->indices[dim] = VarRef(var);
-    for (LoopSpec& loop : loops) {
-      if (loop.var != iter.binding->var) continue;
-      loop.var = MakeVar(loop.var->name, extent);
-      iter.binding = VarRef(loop.var);
-    }
-    iter.var = var;
-    break;
+    const Var loop = iter.binding->var;
+    const bool grows = iter.var == axis;
+    loops.push_back({grows ? MakeVar(loop->name, extent) : loop});
+    if (grows) iter = {grown_axis, false, VarRef(loops.back().var)};
   }
-  Path nest = path;
-  nest.nodes.resize(nest.nodes.size() - loops.size());
-  const Function replaced = WithBody(function, ReplaceAt(nest, MakeNest(loops, grown)));
+  const Function replaced = WithBody(function, ReplaceAt(NestPath(path), MakeNest(loops, grown)));
   const auto reindex = [&](const std::vector<Expr>& index) {
     std::vector<Expr> moved = index;
     moved[dim] = Simplify(growth.Moved(index[dim]));

@@ -28,12 +28,6 @@ struct TileRead {
   const Block* writer;
 };
 
-VarSet LoopVarsOn(const Path& path) {
-  VarSet vars;
-  for (const For* loop : LoopsOn(path)) vars.insert(loop->var.get());
-  return vars;
-}
-
 template <typename... Parts>
 absl::Status Refuse(const Block& block, const Parts&... why) {
   return Refusal(block.name, " cannot run over whole tiles: ", why...);

@@ -1,4 +1,5 @@
-// The schedule primitives: pure functions from IR to IR, one file each.
+// The schedule primitives: pure functions from IR to IR, one file each, but for those that replace a block by
+// other stages (stage_rewrites.cc).
 //
 // A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here.
 // Arguments have been checked against the signature in the table (schedule.cc) before a primitive sees them.

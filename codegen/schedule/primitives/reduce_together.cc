@@ -22,14 +22,6 @@
 namespace mycc {
 namespace {
 
-std::vector<Var> ReducedAxes(const Block& block) {
-  std::vector<Var> axes;
-  for (const IterVar& iter : block.iters) {
-    if (iter.reduce) axes.push_back(iter.var);
-  }
-  return axes;
-}
-
 class Together {
  public:
   Together(const Function& function, const Path& first, const Path& second)
@@ -45,15 +37,16 @@ class Together {
     MYCC_ASSIGN_OR_RETURN(const VarMap axes, FirstInSecond(value));
     MYCC_ASSIGN_OR_RETURN(const JointReduction joint,
                           JoinReductions(first_.reduce, first_.out, Substitute(first_.value, axes), value,
-                                         PointsOf(ReducedAxes(second_))));
+                                         PointsOf(ReduceAxesOf(second_))));
     MYCC_ASSIGN_OR_RETURN(Function result, Replaced(joint));
     for (const std::string& block : looked_through_) MYCC_RETURN_IF_ERROR(DropIfUnread(block, &result));
     return result;
   }
 
  private:
-  absl::Status Refuse(const std::string& why) const {
-    return Refusal(first_.name, " and ", second_.name, " cannot be reduced together: ", why);
+  template <typename... Parts>
+  absl::Status Refuse(const Parts&... why) const {
+    return Refusal(first_.name, " and ", second_.name, " cannot be reduced together: ", why...);
   }
 
   absl::Status CheckBlocks() const {
@@ -61,7 +54,7 @@ class Together {
       MYCC_RETURN_IF_ERROR(CheckNaive(*path));
       MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function_, path->block()));
       if (LoopsOn(*path).size() != path->block().iters.size())
-        return Refuse(absl::StrCat(path->block().name, " is inside a loop that is not its own"));
+        return Refuse(path->block().name, " is inside a loop that is not its own");
     }
     if (first_.reduce == ReduceOp::kNone || first_.reduce.tuple() != nullptr ||
         !(second_.reduce == ReduceOp::kSum))
@@ -69,7 +62,7 @@ class Together {
     if (first_.out->shape != second_.out->shape) return Refuse("they have results of different shapes");
     const std::vector<const Block*> blocks = BlocksUnder(function_.body);
     if (std::find(blocks.begin(), blocks.end(), &first_) > std::find(blocks.begin(), blocks.end(), &second_))
-      return Refuse(absl::StrCat(second_.name, " comes first"));
+      return Refuse(second_.name, " comes first");
     return CheckCanMove(function_, second_path_, first_path_);
   }
 
@@ -82,8 +75,7 @@ class Together {
       if (writer == nullptr || !DependsOnFirst(*writer)) return nullptr;
       const std::optional<VarMap> iters = ItersAt(*writer, e->args);
       if (writer->reduce != ReduceOp::kNone || !iters || !CheckOnlyWriter(function_, *writer).ok()) {
-        status =
-            Refuse(absl::StrCat(writer->name, ", between them, is no block of one value for each element"));
+        status = Refuse(writer->name, ", between them, is no block of one value for each element");
         return nullptr;
       }
       if (std::find(looked_through_.begin(), looked_through_.end(), writer->name) == looked_through_.end())
@@ -110,7 +102,7 @@ class Together {
   // The second block's variables for those of the first: both run over the same axes in one order.
   absl::StatusOr<VarMap> FirstInSecond(const Expr& value) const {
     VarMap axes;
-    const std::vector<Var> of_first = ReducedAxes(first_), of_second = ReducedAxes(second_);
+    const std::vector<Var> of_first = ReduceAxesOf(first_), of_second = ReduceAxesOf(second_);
     bool alike = of_first.size() == of_second.size();
     for (size_t i = 0; alike && i < of_first.size(); ++i) {
       alike = of_first[i]->extent == of_second[i]->extent;
@@ -122,9 +114,9 @@ class Together {
     Visit(value, [&](const ExprNode& e) {
       if (e.op != Op::kLoad || e.buffer != first_.out) return;
       reads = true;
-      for (size_t d = 0; d < e.args.size(); ++d) alike &= StructurallyEqual(e.args[d], second_.indices[d]);
+      alike &= StructurallyEqual(e.args, second_.indices);
     });
-    if (!reads) return Refuse(absl::StrCat(second_.name, " does not use ", first_.out->name));
+    if (!reads) return Refuse(second_.name, " does not use ", first_.out->name);
     if (!alike) return Refuse("they run over different axes");
     return axes;
   }
@@ -142,18 +134,15 @@ class Together {
       block->more.push_back({own.back(), joint.values[i]});
     }
     const Function without_second = WithBody(function_, ReplaceAt(second_path_, nullptr));
-    MYCC_ASSIGN_OR_RETURN(Path nest, FindBlock(without_second, first_.name));
-    nest.nodes.resize(nest.nodes.size() - first_.iters.size());
-    return WithBody(function_,
-                    InAllocs(own, ReplaceAt(nest, InLoops(NestOf(second_path_), std::move(block)))));
+    MYCC_ASSIGN_OR_RETURN(const Path first, FindBlock(without_second, first_.name));
+    const Stmt nest = InLoops(NestOf(second_path_), std::move(block));
+    return WithBody(function_, InAllocs(own, ReplaceAt(NestPath(first), nest)));
   }
 
   static absl::Status DropIfUnread(const std::string& name, Function* function) {
     MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(*function, name));
     const Buffer out = path.block().out;
-    if (IsParam(*function, out)) return absl::OkStatus();
-    for (const Block* block : BlocksUnder(function->body))
-      if (Reads(*block, out)) return absl::OkStatus();
+    if (IsParam(*function, out) || ReadsAnywhere(function->body, out)) return absl::OkStatus();
     MYCC_ASSIGN_OR_RETURN(*function, WithoutAlloc(WithBody(*function, ReplaceAt(path, nullptr)), out));
     return absl::OkStatus();
   }

@@ -8,7 +8,6 @@
 // Under a reduction loop of the producer (split k) the consumer runs only in the last iteration.
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -65,14 +64,9 @@ absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(const Block& consume
 // Everything else the consumer reads must be complete before the loop's nest starts.
 absl::Status CheckOtherInputs(const Function& function, const Path& loop, const Block& consumer) {
   bool reached_nest = false;
-  std::string first_inside;
-  for (const Stmt& node : loop.nodes) {
-    if (node->kind != StmtKind::kFor) continue;
-    first_inside = BlocksUnder(node).front()->name;
-    break;
-  }
+  const Block* first_inside = BlocksUnder(LoopsOn(loop).front()->body).front();
   for (const Block* block : BlocksUnder(function.body)) {
-    reached_nest |= block->name == first_inside;
+    reached_nest |= block == first_inside;
     if (reached_nest && Reads(consumer, block->out) && !ContainsBlock(loop.loop().body, block->name)) {
       return Refusal(consumer.name, " also reads ", block->out->name, ", which ", block->name,
                      " has not finished at loop ", loop.loop().var->name);
@@ -81,17 +75,13 @@ absl::Status CheckOtherInputs(const Function& function, const Path& loop, const 
   return absl::OkStatus();
 }
 
-void AddGuard(int64_t extent, const Expr& binding, Block* block) {
-  block->iters.push_back(IterVar{MakeVar(absl::StrCat("g", block->iters.size()), extent), false, binding});
-}
-
 // In iterations of outer loops beyond an uneven split no block writes, so the consumer must not run.
 void AddGuardsOfWriters(const Stmt& body, Block* consumer) {
   for (const Block* writer : BlocksUnder(body)) {
     if (!Reads(*consumer, writer->out)) continue;
     for (const IterVar& iter : writer->iters) {
       if (IsGuard(*writer, iter) && !GuardsTerms(*writer, iter))
-        AddGuard(iter.var->extent, iter.binding, consumer);
+        AddGuard(consumer, iter.var->extent, iter.binding);
     }
   }
 }
@@ -122,10 +112,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
       return Refusal(old.name, " reduces over axis ", iter.var->name,
                      ", but one iteration of the loop computes only a part of it");
     }
-    const Var loop = MakeVar(absl::StrCat(old.name, ".", iter.var->name),
-                             part == slice.end() ? iter.var->extent : part->second.extent);
-    iter.binding = part == slice.end() ? VarRef(loop) : part->second.base + VarRef(loop);
-    loops.push_back({loop});
+    loops.push_back(LoopOver(part == slice.end() ? nullptr : &part->second, old.name, &iter));
   }
   AddGuardsOfWriters(before.loop().body, consumer.get());
   for (const For* loop : LoopsOn(before)) {
@@ -136,7 +123,7 @@ absl::StatusOr<Function> ReverseComputeAt(const Function& function, const Target
       }
     }
     MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(*loop, *consumer));
-    AddGuard(1, IntConst(loop->var->extent - 1) - VarRef(loop->var), consumer.get());
+    AddGuard(consumer.get(), 1, IntConst(loop->var->extent - 1) - VarRef(loop->var));
   }
 
   Function result = WithBody(function, ReplaceAt(path, nullptr));

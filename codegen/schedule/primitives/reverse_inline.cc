@@ -14,7 +14,6 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/schedule/inputs_first.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -27,10 +26,7 @@ absl::Status CheckElementwise(const Block& consumer, const Buffer& buffer) {
   absl::Status status;
   ForEachLoad(consumer.value, [&](const ExprNode& load) {
     if (load.buffer != buffer) return;
-    bool same = load.args.size() == consumer.indices.size();
-    for (size_t d = 0; same && d < load.args.size(); ++d)
-      same = StructurallyEqual(load.args[d], consumer.indices[d]);
-    if (!same) {
+    if (!StructurallyEqual(load.args, consumer.indices)) {
       status = Refusal(consumer.name, " does not read ", buffer->name, " at the element it writes");
     }
   });
@@ -46,7 +42,7 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
   for (const Block* block : BlocksUnder(function.body)) {
     if (block == &consumer || !Reads(consumer, block->out)) continue;
     // If there are several inputs, the one computed last is chosen; the others are complete by then, or made
-    // so (inputs_first.h).
+    // so (WithInputsFirst).
     last = block;
     if (block->reduce == ReduceOp::kNone && CheckElementwise(consumer, block->out).ok()) producer = block;
   }
@@ -56,6 +52,57 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
     return Refusal(producer->name, " is a reduction without an accumulator; cache_write it first");
   }
   return producer;
+}
+
+bool WritesOneOf(const Stmt& stmt, const BufferSet& buffers) {
+  return AnyOf<Block>(stmt, [&](const Block& block) {
+    return buffers.contains(block.out.get()) ||
+           std::any_of(block.more.begin(), block.more.end(), [&](const Accumulator& accumulator) {
+             return buffers.contains(accumulator.buffer.get());
+           });
+  });
+}
+
+void AddReads(const Block& block, BufferSet* buffers) {
+  const auto add = [&](const ExprNode& load) { buffers->insert(load.buffer.get()); };
+  block.ForEachValue([&](const Expr& value) { ForEachLoad(value, add); });
+  for (const Expr& index : block.indices) ForEachLoad(index, add);
+}
+
+// The function with every statement at the root that computes an input of `consumer`, other than `producer`'s
+// tensor, before the one that holds `producer`: `consumer` is about to move into that nest, and finds its
+// inputs computed. FailedPrecondition when one needs what that nest computes.
+absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& consumer,
+                                         const Block& producer) {
+  const std::vector<Stmt> stmts = PartsOf(function.body);
+  const auto holding = [&](const Block& block) {
+    return std::find_if(stmts.begin(), stmts.end(),
+                        [&](const Stmt& stmt) { return ContainsBlock(stmt, block.name); });
+  };
+  const auto nest = holding(producer), end = holding(consumer);
+  if (nest == stmts.end() || end <= nest) return function;
+  // From the consumer backwards: what computes an input, and the inputs of that.
+  BufferSet needed;
+  AddReads(consumer, &needed);
+  needed.erase(producer.out.get());
+  std::vector<Stmt> first, rest;
+  for (auto stmt = end; --stmt != nest;) {
+    const bool moves = WritesOneOf(*stmt, needed);
+    (moves ? first : rest).push_back(*stmt);
+    if (!moves) continue;
+    for (const Block* block : BlocksUnder(*stmt)) AddReads(*block, &needed);
+  }
+  if (first.empty()) return function;
+  if (WritesOneOf(*nest, needed)) {
+    return Refusal("an input of ", consumer.name, " is computed from what the nest of ", producer.name,
+                   " computes, and cannot be complete before it");
+  }
+  std::vector<Stmt> ordered(stmts.begin(), nest);
+  ordered.insert(ordered.end(), first.rbegin(), first.rend());
+  ordered.push_back(*nest);
+  ordered.insert(ordered.end(), rest.rbegin(), rest.rend());
+  ordered.insert(ordered.end(), end, stmts.end());
+  return WithBody(function, WithParts(function.body, std::move(ordered)));
 }
 
 // Whether each index is an axis, or a combination of nested axes (see split_axis) that run along the
@@ -104,24 +151,19 @@ std::shared_ptr<Block> Fused(const Block& producer, const Block& consumer) {
   auto fused = std::make_shared<Block>(producer);
   fused->out = consumer.out;
   fused->value = Rewrite(Substitute(consumer.value, axes), [&](const Expr& e) -> Expr {
-    return e->op == Op::kLoad && e->buffer == producer.out ? producer.value : nullptr;
+    return IsLoadOf(e, producer.out) ? producer.value : nullptr;
   });
   return fused;
-}
-
-IterVar Guard(const Block& block, int64_t extent, Expr binding) {
-  return IterVar{MakeVar(absl::StrCat("g", block.iters.size()), extent), false, std::move(binding)};
 }
 
 // A copy of the producer's own loops and block, with the consumer's name.
 Stmt CloneNest(const Stmt& nest, const std::string& from, const std::string& to, const Block& replacement) {
   std::vector<LoopSpec> loops;
   VarMap renamed;
-  Stmt inner = nest;
-  while (const For* loop = DynAs<For>(inner)) {
+  Stmt inner;
+  for (const For* loop : LoopsOfNest(nest, &inner)) {
     loops.push_back({MakeVar(RenamedLoop(loop->var->name, from, to), loop->var->extent)});
     renamed[loop->var.get()] = VarRef(loops.back().var);
-    inner = loop->body;
   }
   return SubstituteVars(MakeNest(loops, std::make_shared<Block>(replacement)), renamed);
 }
@@ -144,15 +186,11 @@ absl::StatusOr<Function> ReverseInline(const Function& as_given, const Target&, 
   const auto fused = Fused(producer_block, consumer);
 
   Function result = WithBody(function, ReplaceAt(path, nullptr));
-  MYCC_ASSIGN_OR_RETURN(Path at, FindBlock(result, producer_block.name));
+  MYCC_ASSIGN_OR_RETURN(const Path at, FindBlock(result, producer_block.name));
   // The reduction loops of the accumulating block under the same loop as the producer's own nest.
-  std::vector<const For*> partial;
-  size_t nest_root = at.nodes.size() - 1;
-  while (nest_root > 0 && at.nodes[nest_root - 1]->kind == StmtKind::kFor) --nest_root;
-  for (size_t i = 0; i < nest_root; ++i) {
-    if (at.nodes[i]->kind == StmtKind::kFor && IsReduceLoop(As<For>(at.nodes[i])))
-      partial.push_back(&As<For>(at.nodes[i]));
-  }
+  std::vector<const For*> partial = LoopsOn(at);
+  partial.resize(partial.size() - NestOf(at).size());
+  std::erase_if(partial, [](const For* loop) { return !IsReduceLoop(*loop); });
   if (partial.empty()) {
     return WithoutAlloc(WithBody(result, ReplaceAt(at, fused)), producer_block.out);
   }
@@ -160,16 +198,13 @@ absl::StatusOr<Function> ReverseInline(const Function& as_given, const Target&, 
   const For& loop = *partial[0];
   MYCC_RETURN_IF_ERROR(CheckLastIterationRuns(loop, producer_block));
   auto unfinished = std::make_shared<Block>(producer_block);
-  unfinished->iters.push_back(
-      Guard(producer_block, std::max<int64_t>(loop.var->extent - 1, 0), VarRef(loop.var)));
+  AddGuard(unfinished.get(), std::max<int64_t>(loop.var->extent - 1, 0), VarRef(loop.var));
   fused->name = consumer.name;
-  fused->iters.push_back(Guard(producer_block, 1, IntConst(loop.var->extent - 1) - VarRef(loop.var)));
-  const Stmt nest = at.nodes[nest_root];
-  const Stmt epilogue = CloneNest(nest, producer_block.name, consumer.name, *fused);
-  const Stmt partials = RewriteStmts(
-      nest, [&](const Stmt& s) -> Stmt { return s->kind == StmtKind::kBlock ? Stmt(unfinished) : nullptr; });
-  at.nodes.resize(nest_root + 1);
-  result.body = ReplaceAt(at, MakeSeq({partials, epilogue}));
+  AddGuard(fused.get(), 1, IntConst(loop.var->extent - 1) - VarRef(loop.var));
+  const Path nest = NestPath(at);
+  const Stmt epilogue = CloneNest(nest.target(), producer_block.name, consumer.name, *fused);
+  const Stmt partials = RewriteEach<Block>(nest.target(), [&](const Block&) { return unfinished; });
+  result.body = ReplaceAt(nest, MakeSeq({partials, epilogue}));
   return result;
 }
 

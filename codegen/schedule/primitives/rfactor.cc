@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -42,48 +43,38 @@ Stmt MakePartial(const Block& block, const IterVar& factored, const Factoring& f
   auto rf = std::make_shared<Block>(block);
   rf->name = name;
   rf->iters.clear();
-  rf->indices.clear();
   rf->init = true;
   rf->out = partial[0];
   for (size_t i = 0; i < rf->more.size(); ++i) rf->more[i].buffer = partial[i + 1];
   VarMap renamed;
   std::vector<LoopSpec> loops;
   const auto add = [&](const std::string& axis, int64_t extent, bool reduce) {
-    const Var loop = MakeVar(absl::StrCat(name, ".", axis), extent);
-    const Var iter = MakeVar(axis, extent);
-    loops.push_back({loop});
-    rf->iters.push_back({iter, reduce, VarRef(loop)});
-    return iter;
+    rf->iters.push_back({MakeVar(axis, extent), reduce, nullptr});
+    loops.push_back(LoopOver(nullptr, name, &rf->iters.back()));
+    return VarRef(rf->iters.back().var);
   };
   for (const IterVar& iter : block.iters) {
-    if (&iter != &factored)
-      renamed[iter.var.get()] = VarRef(add(iter.var->name, iter.var->extent, iter.reduce));
+    if (&iter != &factored) renamed[iter.var.get()] = add(iter.var->name, iter.var->extent, iter.reduce);
   }
-  const Var step = add(factored.var->name, f.steps, true);
-  const Var lane = add(LaneName(block), f.lanes, false);
-  const Var whole = MakeVar(absl::StrCat("g", rf->iters.size()), f.extent);
-  rf->iters.push_back(
-      {whole, false,
-       VarRef(loops[loops.size() - 2].var) * f.step_stride + VarRef(loops.back().var) * f.lane_stride});
+  add(factored.var->name, f.steps, true);
+  const Expr lane = add(LaneName(block), f.lanes, false);
+  const Expr term =
+      VarRef(loops[loops.size() - 2].var) * f.step_stride + VarRef(loops.back().var) * f.lane_stride;
+  const Var whole = AddGuard(rf.get(), f.extent, term);
   renamed[factored.var.get()] = VarRef(whole);
-  for (const Expr& index : block.indices) rf->indices.push_back(Substitute(index, renamed));
-  rf->indices.push_back(VarRef(lane));
+  rf->indices = Substitute(block.indices, renamed);
+  rf->indices.push_back(lane);
   rf->MapValues([&](const Expr& value) { return Substitute(value, renamed); });
   return MakeNest(loops, std::move(rf));
 }
 
 Stmt MakeFinal(const Block& block, int64_t lanes, const std::vector<Buffer>& partial) {
   auto final = std::make_shared<Block>(block);
-  final->iters.clear();
   std::vector<LoopSpec> loops;
-  for (const IterVar& iter : block.iters) {
-    if (iter.reduce) continue;
-    loops.push_back({MakeVar(absl::StrCat(block.name, ".", iter.var->name), iter.var->extent)});
-    final->iters.push_back({iter.var, false, VarRef(loops.back().var)});
-  }
+  std::erase_if(final->iters, [](const IterVar& iter) { return iter.reduce; });
   const Var lane = MakeVar(LaneName(block), lanes);
-  loops.push_back({MakeVar(absl::StrCat(block.name, ".", lane->name), lanes)});
-  final->iters.push_back({lane, true, VarRef(loops.back().var)});
+  final->iters.push_back({lane, /*reduce=*/true, nullptr});
+  for (IterVar& iter : final->iters) loops.push_back(LoopOver(nullptr, block.name, &iter));
   std::vector<Expr> index = block.indices;
   index.push_back(VarRef(lane));
   final->value = Load(partial[0], index);
@@ -107,7 +98,7 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
   if (factor < 2 || factor > extent) {
     return Refusal("factor ", factor, " is not between 2 and the extent ", extent);
   }
-  const int64_t rest = (extent + factor - 1) / factor;
+  const int64_t rest = CeilDiv(extent, factor);
   const Factoring factoring =
       runs ? Factoring{extent, rest, factor, factor, 1} : Factoring{extent, factor, rest, 1, factor};
   const std::string name = FreshName(function, absl::StrCat(block.name, ".rf"));
@@ -119,12 +110,9 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
     partial.push_back(MakeBuffer(part, accumulator.buffer->dtype, shape, Scope::kGlobal));
   }
 
-  // The block's own loops are the innermost ones on its path, one for each iteration variable.
-  Path nest = block_path;
-  nest.nodes.resize(nest.nodes.size() - block.iters.size());
   const Stmt both = MakeSeq(
       {MakePartial(block, *factored, factoring, name, partial), MakeFinal(block, factoring.lanes, partial)});
-  return WithBody(function, InAllocs(partial, ReplaceAt(nest, both)));
+  return WithBody(function, InAllocs(partial, ReplaceAt(NestPath(block_path), both)));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -30,10 +31,7 @@ bool DomainCovers(const Block& block, const Var& loop) {
 Stmt GuardBlocks(const Stmt& body, const Var& loop) {
   return RewriteEach<Block>(body, [&](const Block& block) -> Stmt {
     if (DomainCovers(block, loop)) return nullptr;
-    auto guarded = std::make_shared<Block>(block);
-    guarded->iters.push_back(
-        IterVar{MakeVar(absl::StrCat("g", block.iters.size()), loop->extent), false, VarRef(loop)});
-    return guarded;
+    return Changed(block, [&](Block* guarded) { AddGuard(guarded, loop->extent, VarRef(loop)); });
   });
 }
 
@@ -55,7 +53,7 @@ absl::StatusOr<Function> Split(const Function& function, const Target&, const St
     return Refusal("the loop is ", LoopKindName(loop.loop_kind), "; only serial loops are split");
   }
   const int64_t extent = loop.var->extent;
-  const int64_t outer = (extent + inner - 1) / inner;
+  const int64_t outer = CeilDiv(extent, inner);
 
   std::vector<LoopSpec> nest;
   Expr value;

@@ -52,8 +52,7 @@ absl::StatusOr<Function> SplitArg(const Function& function, const Target&, const
   if (!IsLargest(block) && block.reduce.name() != ReduceOpName(ReduceOp::kArgMin))
     return Refusal(block.name, " is not an argmax or argmin");
   MYCC_RETURN_IF_ERROR(CheckNaive(path));
-  Path nest = path;
-  nest.nodes.resize(nest.nodes.size() - block.iters.size());
+  const Path nest = NestPath(path);
   const auto position = MakePosition(block);
   const Stmt second = ReplaceStmt(nest.target(), &block, position);
   return WithBody(function, ReplaceAt(nest, MakeSeq({MakeBest(block), second})));

@@ -37,15 +37,9 @@ std::shared_ptr<Block> WithSplitAxis(const Block& block, const IterVar& axis, co
   const Var inner = MakeVar(absl::StrCat(axis.var->name, ".1"), inner_loop->extent);
   const VarMap map = {{axis.var.get(), VarRef(outer) * inner->extent + VarRef(inner)}};
   auto split = std::make_shared<Block>(block);
-  split->iters.clear();
-  for (const IterVar& iter : block.iters) {
-    if (&iter != &axis) {
-      split->iters.push_back(iter);
-      continue;
-    }
-    split->iters.push_back({outer, false, VarRef(outer_loop)});
-    split->iters.push_back({inner, false, VarRef(inner_loop)});
-  }
+  const auto group = split->iters.begin() + (&axis - block.iters.data());
+  *group = {outer, false, VarRef(outer_loop)};
+  split->iters.insert(group + 1, {inner, false, VarRef(inner_loop)});
   for (Expr& index : split->indices) index = Simplify(Substitute(index, map));
   split->MapValues([&](const Expr& value) { return Simplify(Substitute(value, map)); });
   return split;

@@ -67,8 +67,8 @@ absl::StatusOr<Scope> StageScope(const std::string& name, const Target& target) 
 // where the load is not allowed. Null when there is none.
 Expr OperandOf(const Block& block, const Buffer& buffer) {
   const auto find = [&](const Expr& e, const auto& self) -> Expr {
-    const auto is_load = [&](const Expr& load) { return load->op == Op::kLoad && load->buffer == buffer; };
-    if (is_load(e) || (e->op == Op::kSelect && is_load(e->args[1]) && IsZero(e->args[2]))) return e;
+    if (IsLoadOf(e, buffer) || (e->op == Op::kSelect && IsLoadOf(e->args[1], buffer) && IsZero(e->args[2])))
+      return e;
     for (const Expr& arg : e->args) {
       if (Expr found = self(arg, self)) return found;
     }
@@ -212,27 +212,19 @@ Tile MakeTile(const std::vector<const For*>& around, const std::string& block, c
   return tile;
 }
 
-absl::StatusOr<Path> LoopAround(const Function& function, const std::string& name, const std::string& block) {
-  MYCC_ASSIGN_OR_RETURN(Path path, FindLoop(function, name));
-  if (ContainsBlock(path.loop().body, block)) return path;
-  return Refusal(block, " is not under loop ", name);
-}
-
 // `taps`: the name of the loop over a window's taps; empty without one.
 absl::StatusOr<Function> StageOperand(const Function& function, const Target& target, const StepArgs& args,
                                       const std::string& taps) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
-  MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(2), args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoopAround(function, args.Name(2), args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Scope scope, StageScope(args.Name(3), target));
   const Block& block = block_path.block();
   const For& loop = loop_path.loop();
   const Expr operand = OperandOf(block, buffer);
-  if (!operand) {
-    return Refusal(block.name, " does not read ", buffer->name);
-  }
-  if (const Block* writer = WriterOf(function, buffer);
-      writer != nullptr && ContainsBlock(loop.body, writer->name))
+  if (!operand) return Refusal(block.name, " does not read ", buffer->name);
+  const Block* writer = WriterOf(function, buffer);
+  if (writer != nullptr && ContainsBlock(loop.body, writer->name))
     return Refusal(writer->name, " writes ", buffer->name, " under the same loop");
   const VarMap bindings = BindingsOf(block);
   const Expr bound = Substitute(operand, bindings);
@@ -243,7 +235,7 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   MYCC_RETURN_IF_ERROR(CheckPlain(around));
   Window window;
   if (!taps.empty()) {
-    MYCC_ASSIGN_OR_RETURN(const Path taps_path, LoopAround(function, taps, block.name));
+    MYCC_ASSIGN_OR_RETURN(const Path taps_path, FindLoopAround(function, taps, block.name));
     if (std::count(around.begin(), around.end(), &taps_path.loop()) == 0)
       return Refusal("loop ", taps, " is not inside ", args.Name(2), ", or ", buffer->name,
                      " does not step with it");
@@ -262,13 +254,10 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".s"));
   const Tile tile = MakeTile(around, block.name, name, window);
   const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
-  auto copy = std::make_shared<Block>();
-  copy->name = name;
-  copy->iters = tile.iters;
-  copy->out = staged;
-  for (const IterVar& iter : tile.iters) copy->indices.push_back(VarRef(iter.var));
-  copy->value =
-      Substitute(StagedValue(block, operand, bindings, WriterOf(function, buffer), own), tile.renamed);
+  std::vector<Expr> indices;
+  for (const IterVar& iter : tile.iters) indices.push_back(VarRef(iter.var));
+  const Expr value = StagedValue(block, operand, bindings, writer, own);
+  const auto copy = MakeBlock(name, tile.iters, staged, indices, Substitute(value, tile.renamed));
 
   auto reader = std::make_shared<Block>(block);
   reader->MapValues([&](const Expr& value) {
@@ -294,7 +283,7 @@ absl::StatusOr<Function> StageWindow(const Function& function, const Target& tar
 
 absl::StatusOr<Function> StageWrite(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
-  MYCC_ASSIGN_OR_RETURN(const Path loop_path, LoopAround(function, args.Name(1), args.Name(0)));
+  MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoopAround(function, args.Name(1), args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Scope scope, StageScope(args.Name(2), target));
   const Block& block = block_path.block();
   const For& loop = loop_path.loop();

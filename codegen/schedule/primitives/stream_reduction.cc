@@ -45,16 +45,13 @@ using RowValue = std::function<Expr(const std::vector<Expr>& row)>;
 
 // for rows: out[row] = value(row), for all elements of `out`.
 Stmt OverRows(const std::string& name, const Buffer& out, const RowValue& value) {
-  auto block = std::make_shared<Block>();
-  block->name = name;
-  block->out = out;
   std::vector<LoopSpec> loops;
+  std::vector<Expr> row;
   for (int d = 0; d < out->rank(); ++d) {
     loops.push_back({MakeVar(absl::StrCat(name, ".a", d), out->shape[d])});
-    block->indices.push_back(VarRef(loops.back().var));
+    row.push_back(VarRef(loops.back().var));
   }
-  block->value = value(block->indices);
-  return MakeNest(loops, std::move(block));
+  return MakeNest(loops, MakeBlock(name, {}, out, row, value(row)));
 }
 
 constexpr double kLog2E = 1.4426950408889634;
@@ -111,10 +108,7 @@ class Streaming {
  private:
   // The elements of the result that the sum uses, over loops.
   static Access RowsOf(const StreamedSum& sum) {
-    const VarMap bindings = BindingsOf(*sum.block);
-    Access rows;
-    for (const Expr& index : sum.dependence.result->args) rows.push_back(Substitute(index, bindings));
-    return rows;
+    return Substitute(sum.dependence.result->args, BindingsOf(*sum.block));
   }
 
   // The elements of a result that nothing around the loop reads: those of the rows whose tiles are read
@@ -161,10 +155,6 @@ class Streaming {
     return scales ? PositiveFactorOf(reduction.value) : PositiveFactor{1, reduction.value};
   }
 
-  static Expr Times(const Expr& value, double factor) {
-    return factor == 1 ? value : value * FloatConst(factor, value->dtype);
-  }
-
   // The result so far.
   Expr RunAt(const std::vector<Expr>& row) const { return Times(Load(run_, row), value_.factor); }
 
@@ -173,16 +163,13 @@ class Streaming {
   static Stmt WithValues(const Stmt& stmt, const Buffer& read, const RewriteFn& rewrite) {
     return RewriteEach<Block>(stmt, [&](const Block& old) -> Stmt {
       if (!Reads(old, read)) return nullptr;
-      auto block = std::make_shared<Block>(old);
-      block->value = Rewrite(old.value, rewrite);
-      return block;
+      return Changed(old, [&](Block* block) { block->value = Rewrite(old.value, rewrite); });
     });
   }
   // The statement, reading the running result.
   Stmt ReadingRun(const Stmt& stmt) const {
     return WithValues(stmt, result(), [&](const Expr& load) -> Expr {
-      const bool reads = load->op == Op::kLoad && load->buffer == result();
-      return reads ? RunAt(Localize(load->args, box_)) : nullptr;
+      return IsLoadOf(load, result()) ? RunAt(Localize(load->args, box_)) : nullptr;
     });
   }
 
@@ -253,11 +240,8 @@ class Streaming {
     auto block = std::make_shared<Block>(reduction_);
     std::vector<LoopSpec> loops;
     for (IterVar& iter : block->iters) {
-      const auto dim = std::find_if(reduction_.indices.begin(), reduction_.indices.end(),
-                                    [&](const Expr& index) { return index->var == iter.var; });
-      const DimRegion& region = iter.reduce ? sums_.part : box_[dim - reduction_.indices.begin()];
-      loops.push_back({MakeVar(absl::StrCat(reduction_.name, ".", iter.var->name), region.extent)});
-      iter.binding = region.whole ? VarRef(loops.back().var) : region.base + VarRef(loops.back().var);
+      const DimRegion& region = iter.reduce ? sums_.part : box_[DimOf(reduction_, iter)];
+      loops.push_back(LoopOver(&region, reduction_.name, &iter));
     }
     block->init = false;
     block->out = run_;
@@ -293,26 +277,24 @@ class Streaming {
   // Each sum that depends on the running result is corrected right before it goes on.
   Stmt WithCorrections(Stmt body) {
     for (const StreamedSum& sum : sums_.sums) {
-      if (sum.dependence.exponent != 0)
-        body = BeforeBlock(body, sum.block->name, MakeSeq(Correction(sum, factor_)));
+      if (sum.dependence.exponent != 0) body = BeforeBlock(body, sum.block->name, MakeSeq(Correction(sum)));
     }
     return body;
   }
 
   // The iteration's statements, with one more before the nest of a block.
   static Stmt BeforeBlock(const Stmt& body, const std::string& block, const Stmt& stmt) {
-    std::vector<Stmt> parts;
-    for (const Stmt& part : PartsOf(body)) {
-      const bool holds = ContainsBlock(part, block), descends = holds && part->kind == StmtKind::kAlloc;
-      if (holds && !descends) parts.push_back(stmt);
-      parts.push_back(descends ? BeforeBlock(part, block, stmt) : part);
+    std::vector<Stmt> parts = PartsOf(body);
+    for (Stmt& part : parts) {
+      if (!ContainsBlock(part, block)) continue;
+      part = part->kind == StmtKind::kAlloc ? BeforeBlock(part, block, stmt) : MakeSeq({stmt, part});
     }
     return WithParts(body, std::move(parts));
   }
 
   // acc = acc * factor. Several threads may hold a row of a vector: each stores what it computes from a copy
   // that none of them changes.
-  std::vector<Stmt> Correction(const StreamedSum& sum, const Buffer& factor) {
+  std::vector<Stmt> Correction(const StreamedSum& sum) {
     const std::string name = absl::StrCat(sum.block->name, ".c");
     std::vector<Stmt> parts;
     Buffer before = sum.block->out;
@@ -330,38 +312,32 @@ class Streaming {
       loops.push_back({MakeVar(RenamedLoop(loop->var->name, sum.block->name, name), loop->var->extent)});
       renamed[loop->var.get()] = VarRef(loops.back().var);
     }
-    auto block = std::make_shared<Block>();
-    block->name = name;
-    block->out = sum.block->out;
-    for (const Var& var : sum.tile) block->indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
-    std::vector<Expr> row;
+    std::vector<Expr> indices, row;
+    for (const Var& var : sum.tile) indices.push_back(var ? renamed.at(var.get()) : IntConst(0));
     for (const Expr& index : Localize(RowsOf(sum), box_)) row.push_back(Substitute(Simplify(index), renamed));
-    const Expr change = Load(factor, row);
-    block->value = Load(before, block->indices) * change;
-    parts.push_back(WhereChanged(loops, row, change, std::move(block)));
+    const Expr change = Load(factor_, row);
+    const auto block = MakeBlock(name, {}, sum.block->out, indices, Load(before, indices) * change);
+    parts.push_back(WhereChanged(loops, row, change, block));
     return parts;
   }
 
   // Most parts leave a row's maximum as it was: its sums are passed over then, if the loops that choose a row
   // come first.
   static Stmt WhereChanged(const std::vector<LoopSpec>& loops, const std::vector<Expr>& row,
-                           const Expr& change, std::shared_ptr<const Block> block) {
+                           const Expr& change, const Stmt& block) {
     const auto is_of_row = [&](const LoopSpec& loop) { return UsesVar(row, loop.var.get()); };
     const auto rest = std::find_if_not(loops.begin(), loops.end(), is_of_row);
-    if (rest == loops.end() || std::any_of(rest, loops.end(), is_of_row))
-      return MakeNest(loops, std::move(block));
+    if (rest == loops.end() || std::any_of(rest, loops.end(), is_of_row)) return MakeNest(loops, block);
     const std::vector<LoopSpec> outer(loops.begin(), rest), inner(rest, loops.end());
     const Expr changed = MakeBinary(Op::kNe, change, FloatConst(1, change->dtype));
-    return MakeNest(outer, std::make_shared<If>(changed, MakeNest(inner, std::move(block))));
+    return MakeNest(outer, std::make_shared<If>(changed, MakeNest(inner, block)));
   }
 
   Stmt WithoutFactors(const Stmt& body) const {
-    return RewriteStmts(body, [&](const Stmt& stmt) -> Stmt {
-      const auto found = sums_.without_factor.find(DynAs<Block>(stmt));
+    return RewriteEach<Block>(body, [&](const Block& block) -> Stmt {
+      const auto found = sums_.without_factor.find(&block);
       if (found == sums_.without_factor.end()) return nullptr;
-      auto block = std::make_shared<Block>(*found->first);
-      block->value = found->second;
-      return block;
+      return Changed(block, [&](Block* changed) { changed->value = found->second; });
     });
   }
 
@@ -371,7 +347,7 @@ class Streaming {
       if (sum.dependence.factor == nullptr) continue;
       const Expr factor = Substitute(sum.dependence.factor, BindingsOf(*sum.block));
       stmt = WithValues(stmt, sum.block->out, [&](const Expr& load) -> Expr {
-        if (load->op != Op::kLoad || load->buffer != sum.block->out) return nullptr;
+        if (!IsLoadOf(load, sum.block->out)) return nullptr;
         VarMap at;
         for (size_t d = 0; d < sum.tile.size(); ++d) {
           if (sum.tile[d]) at[sum.tile[d].get()] = load->args[d];
@@ -383,23 +359,17 @@ class Streaming {
   }
 
   bool IsReadOutside(const Stmt& site) const {
-    if (IsParam(function_, result())) return true;
-    for (const Block* block : BlocksUnder(function_.body)) {
-      if (Reads(*block, result()) && !ContainsBlock(site, block->name)) return true;
-    }
-    return false;
+    return IsParam(function_, result()) || AnyOf<Block>(function_.body, [&](const Block& block) {
+             return Reads(block, result()) && !ContainsBlock(site, block.name);
+           });
   }
 
   // The result itself, for readers elsewhere.
   Stmt WriteBack() const {
-    auto block = std::make_shared<Block>();
-    block->name = absl::StrCat(reduction_.name, ".w");
-    const BoxCopy copy = MakeBoxCopy(block->name, box_, result()->shape);
-    block->iters = copy.iters;
-    block->out = result();
-    block->indices = copy.indices;
-    block->value = RunAt(Localize(copy.indices, box_));
-    return MakeNest(copy.loops, std::move(block));
+    const std::string name = absl::StrCat(reduction_.name, ".w");
+    const BoxCopy copy = MakeBoxCopy(name, box_, result()->shape);
+    return MakeNest(copy.loops,
+                    MakeBlock(name, copy.iters, result(), copy.indices, RunAt(Localize(copy.indices, box_))));
   }
 
   const Function& function_;  // without the reduction
@@ -433,34 +403,30 @@ absl::Status CheckStands(const Function& function, const Path& reduction, const 
 // The function's stages with those behind the loop's nest that read the result, which the loop computes, or
 // what is computed from it: a workload's outputs may be in any order. The nest itself must read none of them.
 absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, const Path& loop) {
-  const std::string& name = loop.loop().var->name;
-  std::vector<Stmt> before, behind, after;
-  std::vector<Buffer> late = {result};
-  bool is_after = false;
-  for (const Stmt& stage : PartsOf(body)) {
-    const std::vector<const Block*> blocks = BlocksUnder(stage);
-    const bool has_loop = std::find(loop.nodes.begin(), loop.nodes.end(), stage) != loop.nodes.end();
-    const auto reads_late = [&](const Block* block) {
-      return std::any_of(late.begin() + (has_loop ? 1 : 0), late.end(),
-                         [&](const Buffer& buffer) { return Reads(*block, buffer); });
-    };
-    const auto reader = std::find_if(blocks.begin(), blocks.end(), reads_late);
-    if (has_loop && reader != blocks.end()) {
-      return Refusal((*reader)->name, " in the nest of loop ", name, " reads what is computed from ",
-                     result->name, " before that loop");
-    }
-    is_after |= has_loop;
-    const bool moves = !is_after && reader != blocks.end();
-    (moves ? behind : is_after ? after : before).push_back(stage);
+  const std::vector<Stmt> stages = PartsOf(body);
+  const auto nest = std::find_first_of(stages.begin(), stages.end(), loop.nodes.begin(), loop.nodes.end());
+  std::vector<Buffer> late;
+  const auto reads_late = [&](const Block* block) {
+    return std::any_of(late.begin(), late.end(), [&](const Buffer& out) { return Reads(*block, out); });
+  };
+  std::vector<Stmt> ordered, behind;
+  for (auto stage = stages.begin(); stage != nest; ++stage) {
+    const std::vector<const Block*> blocks = BlocksUnder(*stage);
+    const bool moves = ReadsAnywhere(*stage, result) || std::any_of(blocks.begin(), blocks.end(), reads_late);
+    (moves ? behind : ordered).push_back(*stage);
     if (!moves) continue;
     for (const Block* block : blocks) late.push_back(block->out);
   }
+  for (const Block* block : BlocksUnder(*nest)) {
+    if (!reads_late(block)) continue;
+    return Refusal(block->name, " in the nest of loop ", loop.loop().var->name,
+                   " reads what is computed from ", result->name, " before that loop");
+  }
   if (behind.empty()) return body;
-  // The loop's nest comes first of those that did not move.
-  before.push_back(after.front());
-  before.insert(before.end(), behind.begin(), behind.end());
-  before.insert(before.end(), after.begin() + 1, after.end());
-  return WithParts(body, std::move(before));
+  ordered.push_back(*nest);
+  ordered.insert(ordered.end(), behind.begin(), behind.end());
+  ordered.insert(ordered.end(), nest + 1, stages.end());
+  return WithParts(body, std::move(ordered));
 }
 
 }  // namespace

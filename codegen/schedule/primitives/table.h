@@ -1,6 +1,6 @@
-// The table of primitives: name in a trace, arguments, and function. A new primitive needs a file, a row in
-// table.cc and a line in primitives.h, or in annotate.h for one that only marks a loop. Thread rule: constant
-// data.
+// The table of primitives: name in a trace, arguments, and function. A new primitive needs a function, a row
+// in table.cc and a line in primitives.h, or in annotate.h for one that only marks a loop. Thread rule:
+// constant data.
 #pragma once
 
 #include <string>

@@ -107,9 +107,8 @@ absl::Status CheckRounded(const Function& function, const Block& block, const In
   for (const Expr& factor : block.value->args) {
     const ExprNode* load = FactorOf(factor, row);
     if (HoldsRounded(function, load->buffer)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(row.name, " cuts off what it should round; expected ", load->buffer->name,
-                     " to be a copy of numbers that a stage of their own rounds by tf32()"));
+    return Refusal(row.name, " cuts off what it should round; expected ", load->buffer->name,
+                   " to be a copy of numbers that a stage of their own rounds by tf32()");
   }
   return absl::OkStatus();
 }
