@@ -1,6 +1,7 @@
 // Emits bulk copies by the copy engine (TMA): one thread issues the copy of each box.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/product_functions.h"
 #include "codegen/ir/pipeline_stmts.h"
@@ -78,7 +79,7 @@ void KernelEmitter::EmitBulkCopy(const Copy& copy) {
   std::vector<int64_t> in_tile(shared.shape.size());
   if (!box->to_shared) {
     Sync();
-    Open("if (", Thread(), " == 0)");
+    Open("if (", thread_, " == 0)");
   }
   for (int64_t column = 0; column < columns; column += panel) {
     std::vector<std::string> coordinates;

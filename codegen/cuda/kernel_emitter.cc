@@ -92,11 +92,9 @@ void KernelEmitter::DeclareBlocks() {
 }
 
 void KernelEmitter::DeclareBuffers() {
-  for (const LaunchBuffer& buffer : launch_.buffers) {
-    Place place;
-    place.name = Name(buffer.buffer->name);
-    place.layout = buffer.buffer->layout.Coalesced();
-    places_[buffer.buffer.get()] = std::move(place);
+  for (const LaunchBuffer& launched : launch_.buffers) {
+    const BufferNode& buffer = *launched.buffer;
+    places_[&buffer] = {.name = Name(buffer.name), .layout = buffer.layout.Coalesced()};
   }
 }
 

@@ -131,8 +131,6 @@ class KernelEmitter {
   std::string Element(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string At(const Place& place, const Linear& flat);
   std::string Swizzled(const Place& place, const std::string& flat);
-  // The number of the running thread among those that execute this code.
-  const std::string& Thread() const { return thread_; }
 
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
@@ -185,7 +183,7 @@ class KernelEmitter {
   // Emits a barrier of the threads of the enclosing nest of thread loops, or of the team, within a block.
   void EmitBarrier();
 
-  // Blocks that reduce together (kernel_cluster_reduce.cc).
+  // Blocks that reduce together.
   void BeginClusterReduce();
   void EndClusterReduce();
   void CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks);
@@ -289,7 +287,7 @@ class KernelEmitter {
   absl::Status status_;
   std::string text_;
   int depth_ = 1;
-  std::string thread_ = "thread";
+  std::string thread_ = "thread";  // the running thread's number among those that execute this code
   const std::string thread_of_block_ = "threadIdx.x";  // for when `thread` counts over several blocks
   int64_t replication_;  // consecutive threads that execute this code redundantly
   int64_t team_;         // threads that execute this code together: the block's, cluster's or role's

@@ -1,5 +1,6 @@
 // Emits expressions as CUDA C++: values, loads, and index arithmetic, in 32 bits wherever ranges allow it.
 #include <algorithm>
+#include <bit>
 
 #include "codegen/cuda/kernel_emitter.h"
 

@@ -97,13 +97,9 @@ void KernelEmitter::DeclareShared() {
   VisitEach<Alloc>(launch_.body, [&](const Alloc& alloc) {
     const Buffer& tile = alloc.buffer;
     if (tile->scope != Scope::kShared) return;
-    Place place;
-    place.name = Name(tile->name);
-    place.layout = tile->layout.Coalesced();
-    place.element_bytes = DTypeBytes(tile->dtype);
-    Line(arithmetic_.MemoryType(tile->dtype), "* const ", place.name, " = reinterpret_cast<",
-         arithmetic_.MemoryType(tile->dtype), "*>(shared + ", alloc.offset, ");");
-    places_[tile.get()] = std::move(place);
+    const std::string name = Name(tile->name), type = arithmetic_.MemoryType(tile->dtype);
+    Line(type, "* const ", name, " = reinterpret_cast<", type, "*>(shared + ", alloc.offset, ");");
+    places_[tile.get()] = {name, tile->layout.Coalesced(), DTypeBytes(tile->dtype)};
   });
   sends_ = launch_.cluster_reduce > 1 && Contains(launch_.body, StmtKind::kCombine);
 }

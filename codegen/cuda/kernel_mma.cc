@@ -1,9 +1,10 @@
 // Emits products on tensor cores: mma.sync here, wgmma in kernel_wgmma.cc.
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/product_functions.h"
-#include "codegen/cuda/warp_operand.h"
 
 namespace mycc {
 namespace {
@@ -27,6 +28,78 @@ std::string WarpMmaProblem(const Mma& mma, const Instruction& row, const Fragmen
     return absl::StrCat(mma.k, " of depth at a time; expected at most ", row.partial_depth);
   return "";
 }
+
+constexpr int64_t kLanes = 32, kRowsOfMatrix = 8;
+
+// A coordinate as code: "lane / 16 * 8". `digits` are those of a number of `total` values, with their strides
+// in the coordinate; the slowest comes first.
+std::string CoordinateText(const std::string& number, const std::vector<Mode>& digits, int64_t total) {
+  const std::vector<Mode> modes = Layout{{digits}, {}}.Coalesced().dims[0];
+  std::vector<std::string> terms;
+  int64_t distance = 1;
+  for (auto mode = modes.rbegin(); mode != modes.rend(); distance *= mode++->extent) {
+    if (mode->stride == 0) continue;
+    terms.push_back(absl::StrCat(number, distance == 1 ? "" : absl::StrCat(" / ", distance),
+                                 distance * mode->extent == total ? "" : absl::StrCat(" % ", mode->extent),
+                                 mode->stride == 1 ? "" : absl::StrCat(" * ", mode->stride)));
+  }
+  return terms.empty() ? "0" : absl::StrJoin(terms, " + ");
+}
+
+std::vector<Mode> DigitsOf(const std::vector<Fragment::Step>& steps, int64_t Fragment::Step::*along) {
+  std::vector<Mode> digits;
+  for (const Fragment::Step& step : steps) digits.push_back({step.extent, step.*along});
+  return digits;
+}
+
+// The addresses in shared memory from which the lanes of a warp load an operand of mma.sync, as code. They
+// follow from the layout of the instruction's operand.
+//
+// The elements of 16 rows of a, or of the columns of two instructions beside each other, and of one
+// instruction's depth. Coordinates are (other, depth), `other` the row of a or the column of b. The running
+// lane's number is written `lane`.
+class WarpOperand {
+ public:
+  WarpOperand(const Instruction& row, bool is_a) {
+    const Fragment& fragment = is_a ? row.a.fragment : row.b.fragment;
+    threads_ = fragment.Steps(0);
+    registers_ = fragment.Steps(1);
+    if (DTypeBytes(row.operand) < 4) registers_.pop_back();  // a register's own elements
+    if (is_a) return;
+    registers_.insert(registers_.begin(), {2, 0, row.n});
+    for (auto* steps : {&threads_, &registers_}) {
+      for (Fragment::Step& step : *steps) std::swap(step.row, step.column);
+    }
+  }
+
+  // Registers of a lane.
+  int64_t count() const {
+    int64_t count = 1;
+    for (const Fragment::Step& step : registers_) count *= step.extent;
+    return count;
+  }
+  // The coordinates of register `i` of the lane.
+  std::string Other(const char* i) const { return OfRegister(i, &Fragment::Step::row); }
+  std::string Depth(const char* i) const { return OfRegister(i, &Fragment::Step::column); }
+  // The lane's row of the matrices that ldmatrix loads, each matrix a register of all lanes: its first
+  // element. The 8 rows of 16 bytes run along the depth, or, transposed, along the other dimension.
+  std::string OtherOfMatrix(bool transposed) const { return OfMatrix(&Fragment::Step::row, !transposed); }
+  std::string DepthOfMatrix(bool transposed) const { return OfMatrix(&Fragment::Step::column, transposed); }
+
+ private:
+  std::string OfRegister(const char* i, int64_t Fragment::Step::*along) const {
+    const std::string of_register = CoordinateText(i, DigitsOf(registers_, along), count()),
+                      of_lane = CoordinateText("lane", DigitsOf(threads_, along), kLanes);
+    return of_register == "0" ? of_lane : absl::StrCat(of_register, " + ", of_lane);
+  }
+  std::string OfMatrix(int64_t Fragment::Step::*along, bool has_rows) const {
+    std::vector<Mode> digits = DigitsOf(registers_, along);
+    digits.push_back({kRowsOfMatrix, has_rows ? 1 : 0});
+    return CoordinateText("lane", digits, kLanes);
+  }
+
+  std::vector<Fragment::Step> threads_, registers_;  // the row is the other coordinate, the column the depth
+};
 
 }  // namespace
 
@@ -59,7 +132,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   // rows, a's matrices are transposed to the order of b's, and b's to that of a's.
   const std::string low = a.OtherOfMatrix(false), high = a.DepthOfMatrix(false),
                     upper = b.OtherOfMatrix(false), side = b.DepthOfMatrix(false);
-  Line("const int lane = ", Thread(), " % 32, low = ", low, ", high = ", high, ";");
+  Line("const int lane = ", thread_, " % 32, low = ", low, ", high = ", high, ";");
   Line("const int upper = ", upper, ", side = ", side, ";");
   const auto named = [&](const std::string& code) {
     return code == low     ? "low"
@@ -68,7 +141,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
            : code == side  ? "side"
                            : code;
   };
-  const std::string warp = absl::StrCat(Thread(), " / 32");
+  const std::string warp = absl::StrCat(thread_, " / 32");
   const int64_t warp_rows = layout.rows / layout.warps.rows;
   Line("const int warp_row = ",
        layout.warps.columns > 1 ? absl::StrCat(warp, " / ", layout.warps.columns) : warp,

@@ -31,9 +31,9 @@ std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, i
                                                       int64_t steps) const {
   if (steps == 1) return "0";
   if (stride % team_ == 0) return Digit(step, stride / team_, steps);
-  if (steps != 0 && team_ % (stride * steps) == 0) return Digit(Thread(), stride, steps);
+  if (steps != 0 && team_ % (stride * steps) == 0) return Digit(thread_, stride, steps);
   if (steps == 0 && team_ % stride == 0)
-    return absl::StrCat("(", Digit(Thread(), stride, 0), " + ", step, " * ", team_ / stride, ")");
+    return absl::StrCat("(", Digit(thread_, stride, 0), " + ", step, " * ", team_ / stride, ")");
   return std::nullopt;
 }
 
@@ -58,7 +58,7 @@ void KernelEmitter::EachChunk(const ThreadCopyNest& copy, int64_t count, const s
     values.push_back(std::move(value));
     stride *= steps;
   }
-  if (numbered) Line("const int ", at, " = ", Thread(), " + ", step, " * ", team_, ";");
+  if (numbered) Line("const int ", at, " = ", thread_, " + ", step, " * ", team_, ";");
   if (ragged) Open("if (", at, " < ", copy.chunks(), ")");
   for (size_t l = copy.loops.size(); l-- > 0;) {
     const Var& var = copy.loops[l]->var;

@@ -1,6 +1,6 @@
 // The device functions that execute instructions of tensor cores, made from their rows
-// (target/instructions.h): CUDA C++ source around PTX [PTX ISA, "mma", "ldmatrix", "wgmma.mma_async"]. Pure
-// functions.
+// (target/instructions.h): CUDA C++ source around PTX [PTX ISA, "mma", "ldmatrix", "wgmma.mma_async"]; and
+// the lists of registers and parameters that device functions around PTX have. Pure functions.
 #pragma once
 
 #include <string>

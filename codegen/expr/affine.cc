@@ -374,7 +374,8 @@ int64_t AlignedLanes(const BufferNode& buffer, const std::vector<Expr>& indices,
 std::optional<LinearInVar> SplitLinear(const Expr& expr, const VarNode* var) {
   Linear linear = ToLinear(expr);
   const int64_t coefficient = linear.CoefficientOf(var);
-  std::erase_if(linear.terms, [&](const auto& term) { return term.first->var.get() == var; });
+  std::erase_if(linear.terms,
+                [&](const auto& term) { return term.first->op == Op::kVar && term.first->var.get() == var; });
   for (const auto& [atom, of_atom] : linear.terms) {
     if (UsesVar(atom, var)) return std::nullopt;
   }

@@ -14,6 +14,12 @@ void SplitConjunction(const Expr& condition, std::vector<Expr>* parts) {
   parts->push_back(condition);
 }
 
+std::vector<Expr> SplitConjunction(const Expr& condition) {
+  std::vector<Expr> parts;
+  SplitConjunction(condition, &parts);
+  return parts;
+}
+
 Expr JoinConjunction(const std::vector<Expr>& parts) {
   Expr all = BoolConst(true);
   for (const Expr& part : parts) all = MakeBinary(Op::kAnd, all, part);

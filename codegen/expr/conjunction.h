@@ -7,7 +7,8 @@
 
 namespace mycc {
 
-// Appends the parts of `condition` to `parts`, in order and without duplicates.
+// The parts of `condition`, in order and without duplicates. The second form appends them to `parts`.
+std::vector<Expr> SplitConjunction(const Expr& condition);
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts);
 Expr JoinConjunction(const std::vector<Expr>& parts);  // true for none
 

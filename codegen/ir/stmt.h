@@ -401,8 +401,8 @@ const T* DynAs(const Stmt& stmt) {
   return stmt != nullptr && stmt->kind == T::kKind ? &As<T>(stmt) : nullptr;
 }
 
-// The loops of a perfect nest, outermost first, those of one kind if it is given; `inside` is the code in
-// them.
+// The loops of a perfect nest, outermost first, those of one kind if it is given; they live as long as `nest`.
+// `inside`, another statement than `nest`, becomes the code in them.
 std::vector<const For*> LoopsOfNest(const Stmt& nest, Stmt* inside,
                                     std::optional<LoopKind> kind = std::nullopt);
 // The iterations of nested loops; the number of an iteration of all of them; the loops, outermost first,

@@ -91,6 +91,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
       ++kept;
     } else {
       first = std::move(mapped);
+      MYCC_CHECK(first) << "an expression has become nothing";
     }
   });
   if (!first) return stmt;

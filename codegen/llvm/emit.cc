@@ -26,15 +26,14 @@ void EmitBody(llvm::Module& module, const llvm::TargetMachine& machine, const Ta
   function->setVisibility(llvm::Function::HiddenVisibility);
   SetTargetAttributes(machine, target, function);
   for (llvm::Argument& argument : function->args()) argument.addAttr(llvm::Attribute::NoAlias);
-  llvm::BasicBlock::Create(context, "entry", function);
 
-  const AliasScopes scopes(context, symbol, layout.alias_groups);
+  const std::vector<AliasScope> scopes = AliasScopesOf(context, symbol, layout.alias_groups);
   KernelContext kernel{
       module, layout, scopes, FeaturesOf(target), VectorBytes(target), VectorRegisters(target), symbol};
   llvm::Value* first_thread = llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), 0);
-  LlvmKernelEmitter emitter(kernel, function,
-                            {function->getArg(0), function->getArg(1), function->getArg(2), first_thread});
-  emitter.Body(body);
+  LlvmKernelEmitter(kernel, function,
+                    {function->getArg(0), function->getArg(1), function->getArg(2), first_thread})
+      .Body(body);
 }
 
 absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& module,
@@ -49,11 +48,6 @@ absl::StatusOr<std::string> Codegen(llvm::TargetMachine& machine, llvm::Module& 
   return std::string(bytes.begin(), bytes.end());
 }
 
-std::string SymbolsOf(const std::vector<EmitUnit>& units) {
-  return absl::StrJoin(units, " ",
-                       [](std::string* out, const EmitUnit& unit) { absl::StrAppend(out, unit.symbol); });
-}
-
 }  // namespace
 
 std::string LlvmToolchain() { return absl::StrCat("llvm-", LLVM_VERSION_STRING); }
@@ -63,7 +57,9 @@ absl::StatusOr<std::string> EmitModule(const std::vector<EmitUnit>& units, const
   if (target.kind != TargetKind::kCpu)
     return absl::InvalidArgumentError(
         absl::StrCat("the target is ", PrintTarget(target), "; the LLVM back end expects a cpu target"));
-  const TimedStep timed("emit_llvm", [&] { return SymbolsOf(units); });
+  const TimedStep timed("emit_llvm", [&] {
+    return absl::StrJoin(units, " ", [](std::string* out, const EmitUnit& unit) { *out += unit.symbol; });
+  });
   MYCC_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(target));
   llvm::LLVMContext context;
   context.setDiscardValueNames(kind == EmitKind::kObject);

@@ -27,7 +27,7 @@ namespace mycc {
 struct KernelContext {
   llvm::Module& module;
   const KernelLayout& layout;
-  const AliasScopes& scopes;
+  const std::vector<AliasScope>& scopes;  // by alias group
   const CpuFeatures features;
   const int vector_bytes;
   const int registers;  // number of vector registers
@@ -48,7 +48,7 @@ class LlvmKernelEmitter {
     llvm::Value* thread;
   };
 
-  // Emits at the end of `function`'s only block, the entry; Body may be called once.
+  // Emits into a `function` that has no block yet; Body may be called once.
   LlvmKernelEmitter(KernelContext& kernel, llvm::Function* function, const Arguments& arguments);
   void Body(const Stmt& stmt);
 
@@ -67,12 +67,16 @@ class LlvmKernelEmitter {
     int alias_group = -1;
   };
 
+  // Iterations of a vector loop that run at once.
+  struct Chunk {
+    llvm::Value* first;  // the variable's value in lane 0
+    int count;           // number of lanes
+    int active;          // number of lanes with an iteration, the first ones
+  };
+
   // The lanes of the enclosing vector loop.
-  struct Lanes {
+  struct Lanes : Chunk {
     const VarNode* var;
-    llvm::Value* first;   // the value of `var` in lane 0
-    int count;            // number of lanes
-    int active;           // number of lanes with an iteration, the first ones
     llvm::Value* mask;    // lanes that execute here; null for all
     bool mask_is_prefix;  // the mask is exactly the active lanes
   };
@@ -91,6 +95,8 @@ class LlvmKernelEmitter {
     llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
     bool in_bounds = false;            // provably, even without the enclosing conditions
     bool nontemporal = false;          // stores of whole vectors bypass the caches
+
+    int align() const { return DTypeBytes(dtype); }  // of an element, in bytes: its size
   };
 
   // Expressions (kernel_exprs.cc).
@@ -99,7 +105,6 @@ class LlvmKernelEmitter {
   llvm::Value* EmitWide(const Expr& expr);  // broadcast if it is scalar
   llvm::Value* EmitSelect(const Expr& expr);
   llvm::Value* EmitPadded(const Expr& expr, llvm::Value* condition);
-  llvm::Value* EmitBranches(const Expr& expr, llvm::Value* condition);
   llvm::Value* EmitOperation(const Expr& expr);
   llvm::Value* EmitQuotient(const Expr& expr);
   llvm::Value* EmitCompare(const Expr& expr);
@@ -120,7 +125,11 @@ class LlvmKernelEmitter {
 
   // Memory (kernel_memory.cc).
   const Place& PlaceOf(const Buffer& buffer);
-  Access AccessOf(const Buffer& buffer, const std::vector<Expr>& indices, const void* key);
+  // The node, which must stay alive, is the key of its position in flat_.
+  Access AccessOf(const Buffer& buffer, const std::vector<Expr>& indices, const void* node);
+  Access AccessOf(const ExprNode& load) { return AccessOf(load.buffer, load.args, &load); }
+  Access AccessOf(const Store& store) { return AccessOf(store.buffer, store.indices, &store); }
+  Access AccessOf(const TileView& view) { return AccessOf(view.buffer, view.indices, &view); }
   llvm::Value* LoadAccess(const Access& access);
   llvm::Value* LoadContiguous(const Access& access);
   llvm::Value* LoadUniform(const Access& access);
@@ -132,72 +141,75 @@ class LlvmKernelEmitter {
   void StoreScattered(const Access& access, llvm::Value* value);
   llvm::Value* LanePointer(const Access& access, int lane);
   llvm::Value* LanePointers(const Access& access);
-  llvm::Value* LoadRaw(const Place& place, llvm::Type* type, llvm::Value* pointer, int align);
-  void StoreRaw(const Place& place, llvm::Value* value, llvm::Value* pointer, int align);
+  // Whole vectors or elements of the accessed buffer, at any of its elements.
+  llvm::Value* LoadRaw(const Access& access, llvm::Type* type, llvm::Value* pointer);
+  void StoreRaw(const Access& access, llvm::Value* value, llvm::Value* pointer);
   // The first `active` of `count` lanes; with groups, the first `valid` lanes of each of these groups.
   llvm::Constant* FirstLanes(int active, int count, int group = 1, int valid = 1);
   // Access only the first `active` elements of a vector; the other lanes of a load are zero.
-  llvm::Value* LoadFirst(const Place& place, llvm::Type* type, llvm::Value* pointer, int align, int active);
-  // Lanes outside of the mask are not read, and zero.
-  llvm::Value* LoadMasked(const Place& place, llvm::Type* type, llvm::Value* pointer, int align,
-                          llvm::Value* mask);
-  void StoreFirst(const Place& place, llvm::Value* value, llvm::Value* pointer, int align, int active);
-  // Tags the access with its buffer's alias group, so that LLVM may move it across accesses to other buffers.
+  llvm::Value* LoadFirst(const Access& access, llvm::Type* type, llvm::Value* pointer, int active);
+  void StoreFirst(const Access& access, llvm::Value* value, llvm::Value* pointer, int active);
+  // Lanes outside of the mask are not read, and zero, or not written.
+  llvm::Value* LoadMasked(const Access& access, llvm::Type* type, llvm::Value* pointer, llvm::Value* mask);
+  void StoreMasked(const Access& access, llvm::Value* value, llvm::Value* pointer, llvm::Value* mask);
+  // Tags the instruction with its buffer's alias group, so that LLVM may move it across accesses to other
+  // buffers.
   template <typename Instruction>
-  Instruction* Annotate(const Place& place, Instruction* instruction) const {
-    if (place.alias_group >= 0) {
-      instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.scopes.scope(place.alias_group));
-      instruction->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.scopes.others(place.alias_group));
+  Instruction* Annotate(const Access& access, Instruction* instruction) const {
+    if (const int group = access.place->alias_group; group >= 0) {
+      instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.scopes[group].scope);
+      instruction->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.scopes[group].others);
     }
     return instruction;
   }
   void Fetch(llvm::Value* pointer, bool to_write = false);
-  void StorePastCaches(const Place& place, llvm::Value* value, llvm::Value* pointer);
+  void StorePastCaches(const Access& access, llvm::Value* value);
   llvm::Value* ByteOffset(llvm::Value* pointer, int64_t bytes);
+  // The element that is this number of elements after the access's own.
+  llvm::Value* ElementAt(const Access& access, int64_t offset) {
+    return ByteOffset(access.pointer, offset * access.align());
+  }
 
   // Statements (kernel_stmts.cc).
   void Statement(const Stmt& stmt);
   void EmitFor(const For& loop);
   void EmitRolled(const For& loop);
+  // for (v = begin; v < end; v += step) body(v), with the test at the end. `runs_once` says that begin < end
+  // is known.
+  void EmitLoop(llvm::Value* begin, llvm::Value* end, int64_t step, bool runs_once,
+                const std::function<void(llvm::Value*)>& body);
   void EmitUnrolled(const For& loop);
   void EmitIf(const If& branch);
-  void EmitMaskedIf(const If& branch, llvm::Value* condition);
   void EmitAlloc(const Alloc& alloc);
   llvm::AllocaInst* OnStack(llvm::Type* type, int align = 0);  // 0: the type's own alignment
   void EmitStore(const Store& store);
+  void EmitBypass(const Bypass& bypass);
+  bool BypassesCaches(const Store& store) const;
+  void EmitStoreFence();
 
   // Vector loops (kernel_vector.cc).
   void EmitVectorLoop(const For& loop);
   void EmitLaneReduction(const For& loop, const Store& store);
-  using ChunkFn = std::function<void(llvm::Value* first, int count, int active)>;
-  void Chunks(const For& loop, const ChunkFn& chunk);
+  void Chunks(const For& loop, const std::function<void(const Chunk&)>& emit);
   // The lanes of a vector for the rest of a loop: all of it if one vector may be too wide.
   static int LanesOfRest(int64_t rest, bool may_be_wider) {
     const auto bits = static_cast<uint64_t>(rest);
     return static_cast<int>(may_be_wider ? std::bit_ceil(bits) : std::bit_floor(bits));
   }
-  void InLanes(const For& loop, llvm::Value* first, int count, int active, const std::function<void()>& body);
+  void InLanes(const For& loop, const Chunk& chunk, const std::function<void()>& body);
   llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
 
-  // Interleaved stores (kernel_interleave.cc).
+  // Transposed reads of tiles, and interleaved stores (kernel_shuffles.cc).
   void EmitInterleaved(const For& loop);
-
-  // Stores that bypass the caches (kernel_bypass.cc).
-  void EmitBypass(const Bypass& bypass);
-  bool BypassesCaches(const Store& store) const;
-  void EmitStoreFence();
-
-  // Transposed reads of tiles (kernel_transpose.cc).
   void EmitTransposed(const For& loop);
   void EmitTurnedGroups(const For& loop);
-  // The access at these values of loops' variables.
-  Access AccessAt(const std::vector<std::pair<Var, llvm::Value*>>& values, const Buffer& buffer,
-                  const std::vector<Expr>& indices, const void* key);
-  std::vector<llvm::Value*> LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit, int count,
-                                     int active, int64_t columns);
-  std::vector<llvm::Value*> LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
-                                       llvm::Value* first, int count, int active);
+  // The access of a load or store at these values of loops' variables.
+  using VarValues = std::vector<std::pair<Var, llvm::Value*>>;
+  template <typename Node>
+  Access AccessAt(const VarValues& values, const Node& node);
+  std::vector<llvm::Value*> LoadTile(const ExprNode& load, const VarValues& values, const Chunk& chunk,
+                                     llvm::Type* unit, int64_t columns);
 
   // Mma statements (kernel_mma.cc). A column is a vector of at most the tile's width.
   struct MmaColumn {
@@ -205,14 +217,12 @@ class LlvmKernelEmitter {
     int lanes;
     int active;
   };
-  llvm::Value* Opaque(llvm::Value* pointer);
   void EmitMma(const Mma& mma);
   std::vector<MmaColumn> ColumnsOf(const Mma& mma, int least_lanes);
   llvm::Value* LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column, int64_t element,
                           int64_t group = 1);
   llvm::Value* LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
                           const MmaColumn& column, int64_t element, int valid);
-  static bool EndsInside(const TileView& view, int64_t elements);
   void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value,
                    bool keeps_rest);
   llvm::Value* LoadGroup(const LaneProducts& products, const Access& a, int64_t element, int valid);
@@ -226,12 +236,9 @@ class LlvmKernelEmitter {
   // Tile registers (kernel_tile_registers.cc).
   void EmitTileRegion(const TileRegion& region);
   void EmitTileMove(const TileMove& tile_move);
-  template <typename Element, typename Move>
-  void MoveJoinedTiles(const TileGrid& grid, const Access& access, const Element& element, const Move& move,
-                       bool stores);
   llvm::Value* TileMemory(int64_t bytes);
   void FetchSums(const Mma& mma, const TileView& destination);
-  llvm::Value* CopyOfTile(const Access& access, const std::vector<llvm::Value*>& rows, int64_t bytes,
+  llvm::Value* CopyOfTile(Access access, const std::vector<llvm::Value*>& rows, int64_t bytes,
                           int64_t tile_rows, llvm::Constant* last_mask = nullptr);
   struct TileRows {
     llvm::Value* first;
@@ -249,16 +256,9 @@ class LlvmKernelEmitter {
 
   // Parallel loops (kernel_parallel.cc).
   void EmitParallel(const For& loop);
-  struct Captures {
-    std::vector<const VarNode*> vars;
-    std::vector<const BufferNode*> buffers;
-    std::vector<llvm::Value*> values;  // the function's arguments, then those of `vars` and `buffers`
-  };
-  Captures CapturesOf(const Stmt& body) const;
-  llvm::Function* DeclareRegion();
-  void EmitRegion(const std::vector<const For*>& loops, int64_t trips, const Stmt& body);
-  void EmitShare(const std::vector<const For*>& loops, int64_t trips, llvm::Value* thread,
-                 llvm::Value* threads, const Stmt& body);
+  std::vector<llvm::Value**> Capture(const Stmt& body, LlvmKernelEmitter* inner) const;
+  void EmitShare(const std::vector<const For*>& loops, llvm::StructType* record,
+                 const std::vector<llvm::Value**>& captured);
 
   // Emits `body` with this value of the variable.
   template <typename BodyFn>

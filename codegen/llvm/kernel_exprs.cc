@@ -1,5 +1,4 @@
 // Emits expressions as LLVM values: scalars, or vectors when an expression varies along the vector loop.
-#include <algorithm>
 #include <utility>
 
 #include "codegen/llvm/kernel_emitter.h"
@@ -16,8 +15,7 @@ bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
 // Whether the expression is so expensive that a branch is better than computing both arms of a select.
 bool IsCostly(const Expr& expr, int* budget) {
   if (--*budget < 0 || IsTranscendental(expr->op)) return true;
-  return std::any_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return IsCostly(arg, budget); });
+  return llvm::any_of(expr->args, [&](const Expr& arg) { return IsCostly(arg, budget); });
 }
 
 bool IsCheap(const Expr& expr) {
@@ -35,15 +33,14 @@ bool LlvmKernelEmitter::Varies(const Expr& expr) {
   if (!lanes_) return false;
   if (expr->op == Op::kVar) return expr->var.get() == lanes_->var;
   if (expr->op == Op::kLoad && PlaceOf(expr->buffer).lanes > 0) return true;
-  return std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return Varies(arg); });
+  return llvm::any_of(expr->args, [&](const Expr& arg) { return Varies(arg); });
 }
 
 bool LlvmKernelEmitter::MayEscape(const Expr& expr) {
   const auto known = escapes_.find(expr.get());
   if (known != escapes_.end()) return known->second;
-  const bool escapes =
-      (expr->op == Op::kLoad && !IsInside(*expr->buffer, expr->args)) ||
-      std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) { return MayEscape(arg); });
+  const bool escapes = (expr->op == Op::kLoad && !IsInside(*expr->buffer, expr->args)) ||
+                       llvm::any_of(expr->args, [&](const Expr& arg) { return MayEscape(arg); });
   return escapes_[expr.get()] = escapes;
 }
 
@@ -72,7 +69,7 @@ Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
       for (const auto& [load, value] : turned_) {
         if (IsSameRead(*load, *expr)) return value;
       }
-      return LoadAccess(AccessOf(expr->buffer, expr->args, expr.get()));
+      return LoadAccess(AccessOf(*expr));
     }
     case Op::kSelect: return EmitSelect(expr);
     default: break;
@@ -146,7 +143,12 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   const bool escapes = MayEscape(then) || MayEscape(otherwise);
   if (!IsVector(condition)) {
     if (Value* padded = escapes ? EmitPadded(expr, condition) : nullptr) return padded;
-    if (escapes || !IsCheap(then) || !IsCheap(otherwise)) return EmitBranches(expr, condition);
+    if (escapes || !IsCheap(then) || !IsCheap(otherwise)) {
+      // Both arms get the same type: a vector if one of them is.
+      const bool wide = Varies(then) || Varies(otherwise);
+      return EmitChoice(
+          b_, condition, [&] { return EmitArm(then, wide); }, [&] { return EmitArm(otherwise, wide); });
+    }
     const auto [x, y] = EmitOperands(then, otherwise);
     return b_.CreateSelect(condition, x, y);
   }
@@ -173,12 +175,12 @@ Value* LlvmKernelEmitter::EmitArm(const Expr& expr, bool wide) {
 Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
   const Expr &load = expr->args[1], &pad = expr->args[2];
   if (llvm::isa<llvm::Constant>(condition) || HasHoles() || load->op != Op::kLoad || pad->op != Op::kConst ||
-      std::any_of(load->args.begin(), load->args.end(), HasLoad))
+      llvm::any_of(load->args, HasLoad))
     return nullptr;
   auto* element = llvm::dyn_cast<llvm::Constant>(
       numbers_.ToMemory(pad->dtype, numbers_.Constant(pad->dtype, pad->value)));
   if (element == nullptr) return nullptr;
-  Access access = AccessOf(load->buffer, load->args, load.get());
+  Access access = AccessOf(*load);
   const int64_t stride = access.stride.value_or(kMostStride + 1);
   if (stride < 0 || stride > kMostStride || access.place->on_stack) return nullptr;
   const auto elements = static_cast<unsigned>(lanes_ ? lanes_->count * std::max<int64_t>(stride, 1) : 1);
@@ -188,14 +190,6 @@ Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
   place->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   access.pointer = b_.CreateSelect(condition, access.pointer, place);
   return LoadAccess(access);
-}
-
-Value* LlvmKernelEmitter::EmitBranches(const Expr& expr, Value* condition) {
-  // Both arms get the same type: a vector if one of them is.
-  const bool wide = Varies(expr->args[1]) || Varies(expr->args[2]);
-  return EmitChoice(
-      b_, condition, [&] { return EmitArm(expr->args[1], wide); },
-      [&] { return EmitArm(expr->args[2], wide); });
 }
 
 }  // namespace mycc

@@ -1,35 +1,9 @@
-// Helpers that write loops and branches in LLVM IR.
+// Helpers that write branches in LLVM IR.
 #pragma once
 
 #include "codegen/llvm/numbers.h"
 
 namespace mycc {
-
-// for (v = begin; v < end; v += step) body(v), with the test at the end. `runs_once` says that begin < end is
-// known.
-template <typename BodyFn>
-void EmitLoop(Builder& b, llvm::Value* begin, llvm::Value* end, int64_t step, bool runs_once,
-              const BodyFn& body) {
-  llvm::Function* function = b.GetInsertBlock()->getParent();
-  llvm::BasicBlock* loop = llvm::BasicBlock::Create(b.getContext(), "loop", function);
-  llvm::BasicBlock* done = llvm::BasicBlock::Create(b.getContext(), "done", function);
-  llvm::BasicBlock* before = b.GetInsertBlock();
-  if (runs_once) {
-    b.CreateBr(loop);
-  } else {
-    b.CreateCondBr(b.CreateICmpSLT(begin, end), loop, done);
-  }
-  b.SetInsertPoint(loop);
-  llvm::PHINode* v = b.CreatePHI(begin->getType(), 2);
-  v->addIncoming(begin, before);
-  body(static_cast<llvm::Value*>(v));
-  llvm::Value* next =
-      b.CreateAdd(v, llvm::ConstantInt::get(v->getType(), step), "", /*HasNUW=*/true, /*HasNSW=*/true);
-  v->addIncoming(next, b.GetInsertBlock());
-  b.CreateCondBr(b.CreateICmpSLT(next, end), loop, done);
-  done->moveAfter(b.GetInsertBlock());
-  b.SetInsertPoint(done);
-}
 
 // `weights` says which arm is likely; null for neither.
 template <typename ThenFn, typename ElseFn>

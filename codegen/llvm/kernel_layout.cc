@@ -1,5 +1,7 @@
 #include "codegen/llvm/kernel_layout.h"
 
+#include <algorithm>
+
 #include "llvm/IR/MDBuilder.h"
 
 namespace mycc {
@@ -16,11 +18,8 @@ void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
       const bool apart = buffers[i].offset >= buffers[j].offset + buffers[j].buffer->bytes() ||
                          buffers[j].offset >= buffers[i].offset + buffers[i].buffer->bytes();
       if (buffers[i].per_thread != buffers[j].per_thread || apart) continue;
-      const int merged = group[j];
-      for (size_t k = 0; k < i; ++k) {
-        if (group[k] == group[i]) group[k] = merged;
-      }
-      group[i] = merged;
+      const int joined = group[i], merged = group[j];
+      std::replace(group.begin(), group.begin() + i + 1, joined, merged);
     }
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -43,17 +42,18 @@ KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<Argument
   return layout;
 }
 
-AliasScopes::AliasScopes(llvm::LLVMContext& context, const std::string& name, int groups) {
+std::vector<AliasScope> AliasScopesOf(llvm::LLVMContext& context, const std::string& name, int groups) {
   llvm::MDBuilder builder(context);
   llvm::MDNode* domain = builder.createAnonymousAliasScopeDomain(name);
   std::vector<llvm::Metadata*> all;
   for (int g = 0; g < groups; ++g) all.push_back(builder.createAnonymousAliasScope(domain));
+  std::vector<AliasScope> scopes;
   for (int g = 0; g < groups; ++g) {
     std::vector<llvm::Metadata*> rest = all;
     rest.erase(rest.begin() + g);
-    scopes_.push_back(llvm::MDNode::get(context, {all[g]}));
-    others_.push_back(llvm::MDNode::get(context, rest));
+    scopes.push_back({llvm::MDNode::get(context, {all[g]}), llvm::MDNode::get(context, rest)});
   }
+  return scopes;
 }
 
 }  // namespace mycc

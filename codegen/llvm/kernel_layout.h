@@ -31,16 +31,12 @@ struct KernelLayout {
 
 KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<ArgumentBuffer>& arguments);
 
-// LLVM's metadata for the alias groups: an access of group g has the alias scope scope(g), and the noalias
-// set others(g).
-class AliasScopes {
- public:
-  AliasScopes(llvm::LLVMContext& context, const std::string& name, int groups);
-  llvm::MDNode* scope(int group) const { return scopes_[group]; }
-  llvm::MDNode* others(int group) const { return others_[group]; }
-
- private:
-  std::vector<llvm::MDNode*> scopes_, others_;
+// LLVM's metadata for an alias group: an access of the group has its scope, and the noalias set of the other
+// groups' scopes.
+struct AliasScope {
+  llvm::MDNode* scope;
+  llvm::MDNode* others;
 };
+std::vector<AliasScope> AliasScopesOf(llvm::LLVMContext& context, const std::string& name, int groups);
 
 }  // namespace mycc

@@ -23,10 +23,7 @@ const LlvmKernelEmitter::Place& LlvmKernelEmitter::PlaceOf(const Buffer& buffer)
   const BufferOrigin& origin = found->second;
   const Builder::InsertPointGuard guard(b_);
   b_.SetInsertPoint(entry_->getTerminator());
-  Place place;
-  place.read_only = origin.read_only;
-  place.over_read = origin.aligned;
-  place.alias_group = origin.alias_group;
+  Place place{.read_only = origin.read_only, .over_read = origin.aligned, .alias_group = origin.alias_group};
   if (origin.kind == BufferOrigin::kTensor) {
     auto* load = b_.CreateLoad(b_.getPtrTy(), ByteOffset(arguments_.tensors, 8 * origin.tensor));
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
@@ -41,9 +38,9 @@ const LlvmKernelEmitter::Place& LlvmKernelEmitter::PlaceOf(const Buffer& buffer)
 }
 
 LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, const std::vector<Expr>& indices,
-                                                      const void* key) {
+                                                      const void* node) {
   const Place& place = PlaceOf(buffer);
-  auto [cached, fresh] = flat_.try_emplace(key);
+  auto [cached, fresh] = flat_.try_emplace(node);
   if (fresh) cached->second = ToLinear(OffsetOf(buffer->layout, indices));
   const Linear& flat = cached->second;
   const int64_t size = DTypeBytes(buffer->dtype);
@@ -71,8 +68,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
       scattered.push_back({atom, coefficient});
     }
   }
-  std::stable_sort(terms.begin(), terms.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  llvm::stable_sort(terms, llvm::less_first());
   for (const auto& [depth, term] : terms) {
     Value* bytes = b_.CreateMul(term.first, b_.getInt64(term.second * size * scale));
     access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
@@ -95,15 +91,15 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
   return access;
 }
 
-Value* LlvmKernelEmitter::LoadRaw(const Place& place, llvm::Type* type, Value* pointer, int align) {
-  llvm::LoadInst* load = Annotate(place, b_.CreateAlignedLoad(type, pointer, llvm::Align(align)));
-  if (place.read_only)
+Value* LlvmKernelEmitter::LoadRaw(const Access& access, llvm::Type* type, Value* pointer) {
+  auto* load = Annotate(access, b_.CreateAlignedLoad(type, pointer, llvm::Align(access.align())));
+  if (access.place->read_only)
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
   return load;
 }
 
-void LlvmKernelEmitter::StoreRaw(const Place& place, Value* value, Value* pointer, int align) {
-  Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(align)));
+void LlvmKernelEmitter::StoreRaw(const Access& access, Value* value, Value* pointer) {
+  Annotate(access, b_.CreateAlignedStore(value, pointer, llvm::Align(access.align())));
 }
 
 llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count, int group, int valid) {
@@ -113,23 +109,25 @@ llvm::Constant* LlvmKernelEmitter::FirstLanes(int active, int count, int group, 
   return llvm::ConstantVector::get(bits);
 }
 
-Value* LlvmKernelEmitter::LoadFirst(const Place& place, llvm::Type* type, Value* pointer, int align,
-                                    int active) {
+Value* LlvmKernelEmitter::LoadFirst(const Access& access, llvm::Type* type, Value* pointer, int active) {
   const int count = LanesOf(type);
-  if (active == count) return LoadRaw(place, type, pointer, align);
-  return LoadMasked(place, type, pointer, align, FirstLanes(active, count));
+  if (active == count) return LoadRaw(access, type, pointer);
+  return LoadMasked(access, type, pointer, FirstLanes(active, count));
 }
 
-Value* LlvmKernelEmitter::LoadMasked(const Place& place, llvm::Type* type, Value* pointer, int align,
-                                     Value* mask) {
-  return Annotate(place, b_.CreateMaskedLoad(type, pointer, llvm::Align(align), mask,
-                                             llvm::Constant::getNullValue(type)));
-}
-
-void LlvmKernelEmitter::StoreFirst(const Place& place, Value* value, Value* pointer, int align, int active) {
+void LlvmKernelEmitter::StoreFirst(const Access& access, Value* value, Value* pointer, int active) {
   const int count = LanesOf(value);
-  if (active == count) return StoreRaw(place, value, pointer, align);
-  Annotate(place, b_.CreateMaskedStore(value, pointer, llvm::Align(align), FirstLanes(active, count)));
+  if (active == count) return StoreRaw(access, value, pointer);
+  StoreMasked(access, value, pointer, FirstLanes(active, count));
+}
+
+Value* LlvmKernelEmitter::LoadMasked(const Access& access, llvm::Type* type, Value* pointer, Value* mask) {
+  return Annotate(access, b_.CreateMaskedLoad(type, pointer, llvm::Align(access.align()), mask,
+                                              llvm::Constant::getNullValue(type)));
+}
+
+void LlvmKernelEmitter::StoreMasked(const Access& access, Value* value, Value* pointer, Value* mask) {
+  Annotate(access, b_.CreateMaskedStore(value, pointer, llvm::Align(access.align()), mask));
 }
 
 void LlvmKernelEmitter::Fetch(Value* pointer, bool to_write) {
@@ -138,18 +136,17 @@ void LlvmKernelEmitter::Fetch(Value* pointer, bool to_write) {
                      {pointer, b_.getInt32(to_write), b_.getInt32(kToL1), b_.getInt32(kData)});
 }
 
-void LlvmKernelEmitter::StorePastCaches(const Place& place, Value* value, Value* pointer) {
+void LlvmKernelEmitter::StorePastCaches(const Access& access, Value* value) {
   const uint64_t bytes = value->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
-  llvm::StoreInst* store = Annotate(place, b_.CreateAlignedStore(value, pointer, llvm::Align(bytes)));
+  auto* store = Annotate(access, b_.CreateAlignedStore(value, access.pointer, llvm::Align(bytes)));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal,
                      llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
 }
 
 Value* LlvmKernelEmitter::LanePointer(const Access& access, int lane) {
-  const int64_t size = DTypeBytes(access.dtype);
-  if (!access.scattered) return ByteOffset(access.pointer, lane * *access.stride * size);
+  if (!access.scattered) return ElementAt(access, lane * *access.stride);
   Value* offset = b_.CreateSExt(b_.CreateExtractElement(access.scattered, lane), b_.getInt64Ty());
-  return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(offset, b_.getInt64(size)));
+  return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(offset, b_.getInt64(access.align())));
 }
 
 Value* LlvmKernelEmitter::LanePointers(const Access& access) {
@@ -175,32 +172,29 @@ Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
     global->setConstant(true);
     pointer = b_.CreateSelect(b_.CreateOrReduce(lanes_->mask), pointer, zero);
   }
-  return LoadRaw(*access.place, numbers_.MemoryType(access.dtype), pointer, DTypeBytes(access.dtype));
+  return LoadRaw(access, numbers_.MemoryType(access.dtype), pointer);
 }
 
 Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
-  const Place& place = *access.place;
-  const int align = DTypeBytes(access.dtype);
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
-  const bool tail_readable = lanes_->active == lanes_->count || place.over_read;
+  const bool tail_readable = lanes_->active == lanes_->count || access.place->over_read;
   // Lanes that are disabled by a mask other than the tail's may be anywhere, even before the buffer.
   const bool whole =
       lanes_->mask == nullptr || (tail_readable && (lanes_->mask_is_prefix || access.in_bounds));
-  if (whole) return LoadRaw(place, type, access.pointer, align);
-  return LoadMasked(place, type, access.pointer, align, lanes_->mask);
+  if (whole) return LoadRaw(access, type, access.pointer);
+  return LoadMasked(access, type, access.pointer, lanes_->mask);
 }
 
 // Loads lanes a few elements apart: loads the vectors that cover them, and shuffles. The last vector ends
 // with the last lane's element, so that no element outside of the lanes' range is read.
 Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
-  const int align = DTypeBytes(access.dtype), count = lanes_->count;
-  const auto stride = static_cast<int>(*access.stride);
+  const int count = lanes_->count, stride = static_cast<int>(*access.stride);
   const int span = stride * (lanes_->active - 1) + 1;
   Value* result = llvm::PoisonValue::get(type);
   for (int begin = 0, lane = 0; lane < lanes_->active; begin += count) {
     begin = std::min(begin, span - count);
-    Value* part = LoadRaw(*access.place, type, ByteOffset(access.pointer, begin * align), align);
+    Value* part = LoadRaw(access, type, ElementAt(access, begin));
     llvm::SmallVector<int, 32> from(count, llvm::PoisonMaskElem);
     for (int before = 0; before < lane; ++before) from[before] = before;
     for (; lane < lanes_->active && lane * stride < begin + count; ++lane)
@@ -212,32 +206,26 @@ Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
 
 Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
   llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
-  const int align = DTypeBytes(access.dtype);
-  const bool masked = HasHoles() && !access.in_bounds;
-  if (!masked && access.stride && *access.stride > 1 && *access.stride <= kMostStride && align >= 4 &&
-      lanes_->active >= 4)
+  if (HasHoles() && !access.in_bounds) {
+    return Annotate(access, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(access.align()),
+                                                  lanes_->mask, llvm::Constant::getNullValue(type)));
+  }
+  const int64_t stride = access.stride.value_or(0);
+  if (stride > 1 && stride <= kMostStride && access.align() >= 4 && lanes_->active >= 4)
     return LoadStrided(access);
-  if (masked) {
-    return Annotate(*access.place, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(align),
-                                                         lanes_->mask, llvm::Constant::getNullValue(type)));
-  }
-  if (access.stride == -1 && !lanes_->mask) {
-    Value* last = ByteOffset(access.pointer, (1 - lanes_->count) * static_cast<int64_t>(align));
-    return b_.CreateVectorReverse(LoadRaw(*access.place, type, last, align));
-  }
+  if (stride == -1 && !lanes_->mask)
+    return b_.CreateVectorReverse(LoadRaw(access, type, ElementAt(access, 1 - lanes_->count)));
   Value* gathered = llvm::Constant::getNullValue(type);
   for (int lane = 0; lane < lanes_->active; ++lane) {
-    Value* element =
-        LoadRaw(*access.place, numbers_.MemoryType(access.dtype), LanePointer(access, lane), align);
+    Value* element = LoadRaw(access, numbers_.MemoryType(access.dtype), LanePointer(access, lane));
     gathered = b_.CreateInsertElement(gathered, element, lane);
   }
   return gathered;
 }
 
 void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
-  const Place& place = *access.place;
   Value* stored = numbers_.ToMemory(access.dtype, value);
-  if (!lanes_) return StoreRaw(place, stored, access.pointer, DTypeBytes(access.dtype));
+  if (!lanes_) return StoreRaw(access, stored, access.pointer);
   StoreLanes(access, Splat(stored, lanes_->count));
 }
 
@@ -248,27 +236,24 @@ void LlvmKernelEmitter::StoreLanes(const Access& access, Value* stored) {
 }
 
 void LlvmKernelEmitter::StoreContiguous(const Access& access, Value* value) {
-  const Place& place = *access.place;
-  const int align = DTypeBytes(access.dtype);
-  if (!lanes_->mask && access.nontemporal) return StorePastCaches(place, value, access.pointer);
-  if (!lanes_->mask) return StoreRaw(place, value, access.pointer, align);
-  if (place.on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
+  if (!lanes_->mask && access.nontemporal) return StorePastCaches(access, value);
+  if (!lanes_->mask) return StoreRaw(access, value, access.pointer);
+  if (access.place->on_stack && (lanes_->mask_is_prefix || access.in_bounds)) {
     // The stack is private to this thread, and masked stores would keep register tiles in memory.
-    Value* old = LoadRaw(place, value->getType(), access.pointer, align);
-    return StoreRaw(place, b_.CreateSelect(lanes_->mask, value, old), access.pointer, align);
+    Value* old = LoadRaw(access, value->getType(), access.pointer);
+    return StoreRaw(access, b_.CreateSelect(lanes_->mask, value, old), access.pointer);
   }
-  Annotate(place, b_.CreateMaskedStore(value, access.pointer, llvm::Align(align), lanes_->mask));
+  StoreMasked(access, value, access.pointer, lanes_->mask);
 }
 
 void LlvmKernelEmitter::StoreScattered(const Access& access, Value* value) {
-  const int align = DTypeBytes(access.dtype);
   if (HasHoles()) {
-    Annotate(*access.place,
-             b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(align), lanes_->mask));
+    Annotate(access,
+             b_.CreateMaskedScatter(value, LanePointers(access), llvm::Align(access.align()), lanes_->mask));
     return;
   }
   for (int lane = 0; lane < lanes_->active; ++lane) {
-    StoreRaw(*access.place, b_.CreateExtractElement(value, lane), LanePointer(access, lane), align);
+    StoreRaw(access, b_.CreateExtractElement(value, lane), LanePointer(access, lane));
   }
 }
 

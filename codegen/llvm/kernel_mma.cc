@@ -19,6 +19,19 @@ bool IsWindow(const Mma& mma) {
          row_stride * (mma.m - 1) >= std::max<int64_t>(std::abs(mma.a.col_stride), 1);
 }
 
+// Whether `elements` from the view's first one on lie in its buffer, wherever loops have brought it.
+bool EndsInside(const TileView& view, int64_t elements) {
+  const auto first = RangeOf(OffsetOf(view.buffer->layout, view.indices));
+  return first && first->max + elements <= view.buffer->num_elements();
+}
+
+// The same pointer, hidden from LLVM's analysis. Rows of a window read the same elements at different steps.
+// LLVM would keep these in registers that the accumulators need, while loading them again costs nothing.
+Value* Opaque(Builder& b, Value* pointer) {
+  llvm::FunctionType* type = llvm::FunctionType::get(b.getPtrTy(), {b.getPtrTy()}, /*isVarArg=*/false);
+  return b.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
+}
+
 }  // namespace
 
 // acc(i, :) += a(i, k) * b(k, :): for each group of k the columns of b are loaded once, each group of a(i, k)
@@ -45,11 +58,9 @@ std::vector<LlvmKernelEmitter::MmaColumn> LlvmKernelEmitter::ColumnsOf(const Mma
 // Loads a column as a vector of `type`, each element being `group` elements of the buffer.
 Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column,
                                      int64_t element, int64_t group) {
-  const int size = DTypeBytes(access.dtype);
-  Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
-  if (column.active == column.lanes || access.place->over_read)
-    return LoadRaw(*access.place, type, pointer, size);
-  return LoadFirst(*access.place, type, pointer, size, column.active);
+  Value* pointer = ElementAt(access, element + column.first * group);
+  if (access.place->over_read) return LoadRaw(access, type, pointer);
+  return LoadFirst(access, type, pointer, column.active);
 }
 
 // Loads a column's groups of the depth. The last one may be partial: its other elements are zero or, in the
@@ -57,56 +68,39 @@ Value* LlvmKernelEmitter::LoadColumn(const Access& access, llvm::Type* type, con
 Value* LlvmKernelEmitter::LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
                                      const MmaColumn& column, int64_t element, int valid) {
   llvm::Type* type = products.StoredType(access.dtype, column.lanes);
-  const int group = products.group(), size = DTypeBytes(access.dtype);
+  const int group = products.group();
   const int64_t end = element + (column.first + column.active) * group;
   if (valid == group || access.place->over_read || EndsInside(view, end))
     return LoadColumn(access, type, column, element, group);
-  auto* elements = llvm::FixedVectorType::get(b_.getIntNTy(8 * size), column.lanes * group);
-  Value* pointer = ByteOffset(access.pointer, (element + column.first * group) * size);
-  return b_.CreateBitCast(LoadMasked(*access.place, elements, pointer, size,
+  auto* elements = llvm::FixedVectorType::get(b_.getIntNTy(8 * access.align()), column.lanes * group);
+  return b_.CreateBitCast(LoadMasked(access, elements, ElementAt(access, element + column.first * group),
                                      FirstLanes(column.active, column.lanes, group, valid)),
                           type);
 }
 
-// Whether `elements` from the view's first one on lie in its buffer, wherever loops have brought it.
-bool LlvmKernelEmitter::EndsInside(const TileView& view, int64_t elements) {
-  const auto first = RangeOf(OffsetOf(view.buffer->layout, view.indices));
-  return first && first->max + elements <= view.buffer->num_elements();
-}
-
 void LlvmKernelEmitter::StoreColumn(const Access& access, const MmaColumn& column, int64_t element,
                                     Value* value, bool keeps_rest) {
-  const int size = DTypeBytes(access.dtype);
-  Value* pointer = ByteOffset(access.pointer, (element + column.first) * size);
-  const bool is_partial = column.active < column.lanes;
-  if (is_partial && !access.place->on_stack)
-    return StoreFirst(*access.place, value, pointer, size, column.active);
-  if (is_partial && keeps_rest) {
+  Value* pointer = ElementAt(access, element + column.first);
+  if (!access.place->on_stack) return StoreFirst(access, value, pointer, column.active);
+  if (column.active < column.lanes && keeps_rest) {
     value = b_.CreateSelect(FirstLanes(column.active, column.lanes), value,
-                            LoadRaw(*access.place, value->getType(), pointer, size));
+                            LoadRaw(access, value->getType(), pointer));
   }
-  StoreRaw(*access.place, value, pointer, size);
-}
-
-// The same pointer, hidden from LLVM's analysis. Rows of a window read the same elements at different steps.
-// LLVM would keep these in registers that the accumulators need, while loading them again costs nothing.
-Value* LlvmKernelEmitter::Opaque(Value* pointer) {
-  llvm::FunctionType* type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, /*isVarArg=*/false);
-  return b_.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false), {pointer});
+  StoreRaw(access, value, pointer);
 }
 
 // Loads the first `valid` elements of a group of a. The others are zero or, for integers, arbitrary: b is
 // zero there (LaneProducts::Row).
 Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& a, int64_t element,
                                     int valid) {
-  const int size = DTypeBytes(a.dtype);
-  Value* pointer = ByteOffset(a.pointer, element * size);
+  Value* pointer = ElementAt(a, element);
   llvm::Type* type = products.StoredType(a.dtype);
   const bool whole = valid == products.group() || (a.place->over_read && !IsFloat(a.dtype));
-  if (whole) return LoadRaw(*a.place, type, pointer, size);
+  if (whole) return LoadRaw(a, type, pointer);
+  const int64_t size = a.align();
   Value* group = llvm::ConstantInt::get(type, 0);
   for (int64_t i = 0; i < valid; ++i) {
-    Value* one = LoadRaw(*a.place, numbers_.MemoryType(a.dtype), ByteOffset(pointer, i * size), size);
+    Value* one = LoadRaw(a, numbers_.MemoryType(a.dtype), ByteOffset(pointer, i * size));
     Value* bits = b_.CreateZExt(b_.CreateBitCast(one, b_.getIntNTy(8 * size)), type);
     group = b_.CreateOr(group, b_.CreateShl(bits, 8 * size * i));
   }
@@ -116,17 +110,14 @@ Value* LlvmKernelEmitter::LoadGroup(const LaneProducts& products, const Access& 
 // Prefetches rows of an operand `ahead` elements further on; 0: no prefetch.
 void LlvmKernelEmitter::FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead) {
   if (ahead == 0) return;
-  const int64_t size = DTypeBytes(access.dtype);
-  for (int64_t row = 0; row < rows; ++row) {
-    Fetch(ByteOffset(access.pointer, (view.Row(row) + ahead) * size));
-  }
+  for (int64_t row = 0; row < rows; ++row) Fetch(ElementAt(access, view.Row(row) + ahead));
 }
 
 void LlvmKernelEmitter::EmitMma(const Mma& mma) {
   if (tiles_ != nullptr) return EmitTileProducts(mma);
-  const Access acc = AccessOf(mma.acc.buffer, mma.acc.indices, &mma.acc);
-  Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
-  const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
+  const Access acc = AccessOf(mma.acc);
+  Access a = AccessOf(mma.a);
+  const Access b = AccessOf(mma.b);
   const LaneProducts products(b_, numbers_, *mma.row(), a.dtype, b.dtype, acc.dtype);
   const std::vector<MmaColumn> columns = ColumnsOf(mma, products.least_lanes());
   const bool is_window = IsWindow(mma);
@@ -140,15 +131,14 @@ void LlvmKernelEmitter::EmitMma(const Mma& mma) {
     const int64_t end = std::min(first + rows, mma.m);
     Sums sums = LoadSums(mma, acc, columns, first, end);
     for (int64_t k = 0; k < mma.k; k += mma.group) {
-      if (is_window) a.pointer = Opaque(a.pointer);
+      if (is_window) a.pointer = Opaque(b_, a.pointer);
       const int valid = static_cast<int>(std::min(mma.group, mma.k - k));
       std::vector<Value*> row;
       for (const MmaColumn& column : columns) {
         const int64_t element = k / mma.group * mma.b.row_stride;
         row.push_back(products.Row(LoadGroups(products, b, mma.b, column, element, valid), valid));
-        if (mma.b_ahead == 0 || first > 0) continue;
-        const int64_t ahead = element + column.first * mma.group + mma.b_ahead;
-        Fetch(ByteOffset(b.pointer, ahead * DTypeBytes(b.dtype)));
+        if (mma.b_ahead != 0 && first == 0)
+          Fetch(ElementAt(b, element + column.first * mma.group + mma.b_ahead));
       }
       for (int64_t i = first; i < end; ++i) {
         Value* group = LoadGroup(products, a, mma.a.Row(i) + k / mma.group * mma.a.col_stride, valid);

@@ -5,6 +5,7 @@
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/passes/stmt_facts.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace mycc {
@@ -14,6 +15,7 @@ using llvm::Value;
 
 // A tile on the stack may be read this far past its end.
 constexpr int64_t kSlack = 64;
+constexpr uint64_t kLine = 64;  // bytes of a cache line
 
 }  // namespace
 
@@ -24,7 +26,7 @@ LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* func
       arguments_(arguments),
       b_(kernel.module.getContext(), llvm::TargetFolder(kernel.module.getDataLayout())),
       numbers_(b_, kernel.features),
-      entry_(&function->getEntryBlock()),
+      entry_(llvm::BasicBlock::Create(b_.getContext(), "entry", function)),
       memo_(1) {
   // contract: a product and its sum may be rounded once. No reassoc: only reductions are reassociated, by
   // passes, and (x + big) - big keeps its meaning. No arcp: the reciprocal of a subnormal number is infinite,
@@ -75,11 +77,32 @@ void LlvmKernelEmitter::EmitFor(const For& loop) {
 void LlvmKernelEmitter::EmitRolled(const For& loop) {
   const auto extent = ConstExtent(loop);
   Value* end = extent ? b_.getInt64(*extent) : Emit(loop.extent);
-  EmitLoop(b_, b_.getInt64(0), end, 1, extent.has_value(), [&](Value* v) {
-    ++depth_;
-    With(loop.var.get(), v, [&] { Statement(loop.body); });
-    --depth_;
-  });
+  EmitLoop(b_.getInt64(0), end, 1, extent.has_value(),
+           [&](Value* v) { With(loop.var.get(), v, [&] { Statement(loop.body); }); });
+}
+
+void LlvmKernelEmitter::EmitLoop(Value* begin, Value* end, int64_t step, bool runs_once,
+                                 const std::function<void(Value*)>& body) {
+  llvm::BasicBlock* loop = llvm::BasicBlock::Create(b_.getContext(), "loop", function_);
+  llvm::BasicBlock* done = llvm::BasicBlock::Create(b_.getContext(), "done", function_);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  if (runs_once) {
+    b_.CreateBr(loop);
+  } else {
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), loop, done);
+  }
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* v = b_.CreatePHI(begin->getType(), 2);
+  v->addIncoming(begin, before);
+  ++depth_;
+  body(v);
+  --depth_;
+  Value* next =
+      b_.CreateAdd(v, llvm::ConstantInt::get(v->getType(), step), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  v->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), loop, done);
+  done->moveAfter(b_.GetInsertBlock());
+  b_.SetInsertPoint(done);
 }
 
 void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
@@ -101,17 +124,16 @@ void LlvmKernelEmitter::EmitIf(const If& branch) {
     if (branch.otherwise) Statement(branch.otherwise);
     return;
   }
-  if (condition->getType()->isVectorTy()) return EmitMaskedIf(branch, condition);
+  if (condition->getType()->isVectorTy()) {
+    UnderMask(condition, [&] { Statement(branch.then); });
+    if (branch.otherwise) UnderMask(b_.CreateNot(condition), [&] { Statement(branch.otherwise); });
+    return;
+  }
   EmitBranch(
       b_, condition, [&] { Statement(branch.then); },
       [&] {
         if (branch.otherwise) Statement(branch.otherwise);
       });
-}
-
-void LlvmKernelEmitter::EmitMaskedIf(const If& branch, Value* condition) {
-  UnderMask(condition, [&] { Statement(branch.then); });
-  if (branch.otherwise) UnderMask(b_.CreateNot(condition), [&] { Statement(branch.otherwise); });
 }
 
 llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type, int align) {
@@ -125,11 +147,10 @@ llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type, int align) {
 // Inside a vector loop each lane has its own buffer. The buffers are interleaved, so that one element of all
 // lanes is a vector.
 void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
-  Place place;
-  place.on_stack = true;
-  place.over_read = true;
-  place.lanes = lanes_ ? lanes_->count : 0;
-  place.read_columns = alloc.read_columns;
+  Place place{.over_read = true,
+              .on_stack = true,
+              .read_columns = alloc.read_columns,
+              .lanes = lanes_ ? lanes_->count : 0};
   if (alloc.read_columns == Alloc::kAllColumns && alloc.buffer->rank() > 0)
     place.read_columns = alloc.buffer->shape.back();
   const int64_t bytes = alloc.buffer->bytes() * std::max(place.lanes, 1) + kSlack;
@@ -145,19 +166,47 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
 void LlvmKernelEmitter::EmitStore(const Store& store) {
   PlaceOf(store.buffer);  // its pointer is loaded before those of what it reads
   if (store.flushes && lanes_ && numbers_.CanRoundToBF16(lanes_->count)) {
-    const Access access = AccessOf(store.buffer, store.indices, &store);
+    const Access access = AccessOf(store);
     return StoreLanes(access, numbers_.RoundedToBF16(EmitWide(store.value->args[0])));
   }
   Value* value = Emit(store.value);
   if (lanes_) {
-    for (const auto& [load, elements] : store.fetches) {
-      const Access next = AccessOf(load->buffer, load->args, load.get());
-      Fetch(ByteOffset(next.pointer, elements * DTypeBytes(load->dtype)));
-    }
+    for (const auto& [load, elements] : store.fetches) Fetch(ElementAt(AccessOf(*load), elements));
   }
-  Access access = AccessOf(store.buffer, store.indices, &store);
+  Access access = AccessOf(store);
   access.nontemporal = BypassesCaches(store);
   StoreAccess(access, value);
+}
+
+// A tensor's alignment is known only in each call, so the statement is emitted twice:
+//
+//   if (every output begins at a cache line) { body, with such stores; fence } else { body }
+void LlvmKernelEmitter::EmitBypass(const Bypass& bypass) {
+  Value* bits = b_.getInt64(0);
+  for (const Buffer& buffer : bypass.outputs)
+    bits = b_.CreateOr(bits, b_.CreatePtrToInt(PlaceOf(buffer).pointer, b_.getInt64Ty()));
+  Value* at_lines = b_.CreateICmpEQ(b_.CreateAnd(bits, b_.getInt64(kLine - 1)), b_.getInt64(0));
+  EmitBranch(
+      b_, at_lines,
+      [&] {
+        bypasses_ = true;
+        Statement(bypass.body);
+        EmitStoreFence();
+        bypasses_ = false;
+      },
+      [&] { Statement(bypass.body); });
+}
+
+// Emits a fence. Stores that bypass the caches are not ordered otherwise, and must be visible before the
+// threads synchronize.
+void LlvmKernelEmitter::EmitStoreFence() {
+  if (bypasses_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+// Whether the store of the lanes at hand does.
+bool LlvmKernelEmitter::BypassesCaches(const Store& store) const {
+  return bypasses_ && lanes_ && lanes_->count <= store.bypass_lanes &&
+         lanes_->count * DTypeBytes(store.buffer->dtype) >= kLeastBypassBytes;
 }
 
 }  // namespace mycc

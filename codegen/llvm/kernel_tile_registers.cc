@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/kernel_flow.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
@@ -43,6 +42,8 @@ int64_t RowOfTile(const TileView& a, const TileGrid& grid, int i, int64_t r) {
 
 }  // namespace
 
+// Tiles that run on through several blocks go through the stack: rows of blocks are copied from there to the
+// tensor or back, rows between blocks are not.
 void LlvmKernelEmitter::EmitTileMove(const TileMove& tile_move) {
   const TileGrid grid = GridOf(*tiled_);
   if (tile_move.move == TileMove::kZero) {
@@ -50,41 +51,34 @@ void LlvmKernelEmitter::EmitTileMove(const TileMove& tile_move) {
       b_.CreateIntrinsic(intrinsic::x86_tilezero, {}, {b_.getInt8(tile)});
     return;
   }
-  const TileView& view = tile_move.view;
   const bool stores = tile_move.move == TileMove::kStore;
-  const Access access = AccessOf(view.buffer, view.indices, &view);
-  const int64_t size = DTypeBytes(access.dtype);
+  const Access access = AccessOf(tile_move.view);
+  const int64_t row_stride = tile_move.view.row_stride;
   const auto element = [&](int64_t row, int j) {
-    return ByteOffset(access.pointer, (row * view.row_stride + j * grid.TileColumns()) * size);
+    return ElementAt(access, row * row_stride + j * grid.TileColumns());
   };
-  const auto move = [&](int i, int j, Value* pointer, int64_t stride) {
-    b_.CreateIntrinsic(stores ? intrinsic::x86_tilestored64 : intrinsic::x86_tileloadd64, {},
-                       {b_.getInt8(grid.Sum(i, j)), pointer, b_.getInt64(stride)});
+  const auto each_tile = [&](const auto& visit) {
+    for (int i = 0; i < grid.rows(); ++i) {
+      for (int j = 0; j < grid.columns(); ++j) visit(i, j);
+    }
   };
-  if (grid.block_pitch > 0) return MoveJoinedTiles(grid, access, element, move, stores);
-  for (int i = 0; i < grid.rows(); ++i) {
-    for (int j = 0; j < grid.columns(); ++j) move(i, j, element(grid.FirstRow(i), j), view.row_stride * size);
+  const auto move_tiles = [&](const auto& pointer, int64_t stride) {
+    each_tile([&](int i, int j) {
+      b_.CreateIntrinsic(stores ? intrinsic::x86_tilestored64 : intrinsic::x86_tileloadd64, {},
+                         {b_.getInt8(grid.Sum(i, j)), pointer(i, j), b_.getInt64(stride)});
+    });
+  };
+  if (grid.block_pitch == 0) {
+    return move_tiles([&](int i, int j) { return element(grid.FirstRow(i), j); },
+                      row_stride * access.align());
   }
-}
-
-// Tiles that run on through several blocks go through the stack: rows of blocks are copied from there to the
-// tensor or back, rows between blocks are not.
-template <typename Element, typename Move>
-void LlvmKernelEmitter::MoveJoinedTiles(const TileGrid& grid, const Access& access, const Element& element,
-                                        const Move& move, bool stores) {
   const int64_t tile_bytes = grid.TileRows() * kCopyStride;
   auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(grid.TileColumns()));
   Value* tiles = TileMemory(grid.rows() * grid.columns() * tile_bytes);
-  const auto each_tile = [&](const auto& visit) {
-    for (int i = 0; i < grid.rows(); ++i) {
-      for (int j = 0; j < grid.columns(); ++j) visit(i, j, ByteOffset(tiles, grid.Sum(i, j) * tile_bytes));
-    }
-  };
-  const auto move_tiles = [&] {
-    each_tile([&](int i, int j, Value* tile) { move(i, j, tile, kCopyStride); });
-  };
-  if (stores) move_tiles();
-  each_tile([&](int i, int j, Value* tile) {
+  const auto copy = [&](int i, int j) { return ByteOffset(tiles, grid.Sum(i, j) * tile_bytes); };
+  if (stores) move_tiles(copy, kCopyStride);
+  each_tile([&](int i, int j) {
+    Value* tile = copy(i, j);
     const int columns = static_cast<int>(grid.ColumnsOf(j));
     for (int64_t r = 0; r < grid.RowsOf(i); ++r) {
       const int64_t sum_row = grid.SumRow(i, r);
@@ -92,14 +86,14 @@ void LlvmKernelEmitter::MoveJoinedTiles(const TileGrid& grid, const Access& acce
       Value* row = ByteOffset(tile, r * kCopyStride);
       if (stores) {
         Value* sums = b_.CreateAlignedLoad(vector, row, llvm::Align(kCopyStride));
-        StoreFirst(*access.place, sums, element(sum_row, j), 4, columns);
+        StoreFirst(access, sums, element(sum_row, j), columns);
       } else {
-        Value* sums = LoadFirst(*access.place, vector, element(sum_row, j), 4, columns);
+        Value* sums = LoadFirst(access, vector, element(sum_row, j), columns);
         b_.CreateAlignedStore(sums, row, llvm::Align(kCopyStride));
       }
     }
   });
-  if (!stores) move_tiles();
+  if (!stores) move_tiles(copy, kCopyStride);
 }
 
 // Memory of this function, aligned to cache lines.
@@ -110,11 +104,10 @@ Value* LlvmKernelEmitter::TileMemory(int64_t bytes) {
 // A store to a cache line that is not in the cache delays later stores; a prefetch for writing delays
 // nothing.
 void LlvmKernelEmitter::FetchSums(const Mma& mma, const TileView& destination) {
-  const Access access = AccessOf(destination.buffer, destination.indices, &destination);
-  const int64_t size = DTypeBytes(access.dtype);
+  const Access access = AccessOf(destination);
   for (int64_t row = 0; row < mma.m; ++row) {
     for (int64_t column = 0; column < mma.n; column += mma.row()->n)
-      Fetch(ByteOffset(access.pointer, (row * destination.row_stride + column) * size), /*to_write=*/true);
+      Fetch(ElementAt(access, row * destination.row_stride + column), /*to_write=*/true);
   }
 }
 
@@ -142,8 +135,7 @@ void LlvmKernelEmitter::CopyFixedTiles(const Stmt& products) {
   VisitEach<Mma>(products, [&](const Mma& mma) {
     if (!mma.is_fixed) return;
     const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
-    const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
-    const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
+    const Access a = AccessOf(mma.a), b = AccessOf(mma.b);
     CopiedTiles& copied = copied_tiles_[&mma];
     for (int i = 0; i < grid.rows(); ++i) copied.a.push_back(TileOfA(mma, a, grid, i));
     for (int j = 0; j < grid.columns(); ++j) copied.b.push_back(TileOfB(mma, b, grid, j));
@@ -153,8 +145,9 @@ void LlvmKernelEmitter::CopyFixedTiles(const Stmt& products) {
 // Copies rows of an operand's tile, `bytes` of each, into memory of its own on the stack, where zeros fill up
 // the rows and the tile's other rows. A `last_mask` tells which bytes of the last row are read. Returns that
 // memory.
-Value* LlvmKernelEmitter::CopyOfTile(const Access& access, const std::vector<Value*>& rows, int64_t bytes,
+Value* LlvmKernelEmitter::CopyOfTile(Access access, const std::vector<Value*>& rows, int64_t bytes,
                                      int64_t tile_rows, llvm::Constant* last_mask) {
+  access.dtype = DType::kU8;
   auto* whole = llvm::FixedVectorType::get(b_.getInt8Ty(), kCopyStride);
   Value* memory = TileMemory(tile_rows * kCopyStride);
   const auto store = [&](Value* row, int64_t r) {
@@ -168,8 +161,8 @@ Value* LlvmKernelEmitter::CopyOfTile(const Access& access, const std::vector<Val
   }
   for (size_t r = 0; r < rows.size(); ++r) {
     Value* row = last_mask != nullptr && r + 1 == rows.size()
-                     ? LoadMasked(*access.place, whole, rows[r], 1, last_mask)
-                     : LoadFirst(*access.place, whole, rows[r], 1, static_cast<int>(bytes));
+                     ? LoadMasked(access, whole, rows[r], last_mask)
+                     : LoadFirst(access, whole, rows[r], static_cast<int>(bytes));
     store(row, static_cast<int64_t>(r));
   }
   return memory;
@@ -178,11 +171,10 @@ Value* LlvmKernelEmitter::CopyOfTile(const Access& access, const std::vector<Val
 // The memory that the grid's i-th tile of a is loaded from.
 LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfA(const Mma& mma, const Access& a, const TileGrid& grid,
                                                        int i) {
-  const int64_t size = DTypeBytes(a.dtype);
-  const auto row = [&](int64_t r) { return ByteOffset(a.pointer, RowOfTile(mma.a, grid, i, r) * size); };
+  const auto row = [&](int64_t r) { return ElementAt(a, RowOfTile(mma.a, grid, i, r)); };
   // Integers beyond whole groups meet zeros of b, and are no NaN.
   const bool may_read_on = a.place->over_read && !IsFloat(a.dtype) && mma.k % mma.group == 0;
-  if (DepthBytes(mma) == grid.Depth() || may_read_on) return {row(0), mma.a.row_stride * size};
+  if (DepthBytes(mma) == grid.Depth() || may_read_on) return {row(0), mma.a.row_stride * a.align()};
   std::vector<Value*> rows;
   for (int64_t r = 0; r < grid.RowsOf(i); ++r) rows.push_back(row(r));
   return {CopyOfTile(a, rows, DepthBytes(mma), grid.RowsOf(i)), kCopyStride};
@@ -191,8 +183,8 @@ LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfA(const Mma& mma, const Acc
 // The same of the j-th tile of b, each of whose rows has a group of the depth.
 LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfB(const Mma& mma, const Access& b, const TileGrid& grid,
                                                        int j) {
-  const int64_t size = DTypeBytes(b.dtype), column = j * grid.TileColumns() * mma.group;
-  const auto row = [&](int64_t r) { return ByteOffset(b.pointer, (r * mma.b.row_stride + column) * size); };
+  const int64_t size = b.align(), column = j * grid.TileColumns() * mma.group;
+  const auto row = [&](int64_t r) { return ElementAt(b, r * mma.b.row_stride + column); };
   if (DepthBytes(mma) == grid.Depth()) return {row(0), mma.b.row_stride * size};
   std::vector<Value*> rows;
   for (int64_t r = 0; r * mma.group < mma.k; ++r) rows.push_back(row(r));
@@ -210,8 +202,7 @@ LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfB(const Mma& mma, const Acc
 
 void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
   const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
-  const Access a = AccessOf(mma.a.buffer, mma.a.indices, &mma.a);
-  const Access b = AccessOf(mma.b.buffer, mma.b.indices, &mma.b);
+  const Access a = AccessOf(mma.a), b = AccessOf(mma.b);
   const auto load = [&](int tile, const TileRows& rows) {
     b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {},
                        {b_.getInt8(tile), rows.first, b_.getInt64(rows.stride)});

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/kernel_flow.h"
 #include "codegen/passes/stmt_facts.h"
-#include "llvm/ADT/Sequence.h"
+#include "llvm/Analysis/VectorUtils.h"
 
 namespace mycc {
 namespace {
@@ -16,40 +15,51 @@ using llvm::Value;
 // slots, about.
 constexpr int64_t kPartials = 4;
 
+// The largest or smallest lane. NaN is looked for once, in all lanes: each step is one instruction then.
+Value* ExtremeLane(Builder& b, Op op, Value* vector) {
+  Value* any_nan = b.CreateOrReduce(b.CreateFCmpUNO(vector, vector));
+  Value* nan = llvm::ConstantFP::getNaN(vector->getType()->getScalarType());
+  int width = LanesOf(vector);
+  for (int half = width / 2; half > 0; half /= 2) {
+    width = std::max(half, std::min(width, 4));  // a register has no fewer
+    Value* x = b.CreateShuffleVector(vector, llvm::createSequentialMask(0, width, 0));
+    Value* y = b.CreateShuffleVector(vector, llvm::createSequentialMask(half, half, width - half));
+    vector = b.CreateSelect(op == Op::kMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
+  }
+  return b.CreateSelect(any_nan, nan, b.CreateExtractElement(vector, uint64_t{0}));
+}
+
 }  // namespace
 
-// Calls chunk(first, count, active) for the loop's iterations in vectors. The remainder is one masked vector
-// if the machine has masks, else narrower vectors.
-void LlvmKernelEmitter::Chunks(const For& loop, const ChunkFn& chunk) {
+// Calls `emit` for the loop's iterations in vectors. The remainder is one masked vector if the machine has
+// masks, else narrower vectors.
+void LlvmKernelEmitter::Chunks(const For& loop, const std::function<void(const Chunk&)>& emit) {
   const int width = loop.marks.lanes;
   const int64_t extent = *ConstExtent(loop), step = loop.marks.unroll_by;
   const int64_t full = extent / width;
   int64_t done = 0;
   if (step > 0) {
     done = full / step * step;
-    EmitLoop(b_, b_.getInt64(0), b_.getInt64(done * width), step * width, true, [&](Value* first) {
-      ++depth_;
-      for (int64_t i = 0; i < step; ++i) chunk(b_.CreateAdd(first, b_.getInt64(i * width)), width, width);
-      --depth_;
+    EmitLoop(b_.getInt64(0), b_.getInt64(done * width), step * width, true, [&](Value* first) {
+      for (int64_t i = 0; i < step; ++i) emit({b_.CreateAdd(first, b_.getInt64(i * width)), width, width});
     });
   }
-  for (; done < full; ++done) chunk(b_.getInt64(done * width), width, width);
+  for (; done < full; ++done) emit({b_.getInt64(done * width), width, width});
   int64_t first = full * width;
   while (first < extent) {
     const int64_t rest = extent - first;
     const int count = LanesOfRest(rest, kernel_.features.avx512vl && kernel_.features.avx512bw);
     const int active = static_cast<int>(std::min<int64_t>(count, rest));
-    chunk(b_.getInt64(first), count, active);
+    emit({b_.getInt64(first), count, active});
     first += active;
   }
 }
 
-void LlvmKernelEmitter::InLanes(const For& loop, Value* first, int count, int active,
-                                const std::function<void()>& body) {
+void LlvmKernelEmitter::InLanes(const For& loop, const Chunk& chunk, const std::function<void()>& body) {
   memo_.assign(1, {});
-  if (count == 1) return With(loop.var.get(), first, body);
-  Value* mask = active < count ? FirstLanes(active, count) : nullptr;
-  lanes_ = Lanes{loop.var.get(), first, count, active, mask, mask != nullptr};
+  if (chunk.count == 1) return With(loop.var.get(), chunk.first, body);
+  Value* mask = chunk.active < chunk.count ? FirstLanes(chunk.active, chunk.count) : nullptr;
+  lanes_ = Lanes{chunk, loop.var.get(), mask, mask != nullptr};
   body();
   lanes_.reset();
 }
@@ -58,9 +68,7 @@ void LlvmKernelEmitter::EmitVectorLoop(const For& loop) {
   if (loop.marks.form == LaneForm::kReduces) return EmitLaneReduction(loop, As<Store>(loop.body));
   if (loop.marks.form == LaneForm::kOneByOne)
     return loop.marks.unroll_by == 0 ? EmitUnrolled(loop) : EmitRolled(loop);
-  Chunks(loop, [&](Value* first, int count, int active) {
-    InLanes(loop, first, count, active, [&] { Statement(loop.body); });
-  });
+  Chunks(loop, [&](const Chunk& chunk) { InLanes(loop, chunk, [&] { Statement(loop.body); }); });
 }
 
 // Vectors are combined lane by lane; the lanes are combined once, at the end.
@@ -79,12 +87,13 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   llvm::AllocaInst* rest = OnStack(numbers_.RegisterType(dtype));
   b_.CreateStore(identity, rest);
   size_t next = 0;
-  Chunks(loop, [&](Value* first, int count, int active) {
-    InLanes(loop, first, count, active, [&] {
-      Value* value = Splat(Emit(store.value->args[1]), count);
-      if (active < count) value = b_.CreateSelect(lanes_->mask, value, Splat(identity, count));
+  Chunks(loop, [&](const Chunk& chunk) {
+    InLanes(loop, chunk, [&] {
+      Value* value = Splat(Emit(store.value->args[1]), chunk.count);
+      if (chunk.active < chunk.count)
+        value = b_.CreateSelect(lanes_->mask, value, Splat(identity, chunk.count));
       llvm::AllocaInst* partial = rest;
-      if (count == width && active == count && !partials.empty()) {
+      if (chunk.active == width && !partials.empty()) {
         partial = partials[next++ % partials.size()];
       } else {
         value = ReduceLanes(op, dtype, value);
@@ -101,7 +110,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   if (wide) total = Combined(op, dtype, total, ReduceLanes(op, dtype, wide));
   memo_.assign(1, {});
   Value* running = Emit(store.value->args[0]);
-  StoreAccess(AccessOf(store.buffer, store.indices, &store), Combined(op, dtype, running, total));
+  StoreAccess(AccessOf(store), Combined(op, dtype, running, total));
 }
 
 // The sign of a zero result of a reduction is not defined, so its initial zero need not be added.
@@ -111,27 +120,8 @@ Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
   return numbers_.Binary(op, dtype, a, b);
 }
 
-namespace {
-
-// The largest or smallest lane. NaN is looked for once, in all lanes: each step is one instruction then.
-Value* ExtremeLane(Builder& b, Op op, Value* vector) {
-  Value* any_nan = b.CreateOrReduce(b.CreateFCmpUNO(vector, vector));
-  Value* nan = llvm::ConstantFP::getNaN(vector->getType()->getScalarType());
-  int width = LanesOf(vector);
-  for (int half = width / 2; half > 0; half /= 2) {
-    width = std::max(half, std::min(width, 4));  // a register has no fewer
-    auto low = llvm::to_vector(llvm::seq(0, width)), high = llvm::to_vector(llvm::seq(half, 2 * half));
-    high.resize(width, llvm::PoisonMaskElem);
-    Value *x = b.CreateShuffleVector(vector, low), *y = b.CreateShuffleVector(vector, high);
-    vector = b.CreateSelect(op == Op::kMax ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
-  }
-  return b.CreateSelect(any_nan, nan, b.CreateExtractElement(vector, uint64_t{0}));
-}
-
-}  // namespace
-
 Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
-  if (LanesOf(vector) == 1) return vector;
+  if (!vector->getType()->isVectorTy()) return vector;
   if (IsFloat(dtype) && (op == Op::kMax || op == Op::kMin)) return ExtremeLane(b_, op, vector);
   for (int lanes = LanesOf(vector); lanes > 1; lanes /= 2) {
     Value *low = HalfOf(b_, vector, 0), *high = HalfOf(b_, vector, 1);

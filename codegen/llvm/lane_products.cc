@@ -1,20 +1,12 @@
 #include "codegen/llvm/lane_products.h"
 
-#include "llvm/IR/Intrinsics.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace mycc {
-namespace {
 
 using llvm::Value;
-
-// The intrinsic for 4, 8 or 16 lanes.
-llvm::Intrinsic::ID ForLanes(int lanes, llvm::Intrinsic::ID of4, llvm::Intrinsic::ID of8,
-                             llvm::Intrinsic::ID of16) {
-  return lanes == 4 ? of4 : lanes == 8 ? of8 : of16;
-}
-
-}  // namespace
+namespace intrinsic = llvm::Intrinsic;
 
 llvm::Type* LaneProducts::StoredType(DType dtype, int lanes) const {
   if (kind_ == LaneProduct::kMultiplyAdd) return numbers_.MemoryType(dtype, lanes);
@@ -52,14 +44,13 @@ Value* LaneProducts::Row(Value* stored, int valid) const {
 }
 
 Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const {
-  namespace intrinsic = llvm::Intrinsic;
   if (kind_ == LaneProduct::kMultiplyAdd)
     return b_.CreateIntrinsic(intrinsic::fmuladd, {sum->getType()}, {broadcast, row, sum});
   const int lanes = LanesOf(sum);
   if (kind_ == LaneProduct::kDotBf16) {
     return b_.CreateIntrinsic(
-        ForLanes(lanes, intrinsic::x86_avx512bf16_dpbf16ps_128, intrinsic::x86_avx512bf16_dpbf16ps_256,
-                 intrinsic::x86_avx512bf16_dpbf16ps_512),
+        ForLanes(lanes, {intrinsic::x86_avx512bf16_dpbf16ps_128, intrinsic::x86_avx512bf16_dpbf16ps_256,
+                         intrinsic::x86_avx512bf16_dpbf16ps_512}),
         {}, {sum, broadcast, row});
   }
   if (kind_ == LaneProduct::kPairsInt8) return b_.CreateAdd(sum, SumsOfTwo(broadcast, row));
@@ -70,15 +61,14 @@ Value* LaneProducts::MultiplyAdd(Value* broadcast, Value* row, Value* sum) const
 // vpmaddwd multiplies pairs of 16-bit integers and adds the two products; widened bytes cannot overflow.
 // Without AVX2 it has 16 bytes only.
 Value* LaneProducts::SumsOfTwo(Value* a, Value* b) const {
-  namespace intrinsic = llvm::Intrinsic;
   const int lanes = LanesOf(a) / 2;
   if (lanes == 8 && !numbers_.features().avx2) {
     Value* low = SumsOfTwo(HalfOf(b_, a, 0), HalfOf(b_, b, 0));
     Value* high = SumsOfTwo(HalfOf(b_, a, 1), HalfOf(b_, b, 1));
-    return b_.CreateShuffleVector(low, high, llvm::ArrayRef({0, 1, 2, 3, 4, 5, 6, 7}));
+    return llvm::concatenateVectors(b_, {low, high});
   }
-  return b_.CreateIntrinsic(ForLanes(lanes, intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
-                                     intrinsic::x86_avx512_pmaddw_d_512),
+  return b_.CreateIntrinsic(ForLanes(lanes, {intrinsic::x86_sse2_pmadd_wd, intrinsic::x86_avx2_pmadd_wd,
+                                             intrinsic::x86_avx512_pmaddw_d_512}),
                             {}, {a, b});
 }
 
@@ -97,10 +87,10 @@ Value* LaneProducts::QuadsOfOneSign(Value* sum, Value* a, Value* b) const {
 
 // vpdpbusd adds four products without saturation.
 Value* LaneProducts::Int8Dot(Value* sum, Value* unsigned_bytes, Value* signed_bytes) const {
-  namespace intrinsic = llvm::Intrinsic;
-  return b_.CreateIntrinsic(ForLanes(LanesOf(sum), intrinsic::x86_avx512_vpdpbusd_128,
-                                     intrinsic::x86_avx512_vpdpbusd_256, intrinsic::x86_avx512_vpdpbusd_512),
-                            {}, {sum, unsigned_bytes, signed_bytes});
+  return b_.CreateIntrinsic(
+      ForLanes(LanesOf(sum), {intrinsic::x86_avx512_vpdpbusd_128, intrinsic::x86_avx512_vpdpbusd_256,
+                              intrinsic::x86_avx512_vpdpbusd_512}),
+      {}, {sum, unsigned_bytes, signed_bytes});
 }
 
 }  // namespace mycc

@@ -9,15 +9,6 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/DCE.h"
-#include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/SROA.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include "llvm/Transforms/Utils/LCSSA.h"
-#include "llvm/Transforms/Utils/LoopSimplify.h"
 
 namespace mycc {
 namespace {
@@ -26,6 +17,10 @@ constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
 // Features of some AMD processors that targets cannot name. They are disabled, so that code for such a
 // processor runs on every machine that IsCompatible permits.
 constexpr char kNeverUsed[] = "-sse4a,-xop,-fma4,-tbm";
+// LICM moves stores of accumulators out of the loops that add to them, so that accumulators become registers.
+constexpr char kPasses[] =
+    "function(sroa<modify-cfg>,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+    "early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,dce)";
 
 void InitializeX86() {
   static std::once_flag once;
@@ -46,9 +41,7 @@ absl::Status CheckNames(const llvm::Target& registered, const Target& target) {
   }
   for (const std::string& feature : target.features) {
     const std::string name = feature.substr(feature.find_first_not_of("+-"));
-    bool known = false;
-    for (const llvm::SubtargetFeatureKV& row : info->getAllProcessorFeatures()) known |= name == row.Key;
-    if (!known)
+    if (llvm::none_of(info->getAllProcessorFeatures(), [&](const auto& row) { return name == row.Key; }))
       return absl::InvalidArgumentError(absl::StrCat("LLVM knows no x86-64 feature called '", name, "'"));
   }
   return absl::OkStatus();
@@ -68,10 +61,9 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Target& t
   const llvm::Target* registered = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (registered == nullptr) return absl::InternalError(absl::StrCat("LLVM: ", error));
   if (absl::Status status = CheckNames(*registered, target); !status.ok()) return status;
-  llvm::TargetOptions options;
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
-      kTriple, target.mcpu, FeaturesOfCode(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+      kTriple, target.mcpu, FeaturesOfCode(target), llvm::TargetOptions(), llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (!machine) return absl::InternalError("LLVM makes no machine for x86-64");
   return machine;
 }
@@ -96,19 +88,8 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
 
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
-  // Moves stores of accumulators out of the loops that add to them, so that accumulators become registers.
-  passes.addPass(
-      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::DCEPass());
   llvm::ModulePassManager pipeline;
-  pipeline.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  llvm::cantFail(builder.parsePassPipeline(pipeline, kPasses));
   pipeline.run(*module, modules);
 }
 

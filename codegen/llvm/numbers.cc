@@ -1,10 +1,12 @@
 // Emits each operation as a short sequence of LLVM instructions with the result of expr/eval.h.
 #include "codegen/llvm/numbers.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "codegen/llvm/kernel_flow.h"
 #include "codegen/llvm/vector_math.h"
-#include "llvm/ADT/Sequence.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/MDBuilder.h"
@@ -31,15 +33,19 @@ llvm::Type* WithLanes(llvm::Type* element, int lanes) {
 
 llvm::Value* HalfOf(Builder& b, llvm::Value* vector, int half) {
   const int lanes = LanesOf(vector) / 2;
-  return b.CreateShuffleVector(vector, llvm::to_vector(llvm::seq(half * lanes, (half + 1) * lanes)));
+  return b.CreateShuffleVector(vector, llvm::createSequentialMask(half * lanes, lanes, /*NumUndefs=*/0));
 }
 
 bool CanMask(const CpuFeatures& features, int lanes) {
   return features.avx512f && features.avx512vl && (lanes == 4 || lanes == 8 || lanes == 16);
 }
 
+llvm::Intrinsic::ID ForLanes(int lanes, const IntrinsicByLanes& intrinsics) {
+  return intrinsics[lanes == 4 ? 0 : lanes == 8 ? 1 : 2];
+}
+
 llvm::Value* EmitMasked(Builder& b, llvm::SmallVector<llvm::Value*, 5> args,
-                        const std::array<llvm::Intrinsic::ID, 3>& by_lanes, llvm::Value* kept, bool rounds) {
+                        const IntrinsicByLanes& intrinsics, llvm::Value* kept, bool rounds) {
   constexpr int kCurrentRounding = 4, kLeastBits = 8;
   const int lanes = LanesOf(args[0]);
   llvm::Type* bits = b.getIntNTy(std::max(lanes, kLeastBits));
@@ -48,7 +54,7 @@ llvm::Value* EmitMasked(Builder& b, llvm::SmallVector<llvm::Value*, 5> args,
   args.push_back(llvm::Constant::getNullValue(args[0]->getType()));
   args.push_back(mask);
   if (rounds && lanes == 16) args.push_back(b.getInt32(kCurrentRounding));
-  return b.CreateIntrinsic(by_lanes[lanes == 4 ? 0 : lanes == 8 ? 1 : 2], {}, args);
+  return b.CreateIntrinsic(ForLanes(lanes, intrinsics), {}, args);
 }
 
 llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
@@ -62,21 +68,6 @@ llvm::Type* Numbers::RegisterType(DType dtype, int lanes) const {
 llvm::Type* Numbers::MemoryType(DType dtype, int lanes) const {
   if (!IsNarrowFloat(dtype) && dtype != DType::kBool) return RegisterType(dtype, lanes);
   return WithLanes(b_.getIntNTy(8 * DTypeBytes(dtype)), lanes);
-}
-
-llvm::Type* Numbers::Like(llvm::Value* value, llvm::Type* element) const {
-  // Reductions end with vectors of one lane.
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-  return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
-}
-
-llvm::Constant* Numbers::Int(llvm::Value* like, uint64_t bits) const {
-  return llvm::ConstantInt::get(like->getType(), bits);
-}
-
-llvm::Value* Numbers::AsInt(llvm::Value* f) const { return b_.CreateBitCast(f, Like(f, b_.getInt32Ty())); }
-llvm::Value* Numbers::AsFloat(llvm::Value* bits) const {
-  return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy()));
 }
 
 llvm::Value* Numbers::FromMemory(DType dtype, llvm::Value* stored) const {
@@ -273,7 +264,6 @@ llvm::Value* Numbers::BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const {
 
 llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const {
   const bool is_unsigned = IsUnsigned(dtype);
-  llvm::Value* remainder = nullptr;
   switch (op) {
     case Op::kAdd: return b_.CreateAdd(a, b);
     case Op::kSub: return b_.CreateSub(a, b);
@@ -282,23 +272,23 @@ llvm::Value* Numbers::IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value*
       return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
     case Op::kMax:
       return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
-    case Op::kFloorDiv: return FloorDivide(dtype, a, b, &remainder);
-    case Op::kMod: return FloorDivide(dtype, a, b, &remainder), remainder;
+    case Op::kFloorDiv: return FloorDivide(dtype, a, b).first;
+    case Op::kMod: return FloorDivide(dtype, a, b).second;
     default: return NoValue(op, dtype);
   }
 }
 
 // Division by zero gives quotient and remainder 0. Operands that are undefined in LLVM (a divisor of 0, and
 // -1 for the lowest integer) are divided by 1 instead.
-llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
-                                  llvm::Value** remainder) const {
+std::pair<llvm::Value*, llvm::Value*> Numbers::FloorDivide(DType dtype, llvm::Value* a,
+                                                           llvm::Value* b) const {
   llvm::Value* zero = Int(a, 0);
   llvm::Value* one = Int(a, 1);
   llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);
   if (IsUnsigned(dtype)) {
     llvm::Value* divisor = b_.CreateSelect(by_zero, one, b);
-    *remainder = b_.CreateSelect(by_zero, zero, b_.CreateURem(a, divisor));
-    return b_.CreateSelect(by_zero, zero, b_.CreateUDiv(a, divisor));
+    llvm::Value* remainder = b_.CreateSelect(by_zero, zero, b_.CreateURem(a, divisor));
+    return {b_.CreateSelect(by_zero, zero, b_.CreateUDiv(a, divisor)), remainder};
   }
   llvm::Value* by_minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
   llvm::Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
@@ -307,9 +297,10 @@ llvm::Value* Numbers::FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b,
   // Floored: the quotient is one less if the remainder is not 0 and has not the divisor's sign.
   llvm::Value* opposite = b_.CreateICmpSLT(b_.CreateXor(rest, divisor), zero);
   llvm::Value* down = b_.CreateAnd(b_.CreateICmpNE(rest, zero), opposite);
-  *remainder = b_.CreateSelect(by_zero, zero, b_.CreateSelect(down, b_.CreateAdd(rest, divisor), rest));
+  llvm::Value* remainder =
+      b_.CreateSelect(by_zero, zero, b_.CreateSelect(down, b_.CreateAdd(rest, divisor), rest));
   llvm::Value* floored = b_.CreateSelect(down, b_.CreateSub(quotient, one), quotient);
-  return b_.CreateSelect(by_zero, zero, b_.CreateSelect(by_minus_one, b_.CreateNeg(a), floored));
+  return {b_.CreateSelect(by_zero, zero, b_.CreateSelect(by_minus_one, b_.CreateNeg(a), floored)), remainder};
 }
 
 llvm::Value* Numbers::Compare(Op op, DType operand, llvm::Value* a, llvm::Value* b) const {

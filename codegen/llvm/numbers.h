@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "codegen/expr/expr.h"
 #include "codegen/target/target.h"
@@ -26,10 +27,13 @@ llvm::Type* WithLanes(llvm::Type* element, int lanes);
 llvm::Value* HalfOf(Builder& b, llvm::Value* vector, int half);
 // Whether the target has instructions with masks for that number of floats.
 bool CanMask(const CpuFeatures& features, int lanes);
-// Such an instruction for 4, 8 or 16 lanes; 0 in lanes that are not `kept`, null for all. `rounds`: the one
-// for 16 lanes has an operand that says how it rounds.
+// An instruction's intrinsics for 4, 8 and 16 lanes.
+using IntrinsicByLanes = std::array<llvm::Intrinsic::ID, 3>;
+llvm::Intrinsic::ID ForLanes(int lanes, const IntrinsicByLanes& intrinsics);
+// An instruction with a mask; 0 in lanes that are not `kept`, null for all. `rounds`: the one for 16 lanes
+// has an operand that says how it rounds.
 llvm::Value* EmitMasked(Builder& b, llvm::SmallVector<llvm::Value*, 5> args,
-                        const std::array<llvm::Intrinsic::ID, 3>& by_lanes, llvm::Value* kept, bool rounds);
+                        const IntrinsicByLanes& intrinsics, llvm::Value* kept, bool rounds);
 
 class Numbers {
  public:
@@ -58,11 +62,19 @@ class Numbers {
   llvm::Value* Cast(DType to, DType from, llvm::Value* value) const;
 
  private:
-  // `element`, or a vector of it with as many lanes as `value`.
-  llvm::Type* Like(llvm::Value* value, llvm::Type* element) const;
-  llvm::Constant* Int(llvm::Value* like, uint64_t bits) const;  // of `like`'s integer type
-  llvm::Value* AsInt(llvm::Value* f) const;                     // float bits as i32
-  llvm::Value* AsFloat(llvm::Value* bits) const;
+  // `element`, or a vector of it with as many lanes as `value`: maybe one, with which reductions end.
+  static llvm::Type* Like(llvm::Value* value, llvm::Type* element) {
+    return value->getType()->getWithNewType(element);
+  }
+  // Bits of `like`'s integer type.
+  static llvm::Constant* Int(llvm::Value* like, uint64_t bits) {
+    return llvm::ConstantInt::get(like->getType(), bits);
+  }
+  // Float bits as i32, and back.
+  llvm::Value* AsInt(llvm::Value* f) const { return b_.CreateBitCast(f, Like(f, b_.getInt32Ty())); }
+  llvm::Value* AsFloat(llvm::Value* bits) const {
+    return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy()));
+  }
 
   // Float bits with their last `dropped` bits rounded away, ties to even; what is dropped is arbitrary.
   llvm::Value* RoundedAt(llvm::Value* bits, int dropped) const;
@@ -83,7 +95,8 @@ class Numbers {
   llvm::Value* FloatBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* IntBinary(Op op, DType dtype, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* BoolBinary(Op op, llvm::Value* a, llvm::Value* b) const;
-  llvm::Value* FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b, llvm::Value** remainder) const;
+  // Quotient and remainder.
+  std::pair<llvm::Value*, llvm::Value*> FloorDivide(DType dtype, llvm::Value* a, llvm::Value* b) const;
   llvm::Value* TF32(llvm::Value* f) const;
 
   Builder& b_;

@@ -1,8 +1,8 @@
 // The polynomials of this file were fitted by Remez exchange in 50 digits and rounded to float.
 #include "codegen/llvm/vector_math.h"
 
-#include <algorithm>
-#include <initializer_list>
+#include <array>
+#include <limits>
 
 #include "base/check.h"
 #include "llvm/IR/Intrinsics.h"
@@ -20,12 +20,40 @@ constexpr double kLn2 = 0.69314718055994531, kLn2High = 0.693359375, kLn2Low = -
 // 1.5 * 2^23: adding it leaves the nearest integer in a float's low bits.
 constexpr double kMagic = 12582912.0;
 constexpr int kExponentBias = 127;
-// e^r on +-ln 2 / 2, from r^2 on.
-constexpr double kExpTail[] = {0.4999999343, 0.1666652039, 0.04166839089, 0.008368745581, 0.001381453517};
-// The same for 2^f on +-1/2.
-constexpr double kExp2Tail[] = {
-    kExpTail[0] * kLn2 * kLn2, kExpTail[1] * kLn2* kLn2* kLn2, kExpTail[2] * kLn2* kLn2* kLn2* kLn2,
-    kExpTail[3] * kLn2* kLn2* kLn2* kLn2* kLn2, kExpTail[4] * kLn2* kLn2* kLn2* kLn2* kLn2* kLn2};
+// The polynomial of e^(factor * r), |factor * r| <= ln 2 / 2, from the constant up.
+constexpr std::array<double, 7> ExpPolynomial(double factor) {
+  std::array<double, 7> result = {
+      1, 1, 0.4999999343, 0.1666652039, 0.04166839089, 0.008368745581, 0.001381453517};
+  for (size_t power = 0; power < result.size(); ++power) {
+    for (size_t i = 0; i < power; ++i) result[power] *= factor;
+  }
+  return result;
+}
+
+// A call of libm that LLVM may move: the kernel does not use errno.
+Value* CallLibm(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
+  llvm::Type* type = args[0]->getType();
+  llvm::Module* module = b.GetInsertBlock()->getModule();
+  const llvm::SmallVector<llvm::Type*, 2> types(args.size(), type);
+  llvm::FunctionCallee callee =
+      module->getOrInsertFunction(function, llvm::FunctionType::get(type, types, false));
+  auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
+  declared->setDoesNotThrow();
+  declared->setMemoryEffects(llvm::MemoryEffects::none());
+  declared->setWillReturn();
+  return b.CreateCall(callee, args);
+}
+
+Value* ByLane(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
+  if (!args[0]->getType()->isVectorTy()) return CallLibm(b, function, args);
+  Value* result = llvm::PoisonValue::get(args[0]->getType());
+  for (int lane = 0; lane < LanesOf(args[0]); ++lane) {
+    llvm::SmallVector<Value*, 2> elements;
+    for (Value* arg : args) elements.push_back(b.CreateExtractElement(arg, lane));
+    result = b.CreateInsertElement(result, CallLibm(b, function, elements), lane);
+  }
+  return result;
+}
 
 // Functions on f32; the argument is a scalar or a vector.
 class FloatMath {
@@ -39,14 +67,14 @@ class FloatMath {
 
   Value* Exp(Value* x) const {
     // Beyond these the result is infinite or zero; NaN passes both selects.
-    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89)), F(89), x);
+    Value* clamped = AtMost(x, 89);
     Value* vanishes = b_.CreateFCmpOLT(clamped, F(-104));
     clamped = b_.CreateSelect(vanishes, F(-104), clamped);
     // The integer's low bits hold n and twice the bias, for the two factors of a power of two.
     const Integer n = Nearest(clamped, F(kLog2E), 2 * kExponentBias);
     Value* r = Fma(n.value, F(-kLn2High), clamped);
     r = Fma(n.value, F(-kLn2Low), r);
-    Value* power = Polynomial(r, {1, 1, kExpTail[0], kExpTail[1], kExpTail[2], kExpTail[3], kExpTail[4]});
+    Value* power = Polynomial(r, ExpPolynomial(1));
     // A zero stays one: numbers that underflow take a hundred times as long. Masked scores are -inf.
     return Scaled(b_.CreateSelect(vanishes, F(0), power), n);
   }
@@ -55,8 +83,7 @@ class FloatMath {
   Value* Exp2(Value* x) const {
     if (CanMask(features_, lanes_)) return Exp2ByScaling(x);
     Value* vanishes = b_.CreateFCmpOLT(x, F(-150));
-    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(x, F(129)), F(129), x);
-    clamped = b_.CreateSelect(vanishes, F(-150), clamped);
+    Value* clamped = b_.CreateSelect(vanishes, F(-150), AtMost(x, 129));
     const Integer n = Nearest(clamped, F(1), 2 * kExponentBias);
     Value* power = Exp2OfFraction(b_.CreateFSub(clamped, n.value));
     return Scaled(b_.CreateSelect(vanishes, F(0), power), n);
@@ -86,11 +113,10 @@ class FloatMath {
 
   // (e^2x - 1) / (e^2x - 1 + 2): exact to the last bits for small x as well.
   Value* Tanh(Value* x) const {
-    Value* bounded = Abs(x);
-    bounded = b_.CreateSelect(b_.CreateFCmpOGT(bounded, F(10)), F(10), bounded);
+    Value* bounded = AtMost(Abs(x), 10);
     const Reduced reduced = ReduceExp(bounded, 2);
     Value* grown = Fma(reduced.scale, reduced.exp_minus_one, b_.CreateFSub(reduced.scale, F(1)));
-    return CopySign(b_.CreateFDiv(grown, b_.CreateFAdd(grown, F(2))), x);
+    return b_.CreateCopySign(b_.CreateFDiv(grown, b_.CreateFAdd(grown, F(2))), x);
   }
 
   // x * p(x^2) up to 0.9; above, 1 - e^q(|x|) with q fitted to log(erfc).
@@ -99,12 +125,12 @@ class FloatMath {
     Value* square = b_.CreateFMul(x, x);
     Value* small = b_.CreateFMul(x, Polynomial(square, {1.12837911, -0.376125246, 0.112821408, -0.0267789084,
                                                         0.00501196273, -0.000609036069}));
-    Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, F(4)), F(4), magnitude);
-    Value* q = Polynomial(bounded, {0.00016780624, -1.12948179, -0.633413911, -0.108206317, 0.0250717364,
-                                    -0.00415296806, 0.000430733053, -2.07730318e-05});
+    Value* q =
+        Polynomial(AtMost(magnitude, 4), {0.00016780624, -1.12948179, -0.633413911, -0.108206317,
+                                          0.0250717364, -0.00415296806, 0.000430733053, -2.07730318e-05});
     const Reduced reduced = ReduceExp(q, 1);
     Value* erfc = Fma(reduced.scale, reduced.exp_minus_one, reduced.scale);
-    Value* large = CopySign(b_.CreateFSub(F(1), erfc), x);
+    Value* large = b_.CreateCopySign(b_.CreateFSub(F(1), erfc), x);
     return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, F(0.9)), small, large);
   }
 
@@ -178,20 +204,20 @@ class FloatMath {
   Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
   Value* AsFloat(Value* bits) const { return b_.CreateBitCast(bits, type_); }
   Value* Abs(Value* x) const { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
-  Value* CopySign(Value* x, Value* sign) const {
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, x, sign);
+  // NaN stays.
+  Value* AtMost(Value* x, double bound) const {
+    llvm::Constant* limit = llvm::ConstantFP::get(x->getType(), bound);
+    return b_.CreateSelect(b_.CreateFCmpOGT(x, limit), limit, x);
   }
   Value* Fma(Value* a, Value* b, Value* c) const {
     return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
   }
 
   // Coefficients from the constant up.
-  Value* Polynomial(Value* x, std::initializer_list<double> coefficients) const {
-    Value* sum = nullptr;
-    for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
-      llvm::Constant* constant = llvm::ConstantFP::get(x->getType(), *c);
-      sum = sum ? Fma(sum, x, constant) : constant;
-    }
+  Value* Polynomial(Value* x, llvm::ArrayRef<double> coefficients) const {
+    const auto constant = [&](double c) { return llvm::ConstantFP::get(x->getType(), c); };
+    Value* sum = constant(coefficients.back());
+    for (const double c : llvm::reverse(coefficients.drop_back())) sum = Fma(sum, x, constant(c));
     return sum;
   }
 
@@ -206,9 +232,7 @@ class FloatMath {
     const double f = factor;
     const Integer n = Nearest(x, F(f * kLog2E), kExponentBias);
     Value* r = Fma(n.value, F(-kLn2 / f), x);
-    const double f2 = f * f;
-    Value* q = Polynomial(r, {f2 * kExpTail[0], f2 * f * kExpTail[1], f2 * f2 * kExpTail[2],
-                              f2 * f2 * f * kExpTail[3], f2 * f2 * f2 * kExpTail[4]});
+    Value* q = Polynomial(r, llvm::ArrayRef(ExpPolynomial(f)).drop_front(2));
     Value* linear = factor == 1 ? r : b_.CreateFMul(r, F(f));
     return {AsFloat(b_.CreateShl(n.bits, 23)), Fma(b_.CreateFMul(r, r), q, linear)};
   }
@@ -222,9 +246,7 @@ class FloatMath {
     if (reduces) whole = b_.CreateFSub(x, fraction);
     return Scale(Exp2OfFraction(fraction), whole, b_.CreateFCmpUGE(x, F(-126)));
   }
-  Value* Exp2OfFraction(Value* x) const {
-    return Polynomial(x, {1, kLn2, kExp2Tail[0], kExp2Tail[1], kExp2Tail[2], kExp2Tail[3], kExp2Tail[4]});
-  }
+  Value* Exp2OfFraction(Value* x) const { return Polynomial(x, ExpPolynomial(kLn2)); }
 
   // x * 2^n, of an integer whose bits hold n and twice the bias. Without an instruction for it, the power of
   // two is applied as two factors, so that results close to infinity and subnormal ones are rounded once.
@@ -274,10 +296,10 @@ class FloatMath {
 
   // 2^z in double, infinite or zero as a float beyond +-200.
   Value* Exp2InDouble(Value* z) const {
-    Value* clamped = b_.CreateSelect(b_.CreateFCmpOGT(z, D(200)), D(200), z);
+    Value* clamped = AtMost(z, 200);
     clamped = b_.CreateSelect(b_.CreateFCmpOLT(clamped, D(-200)), D(-200), clamped);
     Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, clamped);
-    Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), D(0.69314718055994531));
+    Value* f = b_.CreateFMul(b_.CreateFSub(clamped, n), D(kLn2));
     Value* p = Polynomial(
         f, {1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880});
     Value* k = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {int_type_, z->getType()}, {n});
@@ -287,7 +309,23 @@ class FloatMath {
   }
 
   // Calls libm's function for lanes with |x| > limit, in a rarely taken branch.
-  Value* LibmBeyond(double limit, Value* x, Value* result, llvm::StringRef function) const;
+  Value* LibmBeyond(double limit, Value* x, Value* result, llvm::StringRef function) const {
+    Value* beyond = b_.CreateFCmpOGT(Abs(x), F(limit));
+    Value* any = lanes_ == 1 ? beyond : b_.CreateOrReduce(beyond);
+    llvm::BasicBlock* fast = b_.GetInsertBlock();
+    llvm::Function* parent = fast->getParent();
+    llvm::BasicBlock* slow = llvm::BasicBlock::Create(b_.getContext(), "libm", parent);
+    llvm::BasicBlock* done = llvm::BasicBlock::Create(b_.getContext(), "reduced", parent);
+    b_.CreateCondBr(any, slow, done);
+    b_.SetInsertPoint(slow);
+    Value* exact = b_.CreateSelect(beyond, ByLane(b_, function, {x}), result);
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
+    llvm::PHINode* merged = b_.CreatePHI(type_, 2);
+    merged->addIncoming(result, fast);
+    merged->addIncoming(exact, slow);
+    return merged;
+  }
 
   Builder& b_;
   const CpuFeatures& features_;
@@ -296,55 +334,11 @@ class FloatMath {
   llvm::Type* const int_type_;
 };
 
-// A call of libm that LLVM may move: the kernel does not use errno.
-Value* CallLibm(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
-  llvm::Type* type = args[0]->getType();
-  llvm::Module* module = b.GetInsertBlock()->getModule();
-  const llvm::SmallVector<llvm::Type*, 2> types(args.size(), type);
-  llvm::FunctionCallee callee =
-      module->getOrInsertFunction(function, llvm::FunctionType::get(type, types, false));
-  auto* declared = llvm::cast<llvm::Function>(callee.getCallee());
-  declared->setDoesNotThrow();
-  declared->setMemoryEffects(llvm::MemoryEffects::none());
-  declared->setWillReturn();
-  return b.CreateCall(callee, args);
-}
-
-Value* ByLane(Builder& b, llvm::StringRef function, llvm::ArrayRef<Value*> args) {
-  if (!args[0]->getType()->isVectorTy()) return CallLibm(b, function, args);
-  Value* result = llvm::PoisonValue::get(args[0]->getType());
-  for (int lane = 0; lane < LanesOf(args[0]); ++lane) {
-    llvm::SmallVector<Value*, 2> elements;
-    for (Value* arg : args) elements.push_back(b.CreateExtractElement(arg, lane));
-    result = b.CreateInsertElement(result, CallLibm(b, function, elements), lane);
-  }
-  return result;
-}
-
-Value* FloatMath::LibmBeyond(double limit, Value* x, Value* result, llvm::StringRef function) const {
-  Value* beyond = b_.CreateFCmpOGT(Abs(x), F(limit));
-  Value* any = lanes_ == 1 ? beyond : b_.CreateOrReduce(beyond);
-  llvm::BasicBlock* fast = b_.GetInsertBlock();
-  llvm::Function* parent = fast->getParent();
-  llvm::BasicBlock* slow = llvm::BasicBlock::Create(b_.getContext(), "libm", parent);
-  llvm::BasicBlock* done = llvm::BasicBlock::Create(b_.getContext(), "reduced", parent);
-  b_.CreateCondBr(any, slow, done);
-  b_.SetInsertPoint(slow);
-  Value* exact = b_.CreateSelect(beyond, ByLane(b_, function, {x}), result);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
-  llvm::PHINode* merged = b_.CreatePHI(type_, 2);
-  merged->addIncoming(result, fast);
-  merged->addIncoming(exact, slow);
-  return merged;
-}
-
 }  // namespace
 
 Value* EmitMath(Builder& builder, const CpuFeatures& features, Op op, Value* x, Value* y) {
   if (x->getType()->getScalarType()->isDoubleTy()) {
-    if (y) return ByLane(builder, OpName(op), {x, y});
-    return ByLane(builder, OpName(op), {x});
+    return ByLane(builder, OpName(op), y ? llvm::ArrayRef({x, y}) : llvm::ArrayRef(x));
   }
   if (Value* result = EmitByPieces(builder, features, op, x)) return result;
   const FloatMath math(builder, features, x);

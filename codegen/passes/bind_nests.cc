@@ -17,7 +17,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/integers.h"
 #include "codegen/ir/accumulators.h"
@@ -82,7 +81,7 @@ std::shared_ptr<Block> Moved(const Block& block, const VarMap& values, const Exp
 
 class Binder {
  public:
-  Binder(const Nest& nest, std::string name) : nest_(nest), name_(std::move(name)) {}
+  explicit Binder(const Nest& nest) : nest_(nest) {}
 
   Stmt Run() {
     const Block* block = DynAs<Block>(nest_.leaf);
@@ -180,13 +179,9 @@ class Binder {
   }
 
   const Nest& nest_;
-  const std::string name_;
+  const std::string name_ =
+      nest_.leaf->kind == StmtKind::kBlock ? As<Block>(nest_.leaf).name : As<Store>(nest_.leaf).buffer->name;
 };
-
-std::string NameOf(const Nest& nest) {
-  if (const Block* block = DynAs<Block>(nest.leaf)) return block->name;
-  return As<Store>(nest.leaf).buffer->name;
-}
 
 }  // namespace
 
@@ -194,7 +189,7 @@ Stmt BindNests(const Stmt& body) {
   if (body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc) return MapChildren(body, BindNests);
   if (IsBound(body)) return body;
   const std::optional<Nest> nest = NestOf(body);
-  return nest ? Binder(*nest, NameOf(*nest)).Run() : body;
+  return nest ? Binder(*nest).Run() : body;
 }
 
 }  // namespace mycc

@@ -9,7 +9,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/bulk_box.h"
-#include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/pipeline_loops.h"
 #include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
@@ -18,8 +18,7 @@ namespace {
 // The parts of the sequences on the way to the loop, where all on the way is executed once.
 bool PartsBefore(const Stmt& root, const Var& ring, std::vector<Stmt>* parts) {
   if (const For* loop = DynAs<For>(root)) return loop->var == ring;
-  if (root->kind != StmtKind::kSeq && root->kind != StmtKind::kAlloc && root->kind != StmtKind::kLet)
-    return false;
+  if (!RunsChildrenOnce(root)) return false;
   const size_t before = parts->size();
   for (const Stmt& child : Children(root)) {
     if (PartsBefore(child, ring, parts)) return true;

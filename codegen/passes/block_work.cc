@@ -6,18 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/pipeline_loops.h"
 
 namespace mycc {
 namespace {
 
-// The loops from `root` down to the one over `target` (included): those that repeat the pipelined loop.
-std::vector<const For*> LoopsTo(const Stmt& root, const Var& target) {
-  return LoopsOn({PathTo(root, [&](const Stmt& stmt) { return IsLoopOver(stmt, target); })});
-}
+constexpr DType kCounted = DType::kI32;
 
 bool HasComputedLength(const For* loop) { return !IsConstInt(loop->extent); }
 
@@ -82,7 +80,9 @@ class BlockDivider {
   // The number of a step, counted where a computed length says how many steps a tile has.
   absl::Status NumberSteps() {
     if (made_.number) return absl::OkStatus();
-    const std::vector<const For*> loops = LoopsTo(work(), ring());
+    // Those that repeat the pipelined loop, and that loop.
+    const std::vector<const For*> loops =
+        LoopsOn({PathTo(work(), [&](const Stmt& stmt) { return IsLoopOver(stmt, ring()); })});
     made_.number = IterationNumber(loops);
     const auto computed = std::find_if(loops.begin() + 1, loops.end(), HasComputedLength);
     if (computed == loops.end()) return absl::OkStatus();
@@ -175,6 +175,23 @@ class BlockDivider {
 };
 
 }  // namespace
+
+RingCounter::RingCounter(const std::string& name, int64_t most)
+    : counter_(MakeBuffer(absl::StrCat(name, ".count"), kCounted, {}, Scope::kLocal)),
+      before_(MakeVar(absl::StrCat(name, ".counted"), most + 1)) {}
+
+Stmt RingCounter::Counting(Stmt loop, const Expr& length) const {
+  // A loop of negative length has no steps.
+  const Expr after = before() + Simplify(MakeBinary(Op::kMax, length, IntConst(0)));
+  Stmt count = std::make_shared<Store>(counter_, std::vector<Expr>{}, MakeCast(kCounted, after));
+  return std::make_shared<Let>(before_, MakeCast(DType::kI64, Load(counter_, {})),
+                               MakeSeq({std::move(loop), std::move(count)}));
+}
+
+Stmt RingCounter::Around(Stmt role) const {
+  Stmt reset = std::make_shared<Store>(counter_, std::vector<Expr>{}, MakeCast(kCounted, IntConst(0)));
+  return std::make_shared<Alloc>(counter_, MakeSeq({std::move(reset), std::move(role)}));
+}
 
 RingWork FlattenRing(const For& loop, const Stmt& work) {
   RingWork flat = {nullptr, loop.var};

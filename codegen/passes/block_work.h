@@ -5,7 +5,7 @@
 //
 // Tiles with loops of computed lengths (skip_masked) are taken there and back: round 1 begins with the last
 // block. Neighbouring tiles have similar lengths, so a block with a long tile gets a short one next. Counters
-// number the steps of such tiles (ring_counter.h).
+// number the steps of such tiles.
 //
 // With stream-K (stream_k.h), a block has a range of steps instead of the loop `for k`:
 //
@@ -18,12 +18,13 @@
 // Pure. For bulk_pipeline.cc only.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
-#include "codegen/passes/ring_counter.h"
 #include "codegen/passes/stream_k.h"
 
 namespace mycc {
@@ -37,6 +38,28 @@ struct RingWork {
 // Serial loops that contain only the pipelined loop are fused with it: the ring runs through all their
 // iterations.
 RingWork FlattenRing(const For& loop, const Stmt& work);
+
+// Counts the steps of a ring through loops of computed lengths, in each role by itself:
+//
+//                                     alloc counter; counter = 0
+//   for tile: for k in length:   ->   for tile: before = counter
+//     step                                      for k in length: step number before + k
+//                                               counter = before + length
+class RingCounter {
+ public:
+  // `most`: an upper bound of the steps in all tiles of a block.
+  RingCounter(const std::string& name, int64_t most);
+  // The number of steps before the loop, for use in a loop that Counting returned.
+  Expr before() const { return VarRef(before_); }
+  // The loop, after which the counter has grown by its length; a negative length is 0.
+  Stmt Counting(Stmt loop, const Expr& length) const;
+  // The role, with its counter at 0 before it.
+  Stmt Around(Stmt role) const;
+
+ private:
+  const Buffer counter_;
+  const Var before_;
+};
 
 struct BlockWork {
   RingWork of_block;

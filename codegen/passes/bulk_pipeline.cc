@@ -17,11 +17,9 @@
 // Both roles are made by one class, because their barriers and slots must agree. Its parts have files of
 // their own, where their pictures are:
 //
-//   ring_sets        the tiles of the ring, and their barriers
-//   bulk_multicast   tiles that the blocks of a cluster share
-//   block_work       the tiles of results that a block takes, and the numbers of its steps
-//   block_tiles      other tiles that the copying role fetches, such as queries
-//   bulk_stores      results that the copy engine stores
+//   ring_sets     the tiles of the ring, their barriers, and those that the blocks of a cluster share
+//   block_work    the tiles of results that a block takes, and the numbers of its steps
+//   block_tiles   other tiles that the copying role fetches, such as queries
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -37,10 +35,9 @@
 #include "codegen/passes/block_tiles.h"
 #include "codegen/passes/block_work.h"
 #include "codegen/passes/bulk_box.h"
-#include "codegen/passes/bulk_multicast.h"
-#include "codegen/passes/bulk_stores.h"
-#include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/pipeline_loops.h"
 #include "codegen/passes/ring_sets.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -64,6 +61,42 @@ Stmt InFirstStep(const For& loop, Stmt stmt) {
 Stmt InLastStep(const For& loop, Stmt stmt) {
   if (!stmt) return nullptr;
   return std::make_shared<If>(MakeBinary(Op::kLe, loop.extent, VarRef(loop.var) + 1), std::move(stmt));
+}
+
+// The only store of a nest of serial loops; null for other statements.
+const Store* StoreOfNest(const Stmt& stmt) {
+  const For* loop = DynAs<For>(stmt);
+  return loop != nullptr && loop->loop_kind == LoopKind::kSerial ? StoreOf(stmt) : nullptr;
+}
+
+bool LeavesInBulk(const Stmt& nest, const Store& store, const std::vector<Buffer>& tiles) {
+  return store.value->op == Op::kLoad && std::count(tiles.begin(), tiles.end(), store.value->buffer) > 0 &&
+         BulkBoxOf(nest).ok();
+}
+
+// Stores tiles of results in shared memory by the copy engine:
+//
+//   nest: s = acc                  wait for all bulk stores; nest: s = acc
+//   nest: y[..] = s           ->   fence; copy y[..] = s in bulk; commit
+//
+// `tiles` are written by the role whose code `body` is. A tile is written again after the copy engine has
+// read it. The same pointer when nothing is stored in this way; otherwise the role has to wait at its end.
+Stmt StoreInBulk(const Stmt& body, const std::vector<Buffer>& tiles) {
+  return RewriteEach<Seq>(body, [&](const Seq& seq) -> Stmt {
+    std::vector<Stmt> parts;
+    for (const Stmt& part : seq.stmts) {
+      const Store* store = StoreOfNest(part);
+      if (store != nullptr && std::count(tiles.begin(), tiles.end(), store->buffer) > 0)
+        parts.push_back(std::make_shared<WaitGroup>(0));
+      if (store != nullptr && LeavesInBulk(part, *store, tiles)) {
+        parts.insert(parts.end(), {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),
+                                   std::make_shared<CommitGroup>()});
+      } else {
+        parts.push_back(part);
+      }
+    }
+    return parts.size() == seq.stmts.size() ? nullptr : MakeSeq(parts);
+  });
 }
 
 class BulkPipeline {
@@ -140,9 +173,10 @@ class BulkPipeline {
   // Whether the block's other tiles are fetched after the first set's first slot, which is needed as early
   // and free earlier, and released after the last step's product. Otherwise they are fetched before the ring,
   // and released after it.
-  bool FetchesInStep(const For& loop) const {
+  bool FetchesInStep() const {
     if (fetched_.empty() || sets_.count() < 2 || !fetched_.HaveOneReader()) return false;
-    const auto steps = RangeOf(loop.extent);
+    const For* ring = FirstOf<For>(work(), [&](const For& loop) { return loop.var == block_.of_block.ring; });
+    const auto steps = RangeOf(ring->extent);
     return steps && steps->min >= 1;
   }
 
@@ -151,7 +185,7 @@ class BulkPipeline {
   // The statements around the copies; inside the pipelined loop only the copies.
   Stmt OnlyCopies(const Stmt& stmt) const {
     if (IsTheLoop(stmt)) return CopyingSteps(As<For>(stmt));
-    if (fetched_.IsFill(stmt)) return FetchesInStep(RingOfWork()) ? nullptr : fetched_.Fetch(stmt);
+    if (fetched_.IsFill(stmt)) return FetchesInStep() ? nullptr : fetched_.Fetch(stmt);
     if (!ContainsTheLoop(stmt)) return nullptr;
     if (stmt->kind == StmtKind::kAlloc) return OnlyCopies(As<Alloc>(stmt).body);
     return MapChildren(stmt, [&](const Stmt& child) { return OnlyCopies(child); });
@@ -161,7 +195,7 @@ class BulkPipeline {
     const std::vector<Stmt> copies = PartsOf(loop)->copies;
     std::vector<Stmt> step;
     for (size_t set = 0; set < sets_.count(); ++set) {
-      if (set == 1 && FetchesInStep(loop)) step.push_back(InFirstStep(loop, fetched_.FetchAll(work())));
+      if (set == 1 && FetchesInStep()) step.push_back(InFirstStep(loop, fetched_.FetchAll(work())));
       step.push_back(std::make_shared<Wait>(Empty(set), turn_ - 1));
       for (const Stmt& copy : copies) {
         if (!sets_.Has(set, StoreOf(copy)->buffer)) continue;
@@ -171,10 +205,6 @@ class BulkPipeline {
       step.push_back(std::make_shared<Arrive>(Full(set), nullptr, 1, sets_.BytesOfStep(set)));
     }
     return StepsOf(loop, std::move(step));
-  }
-
-  const For& RingOfWork() const {
-    return *FirstOf<For>(work(), [&](const For& loop) { return loop.var == block_.of_block.ring; });
   }
 
   bool ContainsTheLoop(const Stmt& root) const {
@@ -222,8 +252,8 @@ class BulkPipeline {
       if (fetched_.IsFill(stmt)) return fetched_.Await(stmt);
       if (!IsTheLoop(stmt)) return nullptr;
       const For& loop = As<For>(stmt);
-      return MakeSeq({InTurn(group, StepsOf(loop, Synchronized(loop))),
-                      FetchesInStep(loop) ? nullptr : fetched_.Release()});
+      return MakeSeq(
+          {InTurn(group, StepsOf(loop, Synchronized(loop))), FetchesInStep() ? nullptr : fetched_.Release()});
     });
   }
 
@@ -241,13 +271,12 @@ class BulkPipeline {
 
   // Each reader of a set's tiles between the wait for the set and the arrival that releases it.
   Stmt WithOwnBarriers(const For& loop, const Stmt& work) const {
-    if (work->kind == StmtKind::kSeq || work->kind == StmtKind::kAlloc || work->kind == StmtKind::kLet) {
+    if (RunsChildrenOnce(work))
       return MapChildren(work, [&](const Stmt& part) { return WithOwnBarriers(loop, part); });
-    }
     const std::optional<size_t> set = sets_.SetOf(work);
     if (!set) return work;
     const Mma* mma = DynAs<Mma>(work);
-    const bool is_last = mma != nullptr && FetchesInStep(loop) && fetched_.IsReadBy(*mma);
+    const bool is_last = mma != nullptr && FetchesInStep() && fetched_.IsReadBy(*mma);
     return MakeSeq({std::make_shared<Wait>(Full(*set), turn_), work,
                     std::make_shared<Arrive>(Empty(*set), Cluster(), warpgroups_, 0, sets_.tiles(*set),
                                              /*gathers=*/mma == nullptr),
@@ -278,8 +307,9 @@ class BulkPipeline {
 
 }  // namespace
 
-absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts,
-                                    const std::vector<const For*>& blocks, const Stmt& body) {
+absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts, const Stmt& launch) {
+  Stmt body;
+  const std::vector<const For*> blocks = GridLoopsOf(launch, &body);
   for (const Stmt& copy : parts.copies) MYCC_RETURN_IF_ERROR(BulkBoxOf(copy).status());
   const bool in_cluster = !blocks.empty() && blocks.front()->marks.multicast_cluster;
   const Var cluster = in_cluster ? blocks.front()->var : nullptr;

@@ -29,16 +29,10 @@ namespace {
 struct SumUse {
   Stmt stmt;
   std::vector<Stmt> around;
+  const Buffer& target;
+  const std::vector<Expr>& indices;
+  const Expr& value;
 
-  const Buffer& target() const {
-    return stmt->kind == StmtKind::kStore ? As<Store>(stmt).buffer : As<Combine>(stmt).buffer;
-  }
-  const std::vector<Expr>& indices() const {
-    return stmt->kind == StmtKind::kStore ? As<Store>(stmt).indices : As<Combine>(stmt).indices;
-  }
-  const Expr& value() const {
-    return stmt->kind == StmtKind::kStore ? As<Store>(stmt).value : As<Combine>(stmt).value;
-  }
   // The innermost thread loop.
   const For* Lanes() const {
     const auto lanes = std::find_if(around.rbegin(), around.rend(), IsThreadLoop);
@@ -47,7 +41,10 @@ struct SumUse {
 };
 
 void CollectUses(const Stmt& stmt, std::vector<Stmt>* around, std::vector<SumUse>* uses) {
-  if (stmt->kind == StmtKind::kStore || stmt->kind == StmtKind::kCombine) uses->push_back({stmt, *around});
+  if (const Store* store = DynAs<Store>(stmt))
+    uses->push_back({stmt, *around, store->buffer, store->indices, store->value});
+  if (const Combine* combine = DynAs<Combine>(stmt))
+    uses->push_back({stmt, *around, combine->buffer, combine->indices, combine->value});
   around->push_back(stmt);
   for (const Stmt& child : Children(stmt)) CollectUses(child, around, uses);
   around->pop_back();
@@ -73,7 +70,7 @@ class LaneSums {
   // Whether the loop does nothing else with the sum, and with what it is copied to.
   bool Find() {
     if (!MayBePerLane()) return false;
-    own_[sum_.target().get()] = OwnOf(sum_.target());
+    own_[sum_.target.get()] = OwnOf(sum_.target);
     return FindCopies() &&
            std::all_of(uses_.begin(), uses_.end(), [&](const SumUse& use) { return IsLinear(use); }) &&
            !IsReadElsewhere();
@@ -100,7 +97,7 @@ class LaneSums {
   // Whether the sum is one of floats in registers, for the whole loop, and added to in the same lanes in all
   // turns.
   bool MayBePerLane() const {
-    const Buffer& s = sum_.target();
+    const Buffer& s = sum_.target;
     if (s->scope != Scope::kLocal || !IsFloat(s->dtype) || inside_.count(s.get()) != 0 || !HasOwnLanes(sum_))
       return false;
     return std::none_of(sum_.around.begin(), sum_.around.end(), [&](const Stmt& outer) {
@@ -148,15 +145,15 @@ class LaneSums {
     if (lanes == nullptr || others == nullptr || lanes->var->extent != others->var->extent) return false;
     return std::none_of(use.around.begin(), use.around.end(), [&](const Stmt& outer) {
       const For* loop = IsThreadLoop(outer) ? &As<For>(outer) : nullptr;
-      return loop != nullptr && UsesVar(use.indices(), loop->var.get()) == (loop == lanes);
+      return loop != nullptr && UsesVar(use.indices, loop->var.get()) == (loop == lanes);
     });
   }
 
   // Whether the statement leaves the sums alone, or what it does to each thread's own adds up to what it did
   // to the sum.
   bool IsLinear(const SumUse& use) const {
-    const Expr& value = use.value();
-    if (!IsSumOrCopy(use.target())) return !Reads(value);
+    const Expr& value = use.value;
+    if (!IsSumOrCopy(use.target)) return !Reads(value);
     if (!HasOwnLanes(use)) return false;
     if (const Combine* combine = DynAs<Combine>(use.stmt))
       return combine->reduce == ReduceOp::kSum && !Reads(value);
@@ -184,7 +181,7 @@ class LaneSums {
   Stmt BodyWithOwn() const {
     std::unordered_map<const StmtNode*, Expr> lanes;
     for (const SumUse& use : uses_) {
-      if (IsSumOrCopy(use.target())) lanes[use.stmt.get()] = VarRef(use.Lanes()->var);
+      if (IsSumOrCopy(use.target)) lanes[use.stmt.get()] = VarRef(use.Lanes()->var);
     }
     return RewriteStmts(loop_.body, [&](const Stmt& stmt) -> Stmt {
       if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && IsSumOrCopy(alloc->buffer))
@@ -209,7 +206,7 @@ class LaneSums {
   // Whether all statements that use the sums are guarded, as those of rows beyond an edge.
   bool IsGuarded() const {
     return std::all_of(uses_.begin(), uses_.end(), [&](const SumUse& use) {
-      return !IsSumOrCopy(use.target()) ||
+      return !IsSumOrCopy(use.target) ||
              std::any_of(use.around.begin(), use.around.end(),
                          [](const Stmt& outer) { return outer->kind == StmtKind::kIf; });
     });

@@ -33,7 +33,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
@@ -80,9 +79,8 @@ int64_t ChunkOf(const ThreadCopyNest& nest, const Store* store) {
   int64_t chunk = std::gcd(kAccessBytes / DTypeBytes(nest.load->dtype), last->extent);
   if (store != nullptr) chunk = ConsecutiveElements(store->buffer->layout, store->indices, last, chunk);
   chunk = ConsecutiveElements(nest.load->buffer->layout, nest.load->args, last, chunk);
-  std::vector<Expr> parts;
-  if (nest.condition) SplitConjunction(nest.condition, &parts);
-  for (const Expr& part : parts) {
+  if (!nest.condition) return chunk;
+  for (const Expr& part : SplitConjunction(nest.condition)) {
     if (!UsesVar(part, last)) continue;
     while (chunk > 1 && !LanesAgree(part, last, chunk)) chunk /= 2;
   }

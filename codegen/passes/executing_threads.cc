@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 

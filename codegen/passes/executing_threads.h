@@ -6,15 +6,10 @@
 #include <functional>
 #include <unordered_map>
 
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt.h"
-#include "codegen/ir/visit.h"
 #include "codegen/passes/thread_registers.h"
 
 namespace mycc {
-
-// Thread loops, each a digit of the thread's number with coefficient 1.
-using ThreadLoops = std::unordered_map<const VarNode*, ThreadDigit>;
 
 struct ExecutingThreads {
   int64_t team = 1;  // that execute the code together: the block's, the reducing cluster's or the role's

@@ -100,16 +100,12 @@ int64_t NeededIterations(const For& loop, const Store& store, const std::vector<
   return std::max<int64_t>(needed, 0);
 }
 
-const Store* OnlyStoreIn(const For& nest) {
-  Stmt inner;
-  LoopsOfNest(nest.body, &inner);
-  return DynAs<Store>(inner);
-}
-
 Stmt WithoutUnreadWrites(const Stmt& body) {
   const Fitter reads(body, FittedUses::kReads);
   return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
-    const Store* store = ConstExtent(loop) ? OnlyStoreIn(loop) : nullptr;
+    Stmt inner;
+    LoopsOfNest(loop.body, &inner);
+    const Store* store = ConstExtent(loop) ? DynAs<Store>(inner) : nullptr;
     const std::vector<int64_t>* read = store ? reads.Used(*store->buffer) : nullptr;
     if (read == nullptr) return nullptr;
     const int64_t needed = NeededIterations(loop, *store, *read);

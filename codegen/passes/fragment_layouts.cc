@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/conjunction.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/stmt_facts.h"
@@ -12,8 +13,55 @@
 namespace mycc {
 namespace {
 
-bool HasRegisterScope(const Buffer& buffer) {
-  return buffer->scope == Scope::kLocal || buffer->scope == Scope::kAccumulator;
+// Appends the nests under `stmt` to `nests`; false where there is other code.
+bool CollectNests(const Stmt& stmt, FragmentNest around, std::vector<FragmentNest>* nests) {
+  if (const Store* store = DynAs<Store>(stmt)) {
+    around.store = store;
+    nests->push_back(std::move(around));
+    return true;
+  }
+  if (const For* loop = DynAs<For>(stmt)) {
+    if (loop->loop_kind != LoopKind::kSerial || !ConstExtent(*loop)) return false;
+    around.loops.push_back(loop);
+  } else if (const If* branch = DynAs<If>(stmt)) {
+    if (branch->otherwise) return false;
+    SplitConjunction(branch->condition, &around.conditions);
+  } else if (stmt->kind != StmtKind::kSeq) {
+    return false;
+  }
+  const std::vector<Stmt> children = Children(stmt);
+  return std::all_of(children.begin(), children.end(),
+                     [&](const Stmt& child) { return CollectNests(child, around, nests); });
+}
+
+bool AreIndexedByVar(const FragmentNest& nest, const Buffer& buffer, const VarNode* var) {
+  bool all = true;
+  nest.ForEachAccess([&](const Buffer& accessed, const std::vector<Expr>& indices) {
+    if (accessed != buffer) return;
+    all &= std::any_of(indices.begin(), indices.end(),
+                       [&](const Expr& index) { return index->op == Op::kVar && index->var.get() == var; });
+  });
+  return all;
+}
+
+bool TouchesBuffer(const FragmentNest& nest, const Buffer& buffer) {
+  bool touches = false;
+  nest.ForEachAccess(
+      [&](const Buffer& accessed, const std::vector<Expr>&) { touches |= accessed == buffer; });
+  return touches;
+}
+
+absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
+  const Buffer& buffer = writer.store->buffer;
+  if (!TouchesBuffer(other, buffer)) return absl::OkStatus();
+  for (size_t i = 0; i < std::min(writer.loops.size(), other.loops.size()); ++i) {
+    if (writer.loops[i] != other.loops[i]) break;
+    const Var& var = writer.loops[i]->var;
+    if (AreIndexedByVar(writer, buffer, var.get()) && AreIndexedByVar(other, buffer, var.get())) continue;
+    return Refusal("statements in loop ", var->name, " share elements of ", buffer->name,
+                   " between its iterations, so that threads cannot execute one after the other");
+  }
+  return absl::OkStatus();
 }
 
 const For* LoopOf(const FragmentNest& nest, const Expr& index) {
@@ -78,6 +126,33 @@ void AddRest(const FragmentNest& nest, NestFrame* frame) {
 
 }  // namespace
 
+void FragmentNest::ForEachAccess(
+    const std::function<void(const Buffer& buffer, const std::vector<Expr>& indices)>& visit) const {
+  const auto loads = [&](const Expr& expr) {
+    ForEachLoad(expr, [&](const ExprNode& load) { visit(load.buffer, load.args); });
+  };
+  visit(store->buffer, store->indices);
+  for (const Expr& index : store->indices) loads(index);
+  loads(store->value);
+  for (const Expr& condition : conditions) loads(condition);
+}
+
+std::vector<FragmentNest> NestsOf(const Stmt& root) {
+  std::vector<FragmentNest> nests;
+  if (!CollectNests(root, FragmentNest{}, &nests)) return {};
+  return nests;
+}
+
+absl::Status CheckSeparable(const std::vector<FragmentNest>& nests) {
+  absl::Status status;
+  for (const FragmentNest& writer : nests) {
+    for (const FragmentNest& other : nests) {
+      if (&writer != &other) status.Update(CheckPair(writer, other));
+    }
+  }
+  return status;
+}
+
 absl::Status RefuseFragment(const Buffer& buffer, const std::string& why) {
   return Refusal(buffer->scope == Scope::kAccumulator ? "the accumulator " : "the tile in registers ",
                  buffer->name, ": ", why);
@@ -105,7 +180,7 @@ const LaidBuffer* FragmentLayouts::Find(const Buffer& buffer) const {
 // Threads have buffers of their own inside thread loops.
 void FragmentLayouts::CollectBuffers(const Stmt& stmt) {
   if (IsThreadLoop(stmt)) return;
-  if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && HasRegisterScope(alloc->buffer))
+  if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && IsInRegisters(*alloc->buffer))
     in_registers_.insert(alloc->buffer.get());
   for (const Stmt& child : Children(stmt)) CollectBuffers(child);
 }
@@ -120,8 +195,8 @@ absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target
     if (!layout.ok()) return false;
     operands_.insert({mma->a.buffer.get(), mma->b.buffer.get()});
     status.Update(Lay(mma->acc.buffer, RowDims(mma->acc.buffer, mma->m), *layout));
-    if (HasRegisterScope(mma->a.buffer)) status.Update(AddOperand(*mma, layout->WithColumns(mma->k)));
-    if (HasRegisterScope(mma->b.buffer))
+    if (IsInRegisters(*mma->a.buffer)) status.Update(AddOperand(*mma, layout->WithColumns(mma->k)));
+    if (IsInRegisters(*mma->b.buffer))
       status.Update(RefuseFragment(mma->b.buffer, "the right operand of a product is in shared memory"));
     return status.ok();
   });

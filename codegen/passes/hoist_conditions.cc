@@ -23,10 +23,8 @@ struct Hoisted {
 };
 
 Hoisted SplitByLoop(const Expr& condition, const VarNode* var) {
-  std::vector<Expr> parts;
-  SplitConjunction(condition, &parts);
   Hoisted result;
-  for (const Expr& part : parts)
+  for (const Expr& part : SplitConjunction(condition))
     (UsesVar(part, var) || HasLoad(part) ? result.variant : result.invariant).push_back(part);
   return result;
 }

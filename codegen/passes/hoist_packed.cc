@@ -24,39 +24,17 @@ constexpr int64_t kLine = 64;  // bytes of a cache line, where a packed buffer b
 // factor.
 constexpr int64_t kMostGrowth = 4;
 
-// The statements at the root, without the Allocs around them.
-struct Root {
-  std::vector<Stmt> stmts;
-  std::vector<Buffer> allocated;
-};
-
-void Flatten(const Stmt& stmt, Root* root) {
-  if (stmt->kind == StmtKind::kSeq) {
-    for (const Stmt& part : As<Seq>(stmt).stmts) Flatten(part, root);
-  } else if (stmt->kind == StmtKind::kAlloc) {
-    root->allocated.push_back(As<Alloc>(stmt).buffer);
-    Flatten(As<Alloc>(stmt).body, root);
-  } else {
-    root->stmts.push_back(stmt);
-  }
-}
-
-struct Uses {
+// A statement at the root.
+struct RootStmt {
+  Stmt stmt;
   BufferSet reads, writes, allocs;
+  bool is_hoisted = false;
 };
-
-Uses UsesOf(const Stmt& root) {
-  Uses uses{LoadedUnder(root), WrittenUnder(root), {}};
-  VisitEach<Alloc>(root, [&](const Alloc& alloc) { uses.allocs.insert(alloc.buffer.get()); });
-  return uses;
-}
 
 class Hoister {
  public:
   explicit Hoister(const Function& function) : function_(function) {
-    Flatten(function.body, &root_);
-    for (const Stmt& stmt : root_.stmts) uses_.push_back(UsesOf(stmt));
-    hoisted_.assign(root_.stmts.size(), false);
+    Flatten(function.body);
     for (size_t i = 0; i < function.params.size(); ++i) {
       const bool is_const = function.params[i].kind == ParamKind::kConst;
       if (is_const) home_[function.params[i].buffer.get()] = static_cast<int>(i);
@@ -73,18 +51,31 @@ class Hoister {
   }
 
  private:
+  // Collects the statements at the root, without the Allocs around them.
+  void Flatten(const Stmt& stmt) {
+    if (stmt->kind == StmtKind::kSeq) {
+      for (const Stmt& part : As<Seq>(stmt).stmts) Flatten(part);
+    } else if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
+      allocated_.push_back(alloc->buffer);
+      Flatten(alloc->body);
+    } else {
+      RootStmt& root = roots_.emplace_back(RootStmt{stmt, LoadedUnder(stmt), WrittenUnder(stmt), {}});
+      VisitEach<Alloc>(stmt, [&](const Alloc& inside) { root.allocs.insert(inside.buffer.get()); });
+    }
+  }
+
   bool IsOutput(const BufferNode* buffer) const {
     return std::any_of(function_.params.begin(), function_.params.end(), [&](const Param& param) {
       return param.kind == ParamKind::kOutput && param.buffer.get() == buffer;
     });
   }
 
-  // The first const parameter that statement i depends on; -1 when it depends on other inputs too, or on no
+  // The first const parameter that the statement depends on; -1 when it depends on other inputs too, or on no
   // const parameter.
-  int ConstHome(size_t i) const {
+  int ConstHome(const RootStmt& root) const {
     int home = -1;
-    for (const BufferNode* read : uses_[i].reads) {
-      if (uses_[i].writes.count(read) || uses_[i].allocs.count(read)) continue;
+    for (const BufferNode* read : root.reads) {
+      if (root.writes.contains(read) || root.allocs.contains(read)) continue;
       const auto it = home_.find(read);
       if (it == home_.end()) return -1;
       home = home < 0 ? it->second : std::min(home, it->second);
@@ -92,30 +83,28 @@ class Hoister {
     return home;
   }
 
-  bool MayPrecompute(const BufferNode* buffer, size_t writer, int home) const {
-    if (uses_[writer].allocs.count(buffer)) return true;
+  bool MayPrecompute(const BufferNode* buffer, const RootStmt& writer, int home) const {
+    if (writer.allocs.contains(buffer)) return true;
     if (IsOutput(buffer)) return false;
-    for (size_t j = 0; j < uses_.size(); ++j) {
-      if (j != writer && uses_[j].writes.count(buffer)) return false;
+    for (const RootStmt& other : roots_) {
+      if (&other != &writer && other.writes.contains(buffer)) return false;
     }
     return buffer->scope == Scope::kPacked ||
            buffer->bytes() <= kMostGrowth * function_.params[home].buffer->bytes();
   }
 
   void MarkHoisted() {
-    for (size_t i = 0; i < root_.stmts.size(); ++i) {
-      const int home = ConstHome(i);
-      if (home < 0) continue;
-      hoisted_[i] = std::all_of(uses_[i].writes.begin(), uses_[i].writes.end(),
-                                [&](const BufferNode* written) { return MayPrecompute(written, i, home); });
-      if (!hoisted_[i]) continue;
-      for (const BufferNode* written : uses_[i].writes) home_[written] = home;
-    }
-    for (size_t i = 0; i < root_.stmts.size(); ++i) {
-      if (hoisted_[i]) {
-        written_by_pack_.insert(uses_[i].writes.begin(), uses_[i].writes.end());
+    for (RootStmt& root : roots_) {
+      const int home = ConstHome(root);
+      root.is_hoisted =
+          home >= 0 && std::all_of(root.writes.begin(), root.writes.end(), [&](const BufferNode* written) {
+            return MayPrecompute(written, root, home);
+          });
+      if (root.is_hoisted) {
+        for (const BufferNode* written : root.writes) home_[written] = home;
+        written_by_pack_.insert(root.writes.begin(), root.writes.end());
       } else {
-        read_by_kernel_.insert(uses_[i].reads.begin(), uses_[i].reads.end());
+        read_by_kernel_.insert(root.reads.begin(), root.reads.end());
       }
     }
   }
@@ -123,10 +112,10 @@ class Hoister {
   // Both bodies, each under the Allocs of the buffers that only it uses.
   void CollectBodies() {
     std::vector<Stmt> pack, kernel;
-    for (size_t i = 0; i < root_.stmts.size(); ++i) (hoisted_[i] ? pack : kernel).push_back(root_.stmts[i]);
+    for (const RootStmt& root : roots_) (root.is_hoisted ? pack : kernel).push_back(root.stmt);
     result_.kernel = MakeSeq(std::move(kernel));
     if (!pack.empty()) result_.pack = MakeSeq(std::move(pack));
-    for (auto it = root_.allocated.rbegin(); it != root_.allocated.rend(); ++it) {
+    for (auto it = allocated_.rbegin(); it != allocated_.rend(); ++it) {
       const bool in_pack = written_by_pack_.contains(it->get());
       if (in_pack && read_by_kernel_.contains(it->get())) continue;
       Stmt& body = in_pack ? result_.pack : result_.kernel;
@@ -141,7 +130,7 @@ class Hoister {
   }
 
   void PlacePackedTensors() {
-    for (const Buffer& buffer : root_.allocated) {
+    for (const Buffer& buffer : allocated_) {
       if (!written_by_pack_.contains(buffer.get()) || !read_by_kernel_.contains(buffer.get())) continue;
       Buffer packed = buffer;
       if (buffer->scope != Scope::kPacked) {
@@ -178,9 +167,8 @@ class Hoister {
   }
 
   const Function& function_;
-  Root root_;
-  std::vector<Uses> uses_;     // of each root statement
-  std::vector<bool> hoisted_;  // of each root statement
+  std::vector<RootStmt> roots_;
+  std::vector<Buffer> allocated_;  // around them
   BufferSet written_by_pack_, read_by_kernel_;
   std::unordered_map<const BufferNode*, int> home_;  // the const parameter whose packed buffer contains it
   PackSplit result_;

@@ -36,14 +36,11 @@ absl::Status CheckSharedOutside(const Stmt& root, const For* thread_loop) {
 absl::Status CheckLoops(const Stmt& inside) {
   absl::Status status = CheckSharedOutside(inside, nullptr);
   VisitEach<For>(inside, [&](const For& loop) {
-    const bool bound = loop.loop_kind == LoopKind::kGrid || loop.loop_kind == LoopKind::kThread;
     if (loop.loop_kind == LoopKind::kGrid) {
       status.Update(
           Refusal("block loop ", loop.var->name, " is inside other code; block loops are the outermost"));
-    }
-    if (bound && !IsConstInt(loop.extent)) {
-      status.Update(
-          Refusal(LoopKindName(loop.loop_kind), " loop ", loop.var->name, " has no constant extent"));
+    } else if (loop.loop_kind == LoopKind::kThread && !IsConstInt(loop.extent)) {
+      status.Update(Refusal("thread loop ", loop.var->name, " has no constant extent"));
     }
   });
   return status;

@@ -133,13 +133,16 @@ class Pipeline {
 
   Function Take() { return std::move(function_); }
 
-  absl::Status Run(const Pass& pass, const Target& target) {
-    absl::StatusOr<Stmt> after = Timed(pass, target);
-    MYCC_RETURN_IF_ERROR(after.status());
-    const bool changed = *after != function_.body;
-    function_.body = *std::move(after);
-    Print(pass.name, changed);
-    return changed ? Verify(pass.name) : absl::OkStatus();
+  absl::Status Run(std::span<const Pass> passes, const Target& target) {
+    for (const Pass& pass : passes) {
+      absl::StatusOr<Stmt> after = Timed(pass, target);
+      MYCC_RETURN_IF_ERROR(after.status());
+      const bool changed = *after != function_.body;
+      function_.body = *std::move(after);
+      Print(pass.name, changed);
+      if (changed) MYCC_RETURN_IF_ERROR(Verify(pass.name));
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -168,9 +171,7 @@ class Pipeline {
 
 absl::Status RunPasses(const Target& target, Pipeline* pipeline, LoweredFunction* lowered) {
   const bool on_gpu = target.kind == TargetKind::kCuda;
-  for (const Pass& pass : on_gpu ? std::span<const Pass>(kCudaPasses) : std::span<const Pass>(kCpuPasses)) {
-    MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
-  }
+  MYCC_RETURN_IF_ERROR(on_gpu ? pipeline->Run(kCudaPasses, target) : pipeline->Run(kCpuPasses, target));
   const double instructions = EstimateInstructions(pipeline->body(), target);
   const double most = on_gpu ? kMaxGpuInstructions : kMaxInstructions;
   if (instructions > most) {
@@ -178,11 +179,7 @@ absl::Status RunPasses(const Target& target, Pipeline* pipeline, LoweredFunction
                    " instructions; at most ", static_cast<int64_t>(most), " are emitted");
   }
   pipeline->MoveToWorkspace(target, lowered);
-  if (!on_gpu) return absl::OkStatus();
-  for (const Pass& pass : kLaunchPasses) {
-    MYCC_RETURN_IF_ERROR(pipeline->Run(pass, target));
-  }
-  return absl::OkStatus();
+  return on_gpu ? pipeline->Run(kLaunchPasses, target) : absl::OkStatus();
 }
 
 bool HasParallel(const Stmt& body) {

@@ -245,9 +245,7 @@ class ProductOverlap {
 
   // Whether every turn comes to a product by itself, outside of loops and branches.
   bool HasProductInEachTurn(const Stmt& body) const {
-    const bool is_straight =
-        body->kind == StmtKind::kSeq || body->kind == StmtKind::kAlloc || body->kind == StmtKind::kLet;
-    if (!is_straight) return OnlyProductOf(body) != nullptr;
+    if (!RunsChildrenOnce(body)) return OnlyProductOf(body) != nullptr;
     const std::vector<Stmt> parts = Children(body);
     return std::any_of(parts.begin(), parts.end(),
                        [&](const Stmt& part) { return HasProductInEachTurn(part); });

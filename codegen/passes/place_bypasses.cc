@@ -11,7 +11,6 @@
 
 #include "codegen/expr/affine.h"
 #include "codegen/ir/cpu_stmts.h"
-#include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "codegen/ir/threads.h"
+#include "codegen/ir/visit.h"
 #include "codegen/passes/executing_threads.h"
 #include "codegen/passes/passes.h"
 

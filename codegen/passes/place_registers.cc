@@ -12,12 +12,8 @@
 namespace mycc {
 namespace {
 
-// An array of a thread. Not those of copies, whose loops the copy divides among threads.
-bool IsArray(const Buffer& buffer) {
-  return buffer->scope == Scope::kLocal || buffer->scope == Scope::kAccumulator;
-}
-
-// The variables that index arrays.
+// The variables that index arrays. Those of copies are no arrays of a thread: the copy divides its loops
+// among threads.
 VarSet IndexVars(const Stmt& body) {
   BufferSet arrays;
   VarSet vars;
@@ -31,7 +27,7 @@ VarSet IndexVars(const Stmt& body) {
   };
   VisitStmts(body, [&](const Stmt& stmt) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    if (alloc != nullptr && IsArray(alloc->buffer)) arrays.insert(alloc->buffer.get());
+    if (alloc != nullptr && IsInRegisters(*alloc->buffer)) arrays.insert(alloc->buffer.get());
     ForEachLoad(stmt, [&](const ExprNode& load) { add(load.buffer.get(), load.args); });
     if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
     if (const Combine* combine = DynAs<Combine>(stmt))
@@ -68,7 +64,7 @@ Stmt PlaceRegisters(const Stmt& body) {
     return loop.With({.loop_kind = LoopKind::kUnroll});
   });
   return RewriteEach<Alloc>(loops, [](const Alloc& alloc) -> Stmt {
-    if (!IsArray(alloc.buffer)) return nullptr;
+    if (!IsInRegisters(*alloc.buffer)) return nullptr;
     const RegisterForm form = FormOf(alloc);
     if (form == alloc.registers) return nullptr;
     return Changed(alloc, [&](Alloc* changed) { changed->registers = form; });

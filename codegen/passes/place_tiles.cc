@@ -188,10 +188,6 @@ Stmt RegionOf(const Stmt& begin, const Stmt& stmt, const Products& products, con
   return std::make_shared<TileRegion>(begin, WithFixedTiles(stmt, depth_bytes), end, depth_bytes);
 }
 
-bool TouchesSums(const Stmt& root, const Mma& mma) {
-  return AnyStmt(root, [&](const Stmt& stmt) { return Accesses(stmt, mma.acc.buffer); });
-}
-
 // Replaces the statements from s on by a region with the statements that begin and end it. Returns their
 // number; 0 when there is no such region.
 size_t PlaceSequence(const Seq& seq, size_t s, std::vector<Stmt>* placed) {
@@ -205,7 +201,9 @@ size_t PlaceSequence(const Seq& seq, size_t s, std::vector<Stmt>* placed) {
   // The sums stay in registers to the end if no other statement reads them.
   const std::optional<TileView> stored = s + 2 < stmts.size() ? StoresSums(stmts[s + 2], mma) : std::nullopt;
   const bool ends = stored && std::none_of(stmts.begin() + static_cast<ptrdiff_t>(s) + 3, stmts.end(),
-                                           [&](const Stmt& stmt) { return TouchesSums(stmt, mma); });
+                                           [&](const Stmt& stmt) {
+                                             return BuffersUnder(stmt).contains(mma.acc.buffer.get());
+                                           });
   const Stmt end = ends ? std::make_shared<TileMove>(TileMove::kStore, *stored, stmts[s + 2])
                         : MoveOfAccumulator(TileMove::kStore, mma);
   placed->push_back(RegionOf(begin, stmts[s + 1], products, end));

@@ -21,11 +21,6 @@ constexpr int64_t kMaxStackBytes = int64_t{16} * 1024;
 // Unused bytes after a buffer: a vector load of its last elements may read past them.
 constexpr int64_t kSlack = 64;
 
-bool OnStack(const BufferNode& buffer) {
-  return buffer.scope == Scope::kAccumulator || buffer.scope == Scope::kShared ||
-         buffer.bytes() <= kMaxStackBytes;
-}
-
 // Whether the buffer of an Alloc inside `loops` loops is to be placed.
 using Selector = std::function<bool(const BufferNode& buffer, size_t loops)>;
 
@@ -122,8 +117,8 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
 StoragePlan PlanStorage(const Stmt& body, const Target& target) {
   const bool on_gpu = target.kind == TargetKind::kCuda;
   const Selector selector = [&](const BufferNode& buffer, size_t loops) {
-    const bool in_launch = buffer.scope == Scope::kShared || buffer.scope == Scope::kAccumulator;
-    return on_gpu ? loops == 0 && !in_launch : !OnStack(buffer);
+    if (buffer.scope == Scope::kShared || buffer.scope == Scope::kAccumulator) return false;
+    return on_gpu ? loops == 0 : buffer.bytes() > kMaxStackBytes;
   };
   StoragePlan plan;
   std::vector<Live> live = Liveness(selector).Run(body);

@@ -36,31 +36,18 @@ bool RunsAsync(const Stmt& stmt) {
   return mma != nullptr && mma->row() != nullptr && mma->row()->is_async;
 }
 
-struct Accessed {
-  BufferSet all, written;
-};
-Accessed AccessedBy(const std::vector<Stmt>& stmts) {
-  Accessed accessed;
-  for (const Stmt& root : stmts) {
-    accessed.all.merge(BuffersUnder(root));
-    accessed.written.merge(WrittenUnder(root));
-  }
-  return accessed;
-}
-
 // The parts of the loop's body.
 struct TurnParts {
   std::vector<Buffer> buffers;  // allocated in it, in registers
-  std::vector<Stmt> first, arithmetic, second, arrivals;
+  Stmt first, arithmetic, second, arrivals;
 };
 
 // The statements of a body in order, without the Allocs and Lets around them; false when something else than
 // registers is allocated.
 bool Flatten(const Stmt& stmt, std::vector<Buffer>* buffers, std::vector<Stmt>* stmts) {
   if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
-    const Scope scope = alloc->buffer->scope;
     buffers->push_back(alloc->buffer);
-    return (scope == Scope::kLocal || scope == Scope::kAccumulator) && Flatten(alloc->body, buffers, stmts);
+    return IsInRegisters(*alloc->buffer) && Flatten(alloc->body, buffers, stmts);
   }
   if (const Let* let = DynAs<Let>(stmt))
     return Flatten(SubstituteSimplified(let->body, VarMap{{let->var.get(), let->value}}), buffers, stmts);
@@ -76,45 +63,41 @@ std::optional<TurnParts> TurnPartsOf(const For& loop) {
   TurnParts parts;
   std::vector<Stmt> stmts;
   if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &parts.buffers, &stmts)) return std::nullopt;
-  while (!stmts.empty() && stmts.back()->kind == StmtKind::kArrive) {
-    parts.arrivals.insert(parts.arrivals.begin(), stmts.back());
-    stmts.pop_back();
-  }
-  const auto first = std::find_if(stmts.begin(), stmts.end(), RunsAsync);
-  if (std::count_if(stmts.begin(), stmts.end(), RunsAsync) != 2 || !RunsAsync(stmts.back()))
+  auto arrivals = stmts.end();
+  while (arrivals != stmts.begin() && (*(arrivals - 1))->kind == StmtKind::kArrive) --arrivals;
+  const auto first = std::find_if(stmts.begin(), arrivals, RunsAsync);
+  if (std::count_if(stmts.begin(), arrivals, RunsAsync) != 2 || !RunsAsync(*(arrivals - 1)))
     return std::nullopt;
-  auto second = stmts.end() - 1;
+  auto second = arrivals - 1;
   while (second - 1 > first && (*(second - 1))->kind == StmtKind::kWait) --second;
-  parts.first = {stmts.begin(), first + 1};
-  parts.arithmetic = {first + 1, second};
-  parts.second = {second, stmts.end()};
-  if (parts.arrivals.empty() || parts.arithmetic.empty()) return std::nullopt;
-  const Accessed before = AccessedBy(parts.first), after = AccessedBy(parts.second);
-  if (Intersect(before.written, after.all) || Intersect(after.written, before.all)) return std::nullopt;
-  return parts;
+  if (arrivals == stmts.end() || second == first + 1) return std::nullopt;
+  parts.first = MakeSeq({stmts.begin(), first + 1});
+  parts.arithmetic = MakeSeq({first + 1, second});
+  parts.second = MakeSeq({second, arrivals});
+  parts.arrivals = MakeSeq({arrivals, stmts.end()});
+  const bool overlap = Intersect(WrittenUnder(parts.first), BuffersUnder(parts.second)) ||
+                       Intersect(WrittenUnder(parts.second), BuffersUnder(parts.first));
+  return overlap ? std::nullopt : std::optional(parts);
 }
 
-// The parts in turn `number`.
-Stmt At(const For& loop, const std::vector<std::vector<Stmt>>& parts, const Expr& number,
-        const std::string& suffix) {
-  std::vector<Stmt> all;
-  for (const std::vector<Stmt>& part : parts) all.insert(all.end(), part.begin(), part.end());
-  const Stmt at = SubstituteSimplified(MakeSeq(std::move(all)), VarMap{{loop.var.get(), number}});
-  return suffix.empty() ? at : CopyWithSuffix(at, suffix);
+// The part in turn `number`.
+Stmt At(const For& loop, const Stmt& part, const Expr& number) {
+  return SubstituteSimplified(part, VarMap{{loop.var.get(), number}});
 }
 
 Stmt Rotated(const For& loop, const TurnParts& parts, bool in_turns) {
   const Expr count = loop.extent, rest = Simplify(count - 1);
   const Var var = MakeVar(loop.var->name, loop.var->extent - 1);
   const Expr now = VarRef(var), next = now + 1;
-  std::vector<Stmt> first = parts.first;
+  std::vector<Stmt> first = StmtsOf(parts.first);
   if (in_turns) first.insert(first.end() - 1, std::make_shared<Turn>(TurnStep::kTake));
   const Stmt pass = in_turns ? std::make_shared<Turn>(TurnStep::kPass) : nullptr;
-  const Stmt body = MakeSeq({At(loop, {first}, next, ""), At(loop, {parts.second}, now, ""), pass,
-                             At(loop, {parts.arithmetic}, next, ""), At(loop, {parts.arrivals}, now, "")});
-  Stmt all = MakeSeq({At(loop, {parts.first, parts.arithmetic}, IntConst(0), ".begin"),
-                      loop.With({.var = var, .extent = rest, .body = body}),
-                      At(loop, {parts.second, parts.arrivals}, rest, ".end")});
+  const Stmt body = MakeSeq({At(loop, MakeSeq(std::move(first)), next), At(loop, parts.second, now), pass,
+                             At(loop, parts.arithmetic, next), At(loop, parts.arrivals, now)});
+  const Stmt begin = At(loop, MakeSeq({parts.first, parts.arithmetic}), IntConst(0)),
+             end = At(loop, MakeSeq({parts.second, parts.arrivals}), rest);
+  Stmt all = MakeSeq({CopyWithSuffix(begin, ".begin"), loop.With({.var = var, .extent = rest, .body = body}),
+                      CopyWithSuffix(end, ".end")});
   all = InAllocs(parts.buffers, std::move(all));
   if (IsConstInt(count)) return all;
   return std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), count), std::move(all));
@@ -130,8 +113,8 @@ BufferSet SharedWrittenBy(const Stmt& root) {
 // Whether no product in a turn waits for a barrier of all threads, because threads wrote what it reads: the
 // warpgroups would wait for each other. The first product of the first turn is in no turn.
 bool MayTakeTurns(const Stmt& role, const For& loop, const TurnParts& parts) {
-  return !Intersect(SharedWrittenBy(role), AccessedBy(parts.second).all) &&
-         !Intersect(SharedWrittenBy(loop.body), AccessedBy(parts.first).all);
+  return !Intersect(SharedWrittenBy(role), BuffersUnder(parts.second)) &&
+         !Intersect(SharedWrittenBy(loop.body), BuffersUnder(parts.first));
 }
 
 // Loops of roles: others have no asynchronous copies that release their operands.

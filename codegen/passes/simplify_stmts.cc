@@ -5,8 +5,6 @@
 //   alloc t (never read): t = ..    (nothing)
 //
 // It also brings every expression into canonical form.
-#include <algorithm>
-
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"

@@ -11,6 +11,10 @@ namespace mycc {
 
 bool IsEmpty(const Stmt& stmt) { return stmt->kind == StmtKind::kSeq && As<Seq>(stmt).stmts.empty(); }
 
+bool RunsChildrenOnce(const Stmt& stmt) {
+  return stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kAlloc || stmt->kind == StmtKind::kLet;
+}
+
 const BufferNode* WrittenBy(const Stmt& stmt) {
   if (const Store* store = DynAs<Store>(stmt)) return store->buffer.get();
   if (const Combine* combine = DynAs<Combine>(stmt)) return combine->buffer.get();

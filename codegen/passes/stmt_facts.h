@@ -8,11 +8,18 @@
 
 namespace mycc {
 
+// Whether a GPU's threads have the elements in registers.
+inline bool IsInRegisters(const BufferNode& buffer) {
+  return buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator;
+}
+
 // The number of stores and tile statements.
 int64_t CountLeaves(const Stmt& stmt);
 
 // Whether the statement is an empty sequence.
 bool IsEmpty(const Stmt& stmt);
+// Whether the statement executes each of its children once.
+bool RunsChildrenOnce(const Stmt& stmt);
 
 // The buffer that a store, a combine or a product by itself writes, the first of a tuple; null for other
 // statements.

@@ -10,7 +10,7 @@
 #include "codegen/ir/function.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/pipeline_parts.h"
+#include "codegen/passes/pipeline_loops.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {

@@ -13,7 +13,6 @@
 // single iteration.
 //
 // A reduction of tuples arrives as a block without iteration variables, and leaves as stores.
-#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -172,9 +171,7 @@ class ThreadReductions {
         status_.Update(
             Refusal("the reduction of ", reduction.buffers[0]->name, " is in one of two branches"));
       }
-      std::vector<Expr> parts;
-      SplitConjunction(branch->condition, &parts);
-      for (const Expr& part : parts) {
+      for (const Expr& part : SplitConjunction(branch->condition)) {
         if (!UsesAnyOf(part, reducing)) conditions->push_back(part);
       }
     }

@@ -15,11 +15,10 @@
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
-
-using ThreadMap = std::unordered_map<const VarNode*, ThreadDigit>;
 
 // One index, separated into the part of thread loops and the rest.
 struct SplitIndex {
@@ -46,7 +45,7 @@ void Normalize(std::vector<ThreadDigit>* digits) {
             [](const ThreadDigit& a, const ThreadDigit& b) { return a.coefficient > b.coefficient; });
 }
 
-SplitIndex Split(const Expr& index, const ThreadMap& threads) {
+SplitIndex Split(const Expr& index, const ThreadLoops& threads) {
   SplitIndex split;
   Linear linear = ToLinear(Simplify(index)), own;
   own.constant = linear.constant;
@@ -98,7 +97,7 @@ void ForgetTopExtent(SplitIndex* split, int64_t in_nest) {
 // One access of a buffer.
 struct RegisterAccess {
   std::vector<Expr> indices;
-  ThreadMap threads;
+  ThreadLoops threads;
   int64_t in_nest;  // threads of the nest that executes it
   bool is_write;
 
@@ -115,9 +114,7 @@ class Collector {
 
   void Walk(const Stmt& stmt) {
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
-      const Scope scope = alloc->buffer->scope;
-      const bool in_registers = scope == Scope::kLocal || scope == Scope::kAccumulator;
-      if (in_registers && (threads_.empty() || ThreadsUnder(alloc->body) > 1)) {
+      if (IsInRegisters(*alloc->buffer) && (threads_.empty() || ThreadsUnder(alloc->body) > 1)) {
         accesses_[alloc->buffer.get()];
         around_[alloc->buffer.get()] = {nest_.size(), replication_};
       }
@@ -166,7 +163,7 @@ class Collector {
     found->second.push_back({indices, threads_, in_nest, is_write});
   }
 
-  ThreadMap threads_;          // enclosing thread loops
+  ThreadLoops threads_;        // enclosing thread loops
   std::vector<int64_t> nest_;  // threads of each enclosing thread loop
   int64_t replication_;        // threads that execute the code redundantly
   // For each buffer: the thread loops around its Alloc, and the number of threads that share it.
@@ -247,7 +244,7 @@ absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
 }  // namespace
 
 std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
-                             const ThreadMap& threads) {
+                             const ThreadLoops& threads) {
   std::vector<Expr> own;
   for (size_t d = 0; d < indices.size(); ++d)
     own.push_back(Close(Split(indices[d], threads).own, distribution.digits[d]));

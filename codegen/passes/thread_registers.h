@@ -21,6 +21,9 @@ struct ThreadDigit {
   bool operator==(const ThreadDigit&) const = default;
 };
 
+// Thread loops, each a digit of the thread's number with coefficient 1.
+using ThreadLoops = std::unordered_map<const VarNode*, ThreadDigit>;
+
 struct Distribution {
   std::vector<std::vector<ThreadDigit>> digits;  // for each dimension, largest coefficient first
   std::vector<int64_t> shape;                    // the shape of each thread's own array
@@ -29,7 +32,7 @@ using Distributions = std::unordered_map<const BufferNode*, Distribution>;
 
 // The indices, in the thread's own array, of the element at `indices`.
 std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
-                             const std::unordered_map<const VarNode*, ThreadDigit>& threads);
+                             const ThreadLoops& threads);
 
 // FailedPrecondition, naming buffer and loops, when accesses disagree. `launch` is the code inside the grid
 // loops; `threads` is the number of threads of a block.

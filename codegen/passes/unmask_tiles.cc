@@ -30,6 +30,7 @@
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
@@ -40,11 +41,7 @@ namespace {
 bool IsUniform(const Expr& expr) {
   bool uniform = true;
   ForEachLoad(expr, [&](const ExprNode& e) {
-    uniform &= e.buffer->scope == Scope::kGlobal;
-    for (size_t d = 0; d < e.args.size(); ++d) {
-      const std::optional<Interval> range = RangeOf(e.args[d]);
-      uniform &= range && range->min >= 0 && range->max < e.buffer->shape[d];
-    }
+    uniform &= e.buffer->scope == Scope::kGlobal && IsInside(*e.buffer, e.args);
   });
   return uniform;
 }
@@ -69,10 +66,8 @@ bool IsAmong(const std::vector<Expr>& exprs, const Expr& expr) {
 }
 
 bool WritesRegisters(const Stmt& stmt) {
-  const Store* store = DynAs<Store>(stmt);
-  const Combine* combine = DynAs<Combine>(stmt);
-  return (store != nullptr && store->buffer->scope == Scope::kLocal) ||
-         (combine != nullptr && combine->buffer->scope == Scope::kLocal);
+  const BufferNode* written = WrittenBy(stmt);
+  return written != nullptr && written->scope == Scope::kLocal;
 }
 
 // The masks of tiles in registers: conditions of selects, and of the statements that write registers. Each
@@ -84,12 +79,8 @@ class TileMasks {
   enum class Guards { kStay, kAreMasks };
 
   // All loops under `root` are a tile's own.
-  TileMasks(const Stmt& root, Guards guards) : root_(root), guards_(guards) {
-    VisitStmts(root, [&](const Stmt& stmt) {
-      if (const For* loop = DynAs<For>(stmt)) inner_.insert(loop->var.get());
-      if (const Let* let = DynAs<Let>(stmt)) inner_.insert(let->var.get());
-      return true;
-    });
+  TileMasks(const Stmt& root, Guards guards) : root_(root), guards_(guards), inner_(LoopVarsUnder(root)) {
+    VisitEach<Let>(root, [&](const Let& let) { inner_.insert(let.var.get()); });
     VisitStmts(root, [&](const Stmt& stmt) {
       if (IsGuard(stmt)) Collect(As<If>(stmt).condition);
       if (!WritesRegisters(stmt)) return true;
@@ -131,9 +122,9 @@ class TileMasks {
     Expr condition, bound;
   };
   std::vector<MaskPart> PartsOf(const Expr& condition) const {
-    std::vector<Expr> conditions;
-    SplitConjunction(condition, &conditions);
+    const std::vector<Expr> conditions = SplitConjunction(condition);
     std::vector<MaskPart> parts;
+    parts.reserve(conditions.size());
     for (const Expr& part : conditions) parts.push_back({part, ForAll(part, inner_)});
     return parts;
   }

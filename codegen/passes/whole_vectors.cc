@@ -68,9 +68,7 @@ class VectorLoop {
 
  private:
   void Collect(const Expr& condition) {
-    std::vector<Expr> parts;
-    SplitConjunction(condition, &parts);
-    for (const Expr& part : parts) {
+    for (const Expr& part : SplitConjunction(condition)) {
       if (!UsesVar(part, loop_.var.get())) continue;
       const auto decided = DecideForAll(part, loop_.var);
       possible_ &= decided.has_value();
@@ -96,7 +94,7 @@ class VectorLoop {
   bool MovesMemory() const {
     bool moves = false;
     const auto check = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
-      if (buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator) return;
+      if (IsInRegisters(buffer)) return;
       const auto flat = SplitLinear(Simplify(FlatIndex(buffer, indices)), loop_.var.get());
       moves |= flat && flat->coefficient == 1 && DivisorOf(flat->rest) % 2 == 0;
     };

@@ -75,12 +75,7 @@ class ChainValuesFinder {
       const int writer = WriterOf(*load);
       const auto tile = IsTile(writer) ? found.find(writer) : found.end();
       if (tile == found.end() || tile->second.IsFree()) return Dependence{load};
-      const VarMap at = AxesAt(writer, *load);
-      Dependence inner = tile->second;
-      if (inner.factor != nullptr) inner.factor = Substitute(inner.factor, at);
-      inner.result = Substitute(inner.result, at);
-      inner.rest = load;
-      return inner;
+      return tile->second.OfElement(load, AxesAt(writer, *load));
     };
     facts.definition = [&](const Expr& load) -> Expr {
       const auto value = made_.values.find(WriterOf(*load));
@@ -110,7 +105,6 @@ class ChainValuesFinder {
     }
     if (dependence.exponent != 0) made_.corrections[s].emplace_back(reduction, dependence.exponent);
     if (dependence.factor != nullptr) made_.factors[s].push_back(dependence.factor);
-    if (dependence.exponent != 0) made_.exponents[reduction].insert(dependence.exponent);
     return absl::OkStatus();
   }
 

@@ -25,7 +25,6 @@ struct ChainValues {
   // c of exp(c * R) in the sum's terms, and the factors that multiply the merged sum.
   std::map<int, std::vector<std::pair<int, double>>> corrections;
   std::map<int, std::vector<Expr>> factors;
-  std::map<int, std::set<double>> exponents;  // those of all corrections, by reduction
 };
 
 // FailedPrecondition when a member depends on a reduction in a way that has no known correction; the error

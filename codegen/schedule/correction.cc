@@ -177,6 +177,10 @@ Expr ResultIn(const Expr& exponent, const Buffer& result) {
 
 }  // namespace
 
+Dependence Dependence::OfElement(const Expr& load, const VarMap& at) const {
+  return {load, factor ? Substitute(factor, at) : nullptr, exponent, Substitute(result, at)};
+}
+
 std::optional<GuardedResult> GuardedResultOf(const Expr& value) {
   if (value->op == Op::kMax || value->op == Op::kMin) return ClampOf(value);
   if (value->op != Op::kSelect) return std::nullopt;

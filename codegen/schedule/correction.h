@@ -29,6 +29,9 @@ struct Dependence {
   Expr result;          // the load of R in `rest` or `factor`; null when the value is free of R
 
   bool IsFree() const { return result == nullptr; }
+  // The dependence of a tensor's element, from that of its value, whose variables are `at`. REQUIRES: not
+  // free.
+  Dependence OfElement(const Expr& load, const VarMap& at) const;
 };
 
 // Answers about the loads in a value; by default, about those of inputs.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "base/status.h"
@@ -10,8 +11,6 @@
 
 namespace mycc {
 namespace {
-
-constexpr double kLogTwoOfE = 1.4426950408889634;
 
 // Whether two constants are one number in the type, up to the roundings of how each was computed.
 bool AreEqual(double a, double b, DType dtype) {
@@ -37,7 +36,7 @@ Reduction ExponentialSums(bool is_max, double scale, DType dtype) {
   const TupleParams p({{"sum", dtype}, {is_max ? "max" : "min", dtype}});
   const Expr &sum = p.a[0], &best = p.a[1], &other_sum = p.b[0], &other_best = p.b[1];
   const Expr distance = MakeUnary(Op::kAbs, best - other_best);
-  const Expr power = MakeUnary(Op::kExp2, distance * FloatConst(-scale * kLogTwoOfE, dtype));
+  const Expr power = MakeUnary(Op::kExp2, distance * FloatConst(-scale * std::numbers::log2e, dtype));
   // Equal ones may be infinite, which have no difference.
   const Expr shrinks = MakeSelect(MakeBinary(Op::kEq, best, other_best), FloatConst(1, dtype), power);
   const Expr better = is_max ? MakeBinary(Op::kLt, best, other_best) : MakeBinary(Op::kLt, other_best, best);

@@ -99,6 +99,11 @@ bool CarriesAxis(const Block& block, const For& loop) {
   });
 }
 
+absl::Status CheckCarriesOneKind(const Block& block, const For& loop) {
+  if (!CarriesReduction(block, loop) || !CarriesAxis(block, loop)) return absl::OkStatus();
+  return Refusal("loop ", loop.var->name, " carries both a reduction and an axis of ", block.name);
+}
+
 bool WritesAtItsAxes(const Block& block) {
   if (block.out->scope == Scope::kAccumulator) return false;
   return std::all_of(block.indices.begin(), block.indices.end(), [&](const Expr& index) {
@@ -227,6 +232,19 @@ BoxCopy MakeBoxCopy(const std::string& name, const std::vector<DimRegion>& box,
     copy.indices.push_back(VarRef(iter));
   }
   return copy;
+}
+
+std::shared_ptr<Block> WritingTile(const Block& block, const std::vector<const For*>& tile,
+                                   const std::string& name, Scope scope) {
+  auto writer = std::make_shared<Block>(block);
+  std::vector<int64_t> shape;
+  writer->indices.clear();
+  for (const For* loop : tile) {
+    shape.push_back(loop->var->extent);
+    writer->indices.push_back(VarRef(loop->var));
+  }
+  writer->out = MakeBuffer(name, block.out->dtype, std::move(shape), scope);
+  return writer;
 }
 
 TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, const std::string& name) {

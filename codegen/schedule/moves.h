@@ -20,6 +20,9 @@ struct DimRegion {
 
   // The index of an element from its place in the box.
   Expr At(const Expr& place) const { return whole ? place : base + place; }
+  bool IsSame(const DimRegion& other) const {
+    return StructurallyEqual(base, other.base) && extent == other.extent;
+  }
 };
 
 // An access: index expressions with the block's bindings substituted, over loop variables.
@@ -36,6 +39,9 @@ std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const Va
 
 // Whether the loop runs along axes of the block. A fused loop may carry a reduction too (ir/block_guards.h).
 bool CarriesAxis(const Block& block, const For& loop);
+
+// FailedPrecondition when the loop runs along both an axis and a reduction of the block.
+absl::Status CheckCarriesOneKind(const Block& block, const For& loop);
 
 // Whether each index of the block's output is an iteration variable of its own: the output was not moved into
 // a loop, packed or made an accumulator.
@@ -98,6 +104,9 @@ struct TileCopy {
   std::vector<Expr> local;     // index into the tile
   std::vector<Expr> global;    // index into the tensor
 };
+// The block, writing to such a tile instead.
+std::shared_ptr<Block> WritingTile(const Block& block, const std::vector<const For*>& tile,
+                                   const std::string& name, Scope scope);
 TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, const std::string& name);
 // The block `name` that copies the tile to the tensor, under its loops.
 Stmt MakeWriteBack(const Block& block, const Buffer& from, const std::vector<const For*>& tile,

@@ -1,5 +1,7 @@
 #include "codegen/schedule/schedule.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/debug.h"
@@ -8,15 +10,12 @@
 namespace mycc {
 namespace {
 
-// A signature's letters, in the order of StepArg's alternatives.
-constexpr std::string_view kKinds = "niNI";
-
-bool KindMatches(const StepArg& arg, char kind) { return arg.value.index() == kKinds.find(kind); }
-
 absl::Status CheckArgs(const Step& step, const PrimitiveInfo& info) {
-  bool ok = step.args.size() == info.signature.size();
-  for (size_t i = 0; ok && i < step.args.size(); ++i) ok = KindMatches(step.args[i], info.signature[i]);
-  if (ok) return absl::OkStatus();
+  // A signature's letters, in the order of StepArg's alternatives.
+  constexpr std::string_view kKinds = "niNI";
+  const auto fits = [&](const StepArg& arg, char kind) { return arg.value.index() == kKinds.find(kind); };
+  if (std::equal(step.args.begin(), step.args.end(), info.signature.begin(), info.signature.end(), fits))
+    return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(PrintStep(step), ": expected ", std::string(info.usage)));
 }
 

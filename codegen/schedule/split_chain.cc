@@ -45,7 +45,7 @@ class ChainSplitter {
     };
     std::set<int> results(chain_.reductions.begin(), chain_.reductions.end());
     results.insert(chain_.sum);
-    const std::set<int> after = WithReaders(results), after_sum = WithReaders({chain_.sum});
+    const std::set<int> after = links_.WithReaders(results), after_sum = links_.WithReaders({chain_.sum});
     const int count = static_cast<int>(workload_.stages.size());
     std::set<int> others;  // they read reductions alone, as a log-sum-exp does, or are outputs themselves
     for (int s = 0; s < count; ++s) {
@@ -70,16 +70,6 @@ class ChainSplitter {
 
   bool IsMember(int s) const { return found_.members.contains(s); }
 
-  // The stages, and all that are computed from them.
-  std::set<int> WithReaders(std::set<int> stages) const {
-    for (int s = 0; s < static_cast<int>(workload_.stages.size()); ++s) {
-      const std::vector<int>& producers = links_.ProducersOf(s);
-      if (std::any_of(producers.begin(), producers.end(), [&](int p) { return stages.contains(p); }))
-        stages.insert(s);
-    }
-    return stages;
-  }
-
   // A chain that is of parts itself may have their names.
   absl::Status CheckNames(const Workload& result) const {
     std::set<std::string> names;
@@ -98,7 +88,7 @@ class ChainSplitter {
     if (!found_.values.contains(s)) return {};  // inlined into what reads it
     if (stage(s).reduce == ReduceOp::kNone) return {PartOf(s, name(s))};
     std::vector<Stage> made = {PartOf(s, absl::StrCat(name(s), ".p"))};
-    if (found_.exponents.contains(s)) made.push_back(Guarded(s));
+    if (!ExponentsOf(s, found_.members).empty()) made.push_back(Guarded(s));
     return made;
   }
 
@@ -187,7 +177,7 @@ class ChainSplitter {
   // merges of its own: they are a few numbers for a row, and so the group is one launch. The first group has
   // the tensors' own names, the second one copies.
   std::vector<Stage> MergesOf(const std::set<int>& readers, bool copied) {
-    const std::set<int> needed = WithProducers(readers);
+    const std::set<int> needed = links_.WithProducers(readers);
     factors_of_parts_.clear();
     std::vector<Stage> made;
     const auto add = [&](std::vector<Stage> stages, bool copy) {
@@ -204,16 +194,6 @@ class ChainSplitter {
       }
     }
     return made;
-  }
-
-  // The stages, and all that they are computed from.
-  std::set<int> WithProducers(std::set<int> stages) const {
-    for (int s = static_cast<int>(workload_.stages.size()) - 1; s >= 0; --s) {
-      if (!stages.contains(s)) continue;
-      const std::vector<int>& producers = links_.ProducersOf(s);
-      stages.insert(producers.begin(), producers.end());
-    }
-    return stages;
   }
 
   Stage WithCopies(Stage made) const {
@@ -237,19 +217,19 @@ class ChainSplitter {
     if (!found_.values.contains(s))
       return IsReadAfter(s) ? std::vector<Stage>{stage(s)} : std::vector<Stage>();
     std::vector<Stage> made = {Merged(s)};
-    if (!found_.exponents.contains(s)) return made;
-    for (const double exponent : found_.exponents.at(s)) {
-      if (IsCorrected(s, exponent, needed)) made.push_back(Correction(s, exponent));
-    }
+    for (const double exponent : ExponentsOf(s, needed)) made.push_back(Correction(s, exponent));
     return made;
   }
 
-  bool IsCorrected(int reduction, double exponent, const std::set<int>& sums) const {
-    return std::any_of(sums.begin(), sums.end(), [&](int sum) {
-      const auto found = found_.corrections.find(sum);
-      return found != found_.corrections.end() &&
-             std::count(found->second.begin(), found->second.end(), std::pair(reduction, exponent)) > 0;
-    });
+  // The exponents with which sums among these are corrected for a reduction's changes.
+  std::set<double> ExponentsOf(int reduction, const std::set<int>& sums) const {
+    std::set<double> exponents;
+    for (const auto& [sum, corrections] : found_.corrections) {
+      for (const auto& [corrected, exponent] : corrections) {
+        if (corrected == reduction && sums.contains(sum)) exponents.insert(exponent);
+      }
+    }
+    return exponents;
   }
 
   // Whether the epilogue is computed from a stage of the rows.

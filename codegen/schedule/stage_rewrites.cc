@@ -119,6 +119,7 @@ absl::StatusOr<std::vector<Stage>> PermutedStages(const Stage& stage, const std:
                    stage.output->name);
   }
   std::vector<Var> axes;
+  axes.reserve(order.size());
   for (const int64_t d : order) axes.push_back(stage.axes[d]);
   ValueStage permuted = StageOverAxes(absl::StrCat(stage.output->name, ".p"), stage.value, axes);
   permuted.stage.reduce = stage.reduce;

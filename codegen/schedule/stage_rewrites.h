@@ -1,4 +1,4 @@
-// Small rewrites of one stage as others, for the primitives of the same names and the rules. Pure.
+// Small rewrites of one stage as others, for primitives/replace_stages.cc and the rules. Pure.
 #pragma once
 
 #include <cstdint>

@@ -42,8 +42,7 @@ class SumFinder {
   absl::StatusOr<StreamedSum> SumOf(const Block& block) const {
     StreamedSum sum{&block, {}, {}, {}};
     MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function_, block.name));
-    const std::vector<const For*> loops = LoopsOn(path);
-    sum.loops = {std::find(loops.begin(), loops.end(), &loop_) + 1, loops.end()};
+    sum.loops = LoopsInside(path, loop_);
     const VarMap bindings = BindingsOf(block);
     for (const Expr& index : block.indices) {
       const Expr bound = Simplify(Substitute(index, bindings));
@@ -70,8 +69,7 @@ class SumFinder {
       for (const IterVar& iter : sum.block->iters) {
         if (!iter.reduce || (loop_.var->extent > 1 && !UsesVar(iter.binding, loop_.var.get()))) continue;
         const DimRegion covered = CoveringBox({{iter.binding}}, inner, {iter.var->extent})[0];
-        const bool same =
-            !part || (StructurallyEqual(part->base, covered.base) && part->extent == covered.extent);
+        const bool same = !part || part->IsSame(covered);
         if (iter.var->extent != extent || !same) {
           return Refuse(sum.block->name, " sums over ", iter.var->extent, " elements, ", covered.extent,
                         " in an iteration; expected the ", extent,
@@ -128,19 +126,14 @@ class SumFinder {
     const bool sums = std::any_of(found_.sums.begin(), found_.sums.end(),
                                   [&](const StreamedSum& sum) { return sum.block == writer; });
     if (writer == nullptr || sums) return Dependence{load};
-    MYCC_ASSIGN_OR_RETURN(Dependence inner, DependenceOfBlock(*writer));
+    MYCC_ASSIGN_OR_RETURN(const Dependence inner, DependenceOfBlock(*writer));
     if (inner.IsFree()) return Dependence{load};
     const std::optional<VarMap> iters = ItersAt(*writer, load->args);
     if (!iters || writer->reduce != ReduceOp::kNone || inner.rest == nullptr) {
       return Refuse(writer->name, ", which depends on it, is no block of one value for each element");
     }
-    if (inner.factor != nullptr) {
-      inner.factor = Substitute(inner.factor, *iters);
-      found_.without_factor[writer] = inner.rest;
-    }
-    inner.result = Substitute(inner.result, *iters);
-    inner.rest = load;
-    return inner;
+    if (inner.factor != nullptr) found_.without_factor[writer] = inner.rest;
+    return inner.OfElement(load, *iters);
   }
 
   const Function& function_;

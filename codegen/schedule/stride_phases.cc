@@ -1,6 +1,7 @@
 #include "codegen/schedule/stride_phases.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
@@ -38,19 +39,19 @@ class Matcher {
  public:
   explicit Matcher(const Stage& stage) : stage_(stage) {}
 
-  std::optional<Phases> Match() {
+  std::vector<Stage> Match() {
     const Expr& value = stage_.value;
-    if (!SumsProducts(stage_)) return std::nullopt;
+    if (!SumsProducts(stage_)) return {};
     const int which = value->args[0]->op == Op::kSelect ? 0 : 1;
     const Expr &select = value->args[which], &weights = value->args[1 - which];
     if (select->op != Op::kSelect || select->args[1]->op != Op::kLoad || weights->op != Op::kLoad ||
         select->args[2]->op != Op::kConst || select->args[2]->value.f != 0 || !IsFloat(select->dtype))
-      return std::nullopt;
-    if (!MatchConditions(select->args[0])) return std::nullopt;
+      return {};
+    if (!MatchConditions(select->args[0])) return {};
     ShortenTaps();
-    if (!MatchInput(*select->args[1], select->args[2]) || !MatchWeights(*weights)) return std::nullopt;
-    result_.sum.value = which == 0 ? input_ * weights_ : weights_ * input_;
-    return result_;
+    if (!MatchInput(*select->args[1], select->args[2]) || !MatchWeights(*weights)) return {};
+    sum_.value = which == 0 ? input_ * weights_ : weights_ * input_;
+    return {in_, sum_};
   }
 
  private:
@@ -92,7 +93,6 @@ class Matcher {
   }
 
   bool MatchInput(const ExprNode& load, const Expr& zero) {
-    Stage& input = result_.input;
     std::vector<Expr> from, index;
     std::vector<int64_t> shape;
     VarMap at;  // values of i and r for which i + offset - r is an element's index times the stride
@@ -102,8 +102,8 @@ class Matcher {
                                       [&](const Dimension& other) { return IsUsed(load.args[d], other); });
       if (dimension == nullptr && !plain) return false;
       shape.push_back(dimension ? dimension->last - dimension->first + 1 : load.buffer->shape[d]);
-      input.axes.push_back(MakeVar(absl::StrCat("a", d), shape.back()));
-      const Expr here = VarRef(input.axes.back());
+      in_.axes.push_back(MakeVar(absl::StrCat("a", d), shape.back()));
+      const Expr here = VarRef(in_.axes.back());
       from.push_back(dimension ? here + dimension->first : here);
       index.push_back(dimension ? IndexOf(*dimension) : load.args[d]);
       if (dimension == nullptr) continue;
@@ -116,9 +116,9 @@ class Matcher {
       if (!IsOfOneDimension(bound)) return false;
       inside = MakeBinary(Op::kAnd, inside, Simplify(Substitute(bound, at)));
     }
-    input.output = MakeBuffer(absl::StrCat(stage_.output->name, ".in"), load.buffer->dtype, shape);
-    input.value = Simplify(MakeSelect(inside, Load(load.buffer, from), zero));
-    input_ = Load(input.output, index);
+    in_.output = MakeBuffer(absl::StrCat(stage_.output->name, ".in"), load.buffer->dtype, shape);
+    in_.value = Simplify(MakeSelect(inside, Load(load.buffer, from), zero));
+    input_ = Load(in_.output, index);
     return true;
   }
 
@@ -134,7 +134,7 @@ class Matcher {
   }
 
   Expr IndexOf(const Dimension& d) const {
-    const Expr i = VarRef(stage_.axes[d.axis]), r = VarRef(result_.sum.reduce_axes[d.tap]);
+    const Expr i = VarRef(stage_.axes[d.axis]), r = VarRef(sum_.reduce_axes[d.tap]);
     return FloorDiv(i, d.stride) - r + FloorDiv(Mod(i, d.stride) + d.offset, d.stride) - d.first;
   }
 
@@ -145,7 +145,7 @@ class Matcher {
       for (const Dimension& d : dimensions_) {
         if (!IsUsed(old, d)) continue;
         if (PlaceOf(old, stage_.reduce_axes) != d.tap) return false;
-        index.back() = VarRef(result_.sum.reduce_axes[d.tap]) * d.stride +
+        index.back() = VarRef(sum_.reduce_axes[d.tap]) * d.stride +
                        Mod(Mod(VarRef(stage_.axes[d.axis]), d.stride) + d.offset, d.stride);
       }
     }
@@ -155,15 +155,15 @@ class Matcher {
 
   // The sum runs over fewer taps, with the old names; other reduction axes stay.
   void ShortenTaps() {
-    result_.sum = stage_;
+    sum_ = stage_;
     for (const Dimension& d : dimensions_) {
-      Var& tap = result_.sum.reduce_axes[d.tap];
+      Var& tap = sum_.reduce_axes[d.tap];
       tap = MakeVar(tap->name, tap->extent / d.stride);
     }
   }
 
   const Stage& stage_;
-  Phases result_;
+  Stage in_, sum_;  // what StridePhaseStages returns
   std::vector<Dimension> dimensions_;
   std::vector<Expr> bounds_;
   Expr input_, weights_;
@@ -171,6 +171,6 @@ class Matcher {
 
 }  // namespace
 
-std::optional<Phases> FindStridePhases(const Stage& stage) { return Matcher(stage).Match(); }
+std::vector<Stage> StridePhaseStages(const Stage& stage) { return Matcher(stage).Match(); }
 
 }  // namespace mycc

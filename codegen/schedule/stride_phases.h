@@ -2,7 +2,7 @@
 // 2) use every second tap, and no product is with an inserted zero. Pure.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "codegen/workload/workload.h"
 
@@ -14,12 +14,9 @@ namespace mycc {
 //   x.in[u] = select(.., x[u + first], 0.0)
 //   y[i] = sum[r: taps / f](x.in[i // f - r + (i % f + p) // f - first] * w[f * r + (i % f + p) % f])
 //
-// The omitted products are 0 for every finite weight.
-struct Phases {
-  Stage input;  // x.in: the padded input; its name is the sum's with ".in"
-  Stage sum;    // the same output and axes, shorter reductions
-};
-// nullopt when the stage is not of that form, or a stride does not divide both the axis and the taps.
-std::optional<Phases> FindStridePhases(const Stage& stage);
+// The omitted products are 0 for every finite weight. The stages are the padded input x.in, whose name is the
+// sum's with ".in", and the sum with the same output and axes, and shorter reductions. None when the stage is
+// not of that form, or a stride does not divide both the axis and the taps.
+std::vector<Stage> StridePhaseStages(const Stage& stage);
 
 }  // namespace mycc

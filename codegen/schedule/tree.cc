@@ -14,32 +14,30 @@
 namespace mycc {
 namespace {
 
-std::string NamesOf(const Function& function, StmtKind kind) {
+const std::string& NameOf(const For& loop) { return loop.var->name; }
+const std::string& NameOf(const Block& block) { return block.name; }
+
+// The path to the loop or the block of this name; `kind` says which of them, in words.
+template <typename Kind>
+absl::StatusOr<Path> Find(const Function& function, const char* kind, const std::string& name) {
+  const auto is_it = [&](const Stmt& stmt) {
+    const Kind* one = DynAs<Kind>(stmt);
+    return one != nullptr && NameOf(*one) == name;
+  };
+  if (Path path{PathTo(function.body, is_it)}; !path.nodes.empty()) return path;
   std::vector<std::string> names;
-  VisitStmts(function.body, [&](const Stmt& stmt) {
-    if (stmt->kind == kind && kind == StmtKind::kFor) names.push_back(As<For>(stmt).var->name);
-    if (stmt->kind == kind && kind == StmtKind::kBlock) names.push_back(As<Block>(stmt).name);
-    return true;
-  });
-  return absl::StrJoin(names, ", ");
+  VisitEach<Kind>(function.body, [&](const Kind& one) { names.push_back(NameOf(one)); });
+  return Refusal("there is no ", kind, " ", name, "; the ", kind, "s are ", absl::StrJoin(names, ", "));
 }
 
 }  // namespace
 
 absl::StatusOr<Path> FindLoop(const Function& function, const std::string& name) {
-  const auto is_loop = [&](const Stmt& s) {
-    return s->kind == StmtKind::kFor && As<For>(s).var->name == name;
-  };
-  if (Path path{PathTo(function.body, is_loop)}; !path.nodes.empty()) return path;
-  return Refusal("there is no loop ", name, "; the loops are ", NamesOf(function, StmtKind::kFor));
+  return Find<For>(function, "loop", name);
 }
 
 absl::StatusOr<Path> FindBlock(const Function& function, const std::string& name) {
-  const auto is_block = [&](const Stmt& s) {
-    return s->kind == StmtKind::kBlock && As<Block>(s).name == name;
-  };
-  if (Path path{PathTo(function.body, is_block)}; !path.nodes.empty()) return path;
-  return Refusal("there is no block ", name, "; the blocks are ", NamesOf(function, StmtKind::kBlock));
+  return Find<Block>(function, "block", name);
 }
 
 absl::StatusOr<Path> FindLoopAround(const Function& function, const std::string& name,
@@ -87,6 +85,10 @@ Stmt ReplaceAt(const Path& path, Stmt replacement) {
 
 Function WithBody(const Function& function, Stmt body) {
   return Function{function.name, function.params, std::move(body)};
+}
+
+Function WithLoopBody(const Function& function, const Path& loop, Stmt body) {
+  return WithBody(function, ReplaceAt(loop, loop.loop().With({.body = std::move(body)})));
 }
 
 std::vector<const Block*> BlocksUnder(const Stmt& stmt) {
@@ -146,6 +148,12 @@ std::vector<const For*> LoopsOn(const Path& path) {
     if (node->kind == StmtKind::kFor) loops.push_back(&As<For>(node));
   }
   return loops;
+}
+
+std::vector<const For*> LoopsInside(const Path& path, const For& loop) {
+  const std::vector<const For*> loops = LoopsOn(path);
+  const auto at = std::find(loops.begin(), loops.end(), &loop);
+  return at == loops.end() ? std::vector<const For*>() : std::vector<const For*>(at + 1, loops.end());
 }
 
 VarMap BindingsOf(const Block& block) {
@@ -229,9 +237,7 @@ std::string FreshName(const Function& function, const std::string& base) {
   const auto is_taken = [&](const std::string& name) {
     return FindBuffer(function, name).ok() || ContainsBlock(function.body, name);
   };
-  std::string name = base;
-  for (int number = 2; is_taken(name); ++number) name = absl::StrCat(base, number);
-  return name;
+  return FirstFree(base, is_taken);
 }
 
 std::vector<Stmt> PartsOf(const Stmt& body) {

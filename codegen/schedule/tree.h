@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "codegen/ir/function.h"
 
 namespace mycc {
@@ -35,6 +36,8 @@ bool IsParam(const Function& function, const Buffer& buffer);
 // sequences left empty.
 Stmt ReplaceAt(const Path& path, Stmt replacement);
 Function WithBody(const Function& function, Stmt body);
+// The function in which the path's loop has another body.
+Function WithLoopBody(const Function& function, const Path& loop, Stmt body);
 
 // The blocks under a statement, in execution order.
 std::vector<const Block*> BlocksUnder(const Stmt& stmt);
@@ -52,6 +55,8 @@ bool ContainsBlock(const Stmt& stmt, const std::string& name);
 VarSet LoopVarsUnder(const Stmt& stmt);
 VarSet LoopVarsOn(const Path& path);
 std::vector<const For*> LoopsOn(const Path& path);
+// The loops on the path inside `loop`, outermost first.
+std::vector<const For*> LoopsInside(const Path& path, const For& loop);
 
 // The bindings of all iteration variables of a block, for Substitute; and the variables that it reduces over.
 VarMap BindingsOf(const Block& block);
@@ -82,7 +87,14 @@ bool IsReduceLoop(const For& loop);
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name);
 // A parameter or allocated buffer by name.
 absl::StatusOr<Buffer> FindBuffer(const Function& function, const std::string& name);
-// `base` if no block, buffer or loop prefix has that name, else base2, base3, ...
+// `base` if it is not taken, else base2, base3, ...
+template <typename IsTakenFn>
+std::string FirstFree(const std::string& base, const IsTakenFn& is_taken) {
+  std::string name = base;
+  for (int number = 2; is_taken(name); ++number) name = absl::StrCat(base, number);
+  return name;
+}
+// The first of these names that no block, buffer or loop prefix has.
 std::string FreshName(const Function& function, const std::string& base);
 
 // The statements of a body in order, inside its Allocs; and the body with others in their place.

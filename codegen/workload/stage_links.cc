@@ -1,8 +1,32 @@
 #include "codegen/workload/stage_links.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mycc {
+namespace {
+
+// The stages, and all that can be reached from them along the links.
+std::set<int> ReachedFrom(std::set<int> stages, const std::vector<std::vector<int>>& links) {
+  std::vector<int> open(stages.begin(), stages.end());
+  while (!open.empty()) {
+    const int s = open.back();
+    open.pop_back();
+    for (const int next : links[s]) {
+      if (stages.insert(next).second) open.push_back(next);
+    }
+  }
+  return stages;
+}
+
+template <typename IsOwnFn>
+bool AllReads(const Stage& stage, const Buffer& tensor, const IsOwnFn& is_own) {
+  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
+  return std::all_of(loads.begin(), loads.end(),
+                     [&](const ExprNode* load) { return load->buffer != tensor || is_own(*load); });
+}
+
+}  // namespace
 
 StageLinks::StageLinks(const Workload& workload)
     : producers_(workload.stages.size()), readers_(workload.stages.size()) {
@@ -28,6 +52,14 @@ int StageLinks::ProducerOf(const BufferNode* tensor) const {
   return found == producer_of_.end() ? -1 : found->second;
 }
 
+std::set<int> StageLinks::WithProducers(std::set<int> stages) const {
+  return ReachedFrom(std::move(stages), producers_);
+}
+
+std::set<int> StageLinks::WithReaders(std::set<int> stages) const {
+  return ReachedFrom(std::move(stages), readers_);
+}
+
 std::vector<const ExprNode*> LoadsOf(const Expr& expr) {
   std::vector<const ExprNode*> loads;
   Visit(expr, [&](const ExprNode& node) {
@@ -36,12 +68,10 @@ std::vector<const ExprNode*> LoadsOf(const Expr& expr) {
   return loads;
 }
 
-bool IsAtOwnAxes(const ExprNode& load, const Stage& stage) {
-  if (load.args.size() != stage.axes.size()) return false;
-  for (size_t d = 0; d < load.args.size(); ++d) {
-    if (load.args[d]->op != Op::kVar || load.args[d]->var != stage.axes[d]) return false;
-  }
-  return true;
+bool IsAt(const ExprNode& load, const std::vector<Var>& axes) {
+  return std::equal(
+      load.args.begin(), load.args.end(), axes.begin(), axes.end(),
+      [](const Expr& index, const Var& axis) { return index->op == Op::kVar && index->var == axis; });
 }
 
 bool IsAtOwnPosition(const ExprNode& load, const Stage& stage) {
@@ -62,21 +92,12 @@ bool IsAtOwnPosition(const ExprNode& load, const Stage& stage) {
   return axis == stage.axes.end();
 }
 
-namespace {
-
-template <typename IsOwnFn>
-bool AllReads(const Stage& stage, const Buffer& tensor, const IsOwnFn& is_own) {
-  const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return std::all_of(loads.begin(), loads.end(),
-                     [&](const ExprNode* load) { return load->buffer != tensor || is_own(*load, stage); });
+bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor) {
+  return AllReads(stage, tensor, [&](const ExprNode& load) { return IsAt(load, stage.axes); });
 }
 
-}  // namespace
-
-bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor) { return AllReads(stage, tensor, IsAtOwnAxes); }
-
 bool ReadsAtOwnPosition(const Stage& stage, const Buffer& tensor) {
-  return AllReads(stage, tensor, IsAtOwnPosition);
+  return AllReads(stage, tensor, [&](const ExprNode& load) { return IsAtOwnPosition(load, stage); });
 }
 
 }  // namespace mycc

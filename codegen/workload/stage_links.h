@@ -2,6 +2,7 @@
 // built.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,9 @@ class StageLinks {
   // Each once, ascending.
   const std::vector<int>& ReadersOf(int s) const { return readers_[s]; }
   bool IsOutput(int s) const { return is_output_[s]; }
+  // The stages, and all that they are computed from; and all that are computed from them.
+  std::set<int> WithProducers(std::set<int> stages) const;
+  std::set<int> WithReaders(std::set<int> stages) const;
 
  private:
   std::unordered_map<const BufferNode*, int> producer_of_;
@@ -31,8 +35,8 @@ class StageLinks {
 // The loads of an expression; those in an index come after the load that it belongs to.
 std::vector<const ExprNode*> LoadsOf(const Expr& expr);
 
-// The load, or every read of `tensor` in the stage, is at the stage's own axes, in order.
-bool IsAtOwnAxes(const ExprNode& load, const Stage& stage);
+// The load is at these axes, in order; or every read of `tensor` in the stage is at the stage's own.
+bool IsAt(const ExprNode& load, const std::vector<Var>& axes);
 bool ReadsAtOwnAxes(const Stage& stage, const Buffer& tensor);
 // The load, or every read of `tensor`, is of the element with the row-major number of the stage's element:
 // its dimensions are the stage's, but for dimensions of extent 1 on either side.

@@ -31,7 +31,7 @@ class ChainFinder {
 
   std::optional<StreamChain> Find() {
     if (!TakeSum() || !FindScores()) return std::nullopt;
-    FindDependents();
+    dependents_ = links_.WithReaders({chain_.scores});
     members_ = {chain_.sum};
     if (!TakeTile(links_.ProducerOf(chain_.weights->buffer.get()))) return std::nullopt;
     TakeEpilogue();
@@ -49,13 +49,14 @@ class ChainFinder {
   const Stage& stage(int s) const { return workload_.stages[s]; }
   const std::string& name(int s) const { return stage(s).output->name; }
   // The first reason stays.
-  bool Refuse(const std::string& why) {
-    if (why_.empty()) why_ = why;
+  template <typename... Parts>
+  bool Refuse(const Parts&... why) {
+    if (why_.empty()) why_ = absl::StrCat(why...);
     return false;
   }
   bool HasReduction() {
-    return !chain_.reductions.empty() || Refuse(absl::StrCat("no maximum or sum along the keys lies between ",
-                                                             name(chain_.scores), " and ", name(chain_.sum)));
+    return !chain_.reductions.empty() || Refuse("no maximum or sum along the keys lies between ",
+                                                name(chain_.scores), " and ", name(chain_.sum));
   }
   bool Depends(int s) const { return dependents_.contains(s); }
 
@@ -74,17 +75,16 @@ class ChainFinder {
     chain_.stream_dim = PlainDim(chain_.weights, axis);
     if (chain_.stream_dim < 0) return false;
     if (!TakeAxes(sum)) {
-      return Refuse(absl::StrCat(name(chain_.sum), " reads ", PrintExpr(chain_.weights),
-                                 "; expected each of its axes, and nothing else, as one index"));
+      return Refuse(name(chain_.sum), " reads ", PrintExpr(chain_.weights),
+                    "; expected each of its axes, and nothing else, as one index");
     }
     if (chain_.row_axes.empty()) {
-      return Refuse(absl::StrCat("each row of ", chain_.values->buffer->name,
-                                 " is multiplied by one weight: no two queries share keys and values"));
+      return Refuse("each row of ", chain_.values->buffer->name,
+                    " is multiplied by one weight: no two queries share keys and values");
     }
     return chain_.value_axes.size() == 1 ||
-           Refuse(absl::StrCat("elements of ", chain_.values->buffer->name, " have ",
-                               chain_.value_axes.size(),
-                               " axes beside the keys' and the weights' own; expected one"));
+           Refuse("elements of ", chain_.values->buffer->name, " have ", chain_.value_axes.size(),
+                  " axes beside the keys' and the weights' own; expected one");
   }
 
   // Each dimension of the weights is an axis of the sum, or the streamed one.
@@ -129,14 +129,6 @@ class ChainFinder {
     return stage(s).output->shape == rows;
   }
 
-  static bool IsAt(const ExprNode& load, const std::vector<Var>& index) {
-    if (load.args.size() != index.size()) return false;
-    for (size_t d = 0; d < index.size(); ++d) {
-      if (load.args[d]->op != Op::kVar || load.args[d]->var != index[d]) return false;
-    }
-    return true;
-  }
-
   // The last contraction of a tile's shape that the weights are computed from, element by element.
   bool FindScores() {
     std::set<int> seen;
@@ -148,31 +140,18 @@ class ChainFinder {
       if (!IsTileShaped(s) || !seen.insert(s).second) continue;
       if (stage(s).reduce == ReduceOp::kNone) {
         open.insert(open.end(), links_.ProducersOf(s).begin(), links_.ProducersOf(s).end());
-      } else if (s > chain_.scores && IsScores(s)) {
-        chain_.scores = s;
-      } else if (stage(s).reduce == ReduceOp::kSum) {
+      } else if ((s < chain_.scores || !TakeScores(s)) && stage(s).reduce == ReduceOp::kSum) {
         other_sum = s;
       }
     }
     if (chain_.scores < 0 && other_sum >= 0) {
-      return Refuse(
-          absl::StrCat(name(other_sum), " adds up ", PrintExpr(stage(other_sum).value),
-                       "; expected a tensor with the rows times one with the keys (a scale multiplies "
-                       "the sum, not its terms)"));
+      return Refuse(name(other_sum), " adds up ", PrintExpr(stage(other_sum).value),
+                    "; expected a tensor with the rows times one with the keys (a scale multiplies "
+                    "the sum, not its terms)");
     }
-    return chain_.scores >= 0 || Refuse(absl::StrCat(chain_.weights->buffer->name,
-                                                     " is computed from no product of its own shape, of "
-                                                     "a tensor with the rows and one with the keys"));
-  }
-
-  void FindDependents() {
-    std::set<int> open = {chain_.scores};
-    while (!open.empty()) {
-      const int s = *open.begin();
-      open.erase(open.begin());
-      if (!dependents_.insert(s).second) continue;
-      open.insert(links_.ReadersOf(s).begin(), links_.ReadersOf(s).end());
-    }
+    return chain_.scores >= 0 || Refuse(chain_.weights->buffer->name,
+                                        " is computed from no product of its own shape, of "
+                                        "a tensor with the rows and one with the keys");
   }
 
   // Every load of a tensor that depends on the scores is at the same rows, and of a tile at the same place of
@@ -188,8 +167,8 @@ class ChainFinder {
       } else if (IsRowShaped(producer) && IsAt(*load, row_index)) {
         if (!TakeRow(producer)) return false;
       } else {
-        return Refuse(absl::StrCat(name(s), " reads ", name(producer),
-                                   ", which depends on the scores, at another place than its own row"));
+        return Refuse(name(s), " reads ", name(producer),
+                      ", which depends on the scores, at another place than its own row");
       }
     }
     return true;
@@ -198,15 +177,15 @@ class ChainFinder {
   bool TakeTile(int s) {
     if (!IsTileShaped(s)) return false;
     if (!members_.insert(s).second) return IsTakenTile(s);
-    if (s == chain_.scores) return TakeOperands();
+    if (s == chain_.scores) return true;
     if (stage(s).reduce != ReduceOp::kNone)
-      return Refuse(absl::StrCat(name(s), " is a second product or reduction of all pairs"));
+      return Refuse(name(s), " is a second product or reduction of all pairs");
     chain_.tiles.push_back(s);
     return TakeProducers(s, stage(s).axes);
   }
 
-  // A contraction of queries, which have the rows, with keys, which lie along the streamed axis.
-  bool IsScores(int s) const {
+  // Takes a contraction of queries, which have the rows, with keys, which lie along the streamed axis.
+  bool TakeScores(int s) {
     const std::optional<Factors> factors = FactorsOf(stage(s));
     if (!factors) return false;
     const auto uses = [&](const Expr& load, int dim) { return UsesVar(load, stage(s).axes[dim].get()); };
@@ -214,16 +193,13 @@ class ChainFinder {
     const Expr &keys = is_left ? factors->left : factors->right,
                &queries = is_left ? factors->right : factors->left;
     if (!uses(keys, chain_.stream_dim) || uses(queries, chain_.stream_dim)) return false;
-    return std::none_of(chain_.row_axes.begin(), chain_.row_axes.end(),
-                        [&](int axis) { return uses(keys, chain_.dim_of_axis[axis]); });
-  }
-
-  bool TakeOperands() {
-    const Stage& scores = stage(chain_.scores);
-    const std::optional<Factors> factors = FactorsOf(scores);
-    const bool is_left = UsesVar(factors->left, scores.axes[chain_.stream_dim].get());
-    chain_.keys = is_left ? factors->left : factors->right;
-    chain_.queries = is_left ? factors->right : factors->left;
+    if (std::any_of(chain_.row_axes.begin(), chain_.row_axes.end(),
+                    [&](int axis) { return uses(keys, chain_.dim_of_axis[axis]); })) {
+      return false;
+    }
+    chain_.scores = s;
+    chain_.keys = keys;
+    chain_.queries = queries;
     return true;
   }
 
@@ -239,8 +215,7 @@ class ChainFinder {
                           row.reduce == ReduceOp::kMin || row.reduce == ReduceOp::kProd;
     if (!is_known || row.reduce_axes.size() != 1 ||
         row.reduce_axes[0]->extent != tile_shape_[chain_.stream_dim]) {
-      return Refuse(
-          absl::StrCat(name(s), " is no sum, product, maximum or minimum over all keys and nothing else"));
+      return Refuse(name(s), " is no sum, product, maximum or minimum over all keys and nothing else");
     }
     chain_.reductions.push_back(s);
     std::vector<Var> tile = row.axes;
@@ -313,10 +288,10 @@ class ChainFinder {
   }
 
   bool IsInside(int s) {
-    if (links_.IsOutput(s)) return Refuse(absl::StrCat(name(s), " is an output, and has to be stored"));
+    if (links_.IsOutput(s)) return Refuse(name(s), " is an output, and has to be stored");
     for (const int reader : links_.ReadersOf(s)) {
       if (!members_.contains(reader))
-        return Refuse(absl::StrCat(name(reader), ", which is not part of the pass, reads ", name(s)));
+        return Refuse(name(reader), ", which is not part of the pass, reads ", name(s));
     }
     return true;
   }
@@ -332,16 +307,9 @@ class ChainFinder {
 
 // Whether a product is among the stages that a factor of the sum is computed from.
 bool MultipliesByProduct(const Workload& workload, const StageLinks& links, int sum) {
-  std::set<int> seen;
-  std::vector<int> open = {sum};
-  while (!open.empty()) {
-    const int s = open.back();
-    open.pop_back();
-    if (!seen.insert(s).second) continue;
-    if (s != sum && SumsProducts(workload.stages[s])) return true;
-    open.insert(open.end(), links.ProducersOf(s).begin(), links.ProducersOf(s).end());
-  }
-  return false;
+  const std::set<int> stages = links.WithProducers({sum});
+  return std::any_of(stages.begin(), stages.end(),
+                     [&](int s) { return s != sum && SumsProducts(workload.stages[s]); });
 }
 
 }  // namespace

@@ -138,6 +138,14 @@ TEST(GpuPrimitivesTest, OneOfAGroup) {
         "bind(t1.w.a0.1, thread)\nbind(t1.w.a0.1.e, thread)\n");
 }
 
+// Each loop of members has a name of its own, by which later steps find it.
+TEST(GpuPrimitivesTest, OneOfAGroupOfGroups) {
+  const char* steps = "lane_predicate(t1.a0, 2)\nlane_predicate(t1.a0, 3)\nreorder([t1.r0, t1.a0.e])\n";
+  EXPECT_EQ(CheckTrace(kSum, steps, 1e-5, TestGpu()), absl::OkStatus());
+  EXPECT_THAT(ScheduledText(kSum, steps, TestGpu()),
+              HasSubstr("for t1.a0.e2 in 3\n      for t1.r0 in 50\n        for t1.a0.e in 2\n"));
+}
+
 // Tiles of 8 x 8 x 4 that reach beyond 13 rows, 18 columns and a depth of 10.
 constexpr char kUneven[] =
     "split(t2.a0, [8])\nsplit(t2.a1, [8])\nsplit(t2.r0, [4])\n"

@@ -43,10 +43,9 @@ Workload Replaced(const Workload& workload, const ReplaceFn& replace) {
 
 Workload WithPhases(const Workload& workload, TraceBuilder* steps) {
   return Replaced(workload, [&](int s) -> Replacement {
-    const std::optional<Phases> phases = FindStridePhases(workload.stages[s]);
-    if (!phases) return {};
-    steps->SplitStridePhases(workload.stages[s].output->name);
-    return {phases->input, phases->sum};
+    Replacement phases = StridePhaseStages(workload.stages[s]);
+    if (!phases.empty()) steps->SplitStridePhases(workload.stages[s].output->name);
+    return phases;
   });
 }
 

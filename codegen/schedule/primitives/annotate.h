@@ -50,17 +50,11 @@ absl::StatusOr<Function> Annotate(const Function& function, const Target& target
   return AnnotateLoop(function, target, args, mark);
 }
 
-extern const LoopMark kPipelineMark;          // pipeline(loop, kind, stages)
-extern const LoopMark kPersistMark;           // persist(loop, blocks)
-extern const LoopMark kStreamKMark;           // stream_k(loop, blocks, groups, members)
-extern const LoopMark kPingpongMark;          // pingpong(loop, groups)
-extern const LoopMark kMinBlocksPerSmMark;    // min_blocks_per_sm(loop, blocks)
-extern const LoopMark kMulticastClusterMark;  // multicast_cluster(loop)
-extern const LoopMark kClusterReduceMark;     // cluster_reduce(loop, blocks)
-extern const LoopMark kTensorizeMark;         // tensorize(loop, instruction)
-extern const LoopMark kTensorizeTileMark;     // tensorize_tile(loop, instruction, row warps, column warps)
-extern const LoopMark kPrefetchMark;          // prefetch(loop, iterations for rows, for lanes, sums)
-extern const LoopMark kFetchNextMark;         // fetch_next(loop)
-extern const LoopMark kNontemporalMark;       // nontemporal(loop)
+// Marks of thread blocks (block_marks.cc), of instructions (tensorize.cc) and of a CPU's memory
+// (memory_marks.cc). Their arguments are in table.cc.
+extern const LoopMark kPipelineMark, kPersistMark, kStreamKMark, kPingpongMark, kMinBlocksPerSmMark,
+    kMulticastClusterMark, kClusterReduceMark;
+extern const LoopMark kTensorizeMark, kTensorizeTileMark;
+extern const LoopMark kPrefetchMark, kFetchNextMark, kNontemporalMark;
 
 }  // namespace mycc

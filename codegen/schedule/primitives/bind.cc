@@ -98,25 +98,19 @@ absl::Status CheckThread(const Path& path) {
     return Refusal(blocks == 1 ? "the block" : absl::StrCat("the ", blocks, " blocks of cluster_reduce"),
                    " would have ", threads, " threads; at most ", most, " are possible");
   }
-  absl::Status status;
-  VisitEach<For>(loop.body, [&](const For& inner) {
-    if (inner.loop_kind == LoopKind::kGrid)
-      status.Update(Refusal("the block loop ", inner.var->name, " stands inside"));
-  });
-  BufferSet inside;
-  VisitEach<Alloc>(loop.body, [&](const Alloc& alloc) {
-    inside.insert(alloc.buffer.get());
-    if (alloc.buffer->scope == Scope::kShared) {
-      status.Update(Refusal(alloc.buffer->name, ", which the threads of a block share, is allocated inside"));
-    }
-  });
+  const auto is_grid = [](const For& inner) { return inner.loop_kind == LoopKind::kGrid; };
+  if (const For* grid = FirstOf<For>(loop.body, is_grid))
+    return Refusal("the block loop ", grid->var->name, " stands inside");
+  const auto is_shared = [](const Alloc& alloc) { return alloc.buffer->scope == Scope::kShared; };
+  if (const Alloc* shared = FirstOf<Alloc>(loop.body, is_shared))
+    return Refusal(shared->buffer->name, ", which the threads of a block share, is allocated inside");
   for (const Block* block : BlocksUnder(loop.body)) {
-    if (CarriesReduction(*block, loop) && inside.contains(block->out.get())) {
-      status.Update(Refusal("iterations depend on each other through the partial sums of ", block->name,
-                            ", which accumulates inside the loop"));
-    }
+    const auto is_its_own = [&](const Alloc& alloc) { return alloc.buffer == block->out; };
+    if (!CarriesReduction(*block, loop) || !AnyOf<Alloc>(loop.body, is_its_own)) continue;
+    return Refusal("iterations depend on each other through the partial sums of ", block->name,
+                   ", which accumulates inside the loop");
   }
-  return status;
+  return absl::OkStatus();
 }
 
 absl::Status Check(const Path& path, LoopKind kind) {

@@ -99,25 +99,21 @@ absl::Status CheckMulticast(const Marking& step) {
 absl::Status CheckGrid(const Path& path) {
   const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
                                    [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
-  absl::Status status;
-  VisitEach<For>(grid, [&](const For& loop) {
+  const For* divided = FirstOf<For>(grid, [](const For& loop) {
     const LoopMarks& marks = loop.marks;
-    if (!marks.multicast_cluster && marks.persistent_blocks == 0 && marks.cluster_reduce_blocks == 0) return;
-    status.Update(Refusal(loop.var->name,
-                          " is already divided among thread blocks by persist, "
-                          "stream_k, multicast_cluster or cluster_reduce"));
+    return marks.multicast_cluster || marks.persistent_blocks != 0 || marks.cluster_reduce_blocks != 0;
   });
-  return status;
+  if (divided == nullptr) return absl::OkStatus();
+  return Refusal(divided->var->name,
+                 " is already divided among thread blocks by persist, "
+                 "stream_k, multicast_cluster or cluster_reduce");
 }
 
 absl::Status CheckInside(const For& loop) {
-  absl::Status status;
-  VisitEach<Alloc>(loop.body, [&](const Alloc& alloc) {
-    if (alloc.buffer->scope != Scope::kShared) return;
-    status.Update(
-        Refusal(alloc.buffer->name, " is in shared memory, which blocks do not share; expected registers"));
-  });
-  return status;
+  const Alloc* shared =
+      FirstOf<Alloc>(loop.body, [](const Alloc& alloc) { return alloc.buffer->scope == Scope::kShared; });
+  if (shared == nullptr) return absl::OkStatus();
+  return Refusal(shared->buffer->name, " is in shared memory, which blocks do not share; expected registers");
 }
 
 absl::Status CheckClusterReduce(const Marking& step) {

@@ -49,6 +49,7 @@ Stmt MakeCopy(const std::string& name, const Buffer& from, const Buffer& to,
 Stmt MakeWholeCopy(const std::string& name, const Buffer& from, const Buffer& to,
                    const std::vector<DimRegion>& box) {
   std::vector<DimRegion> places;  // in the box
+  places.reserve(box.size());
   for (const DimRegion& dim : box) places.push_back({IntConst(0), dim.extent, true});
   const BoxCopy copy = MakeBoxCopy(name, places, ExtentsOf(box));
   std::vector<Expr> source;
@@ -213,8 +214,7 @@ absl::StatusOr<Function> CacheRead(const Function& function, const Target& targe
   inside = InsertBeforeReader(inside, {copy}, copying);
   inside = std::make_shared<Alloc>(copy, std::move(inside));
   if (at_root) return WithBody(function, std::move(inside));
-  const For& loop = at.loop();
-  return WithBody(function, ReplaceAt(at, loop.With({.body = std::move(inside)})));
+  return WithLoopBody(function, at, std::move(inside));
 }
 
 }  // namespace mycc

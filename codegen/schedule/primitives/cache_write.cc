@@ -86,27 +86,13 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   const For& loop = loop_path.loop();
   MYCC_RETURN_IF_ERROR(CheckLegal(loop_path, block));
 
-  std::vector<const For*> tile;
-  std::vector<int64_t> shape;
-  bool inside = false;
-  for (const For* around : LoopsOn(block_path)) {
-    const bool reduction = CarriesReduction(block, *around);
-    if (reduction && CarriesAxis(block, *around)) {
-      return Refusal("loop ", around->var->name, " carries both a reduction and an axis of ", block.name);
-    }
-    if (inside && !reduction) {
-      tile.push_back(around);
-      shape.push_back(around->var->extent);
-    }
-    inside |= around == &loop;
-  }
-  const Buffer acc = MakeBuffer(FreshName(function, absl::StrCat(block.name, ".acc")), block.out->dtype,
-                                shape, Scope::kAccumulator);
-  auto update = std::make_shared<Block>(block);
+  for (const For* around : LoopsOn(block_path)) MYCC_RETURN_IF_ERROR(CheckCarriesOneKind(block, *around));
+  std::vector<const For*> tile = LoopsInside(block_path, loop);
+  std::erase_if(tile, [&](const For* inner) { return CarriesReduction(block, *inner); });
+  const std::shared_ptr<Block> update =
+      WritingTile(block, tile, FreshName(function, absl::StrCat(block.name, ".acc")), Scope::kAccumulator);
   update->init = false;
-  update->out = acc;
-  update->indices.clear();
-  for (const For* dim : tile) update->indices.push_back(VarRef(dim->var));
+  const Buffer& acc = update->out;
   const Stmt work = ReplaceStmt(loop.body, &block, update);
   // An accumulator of an accumulator in memory has names of its own.
   const bool is_second = block.reduce != ReduceOp::kNone && !block.init;
@@ -117,8 +103,8 @@ absl::StatusOr<Function> CacheWrite(const Function& function, const Target&, con
   if (block.reduce != ReduceOp::kNone)
     init = MakeInit(block, acc, tile, FirstVisit(loop_path, block), name(".i"));
   const Stmt write = MakeWriteBack(block, acc, tile, name(".w"));
-  const Stmt body = std::make_shared<Alloc>(acc, Around(work, block.name, init, write));
-  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = body})));
+  return WithLoopBody(function, loop_path,
+                      std::make_shared<Alloc>(acc, Around(work, block.name, init, write)));
 }
 
 }  // namespace mycc

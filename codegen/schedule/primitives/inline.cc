@@ -69,13 +69,11 @@ Expr DecidedValue(const Block& block, const Expr& value) {
 // OK when every buffer that the value reads exists at the place of `reader`.
 absl::Status CheckBuffersReach(const Function& function, const Block& block, const Block& reader) {
   absl::Status status;
-  Visit(block.value, [&](const ExprNode& e) {
-    if (e.op != Op::kLoad || !status.ok()) return;
-    const absl::StatusOr<Path> alloc = FindAlloc(function, e.buffer);
-    if (alloc.ok() && !ContainsBlock(alloc->target(), reader.name)) {
-      status = Refusal("its value reads ", e.buffer->name, ", which does not exist where ", reader.name,
-                       " stands");
-    }
+  ForEachLoad(block.value, [&](const ExprNode& load) {
+    const absl::StatusOr<Path> alloc = FindAlloc(function, load.buffer);
+    if (!alloc.ok() || ContainsBlock(alloc->target(), reader.name)) return;
+    status.Update(Refusal("its value reads ", load.buffer->name, ", which does not exist where ", reader.name,
+                          " stands"));
   });
   return status;
 }

@@ -2,6 +2,8 @@
 // Bound to threads, it lets one thread of a group of 32 do work that must be done once.
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
+//
+// Where there is a loop l.e already, the new one is l.e2, l.e3, ...
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"
@@ -19,11 +21,12 @@ absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, 
     return Refusal("a group of ", group, "; expected 1 to ", kMaxGroup);
   }
   if (!loop.marks.instruction.empty()) return Refusal("the loop belongs to a hardware instruction");
-  const Var member = MakeVar(absl::StrCat(loop.var->name, ".e"), group);
+  const auto is_loop = [&](const std::string& name) { return FindLoop(function, name).ok(); };
+  const Var member = MakeVar(FirstFree(absl::StrCat(loop.var->name, ".e"), is_loop), group);
   const Stmt elected = RewriteEach<Block>(loop.body, [&](const Block& old) {
     return Changed(old, [&](Block* block) { AddGuard(block, 1, VarRef(member)); });
   });
-  return WithBody(function, ReplaceAt(path, loop.With({.body = MakeNest({{member}}, elected)})));
+  return WithLoopBody(function, path, MakeNest({{member}}, elected));
 }
 
 }  // namespace mycc

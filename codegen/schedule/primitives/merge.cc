@@ -107,10 +107,9 @@ absl::StatusOr<Function> Merge(const Function& function, const Target&, const St
   const Stmt renamed = SubstituteVars(second.body, {{second.var.get(), VarRef(first.var)}});
   MYCC_RETURN_IF_ERROR(CheckDependences(function, first, renamed));
 
-  Function result = WithBody(function, ReplaceAt(second_path, nullptr));
+  const Function result = WithBody(function, ReplaceAt(second_path, nullptr));
   MYCC_ASSIGN_OR_RETURN(const Path merged, FindLoop(result, args.Name(0)));
-  result.body = ReplaceAt(merged, first.With({.body = MakeSeq({first.body, renamed})}));
-  return result;
+  return WithLoopBody(result, merged, MakeSeq({first.body, renamed}));
 }
 
 }  // namespace mycc

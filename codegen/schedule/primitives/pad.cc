@@ -89,23 +89,26 @@ Function Grown(const Function& function, const Path& path, const Growth& growth)
                                         : ReplaceBuffer(replaced.body, block.out, buffer, reindex));
 }
 
-}  // namespace
-
-absl::StatusOr<Function> Pad(const Function& function, const Target&, const StepArgs& args) {
+// `group`: of elements that grow to `extent`; nullopt: the dimension is one.
+absl::StatusOr<Function> Padded(const Function& function, const StepArgs& args, std::optional<int64_t> group,
+                                int64_t extent) {
   MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, args.Int(1)));
+  const int64_t dim = args.Int(1);
+  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, dim));
   const Buffer& buffer = path.block().out;
-  const Growth growth{args.Int(1), buffer->shape[args.Int(1)], args.Int(2)};
+  const Growth growth{dim, group.value_or(buffer->shape[dim]), extent};
   MYCC_RETURN_IF_ERROR(CheckGrowth(buffer, growth));
   return Grown(function, path, growth);
 }
 
+}  // namespace
+
+absl::StatusOr<Function> Pad(const Function& function, const Target&, const StepArgs& args) {
+  return Padded(function, args, std::nullopt, args.Int(2));
+}
+
 absl::StatusOr<Function> PadGroups(const Function& function, const Target&, const StepArgs& args) {
-  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
-  MYCC_RETURN_IF_ERROR(CheckPaddable(function, path, args.Int(1)));
-  const Growth growth{args.Int(1), args.Int(2), args.Int(3)};
-  MYCC_RETURN_IF_ERROR(CheckGrowth(path.block().out, growth));
-  return Grown(function, path, growth);
+  return Padded(function, args, args.Int(2), args.Int(3));
 }
 
 }  // namespace mycc

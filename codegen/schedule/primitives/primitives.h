@@ -1,5 +1,4 @@
-// The schedule primitives: pure functions from IR to IR, one file each, but for those that replace a block by
-// other stages (stage_rewrites.cc).
+// The schedule primitives: pure functions from IR to IR. Each has a file, and near relatives share one.
 //
 // A primitive returns FailedPrecondition, naming the loop or block and the reason, when it is not legal here.
 // Arguments have been checked against the signature in the table (schedule.cc) before a primitive sees them.
@@ -31,46 +30,25 @@ class StepArgs {
 using Primitive = absl::StatusOr<Function>(const Function& function, const Target& target,
                                            const StepArgs& args);
 
-// Primitives that only mark a loop are in annotate.h.
-Primitive Split;              // split(loop, [inner factors])
-Primitive SplitAxis;          // split_axis(loop, factor)
-Primitive Reorder;            // reorder([loops])
-Primitive Fuse;               // fuse([loops])
-Primitive Bind;               // bind(loop, kind)
-Primitive Inline;             // inline(block)
-Primitive ComputeAt;          // compute_at(block, loop)
-Primitive ReverseComputeAt;   // reverse_compute_at(block, loop)
-Primitive StreamReduction;    // stream_reduction(reduction, loop)
-Primitive Merge;              // merge(loop, loop)
-Primitive ReverseInline;      // reverse_inline(block)
-Primitive CacheRead;          // cache_read(buffer, block, loop, scope)
-Primitive CacheWrite;         // cache_write(block, loop)
-Primitive SetLayout;          // layout(buffer, row_pad, swizzle)
-Primitive SetScope;           // set_scope(buffer, scope)
-Primitive StageShared;        // stage_shared(block, buffer, loop, scope)
-Primitive StageWindow;        // stage_window(block, buffer, loop, scope, loop of taps)
-Primitive StageWrite;         // stage_write(block, loop, scope)
-Primitive Pad;                // pad(block, dimension, extent)
-Primitive PadGroups;          // pad_groups(block, dimension, group, extent)
-Primitive PadDomain;          // pad_domain(block)
-Primitive SplitStridePhases;  // split_stride_phases(block)
-Primitive FlipSign;           // flip_sign(block, buffer)
-Primitive ElideReduction;     // elide_reduction(block)
-Primitive OperandStage;       // operand_stage(block, factor)
-Primitive FactorStage;        // factor_stage(block)
-Primitive PermuteAxes;        // permute_axes(block, order)
-Primitive JoinGroups;         // join_groups(block, groups)
-Primitive FoldStride;         // fold_stride(block)
-Primitive SplitChain;         // split_chain(block, heads, rows, length)
-Primitive Reverse;            // reverse(loop)
-Primitive SkipMasked;         // skip_masked(loop)
-Primitive SkipZeros;          // skip_zeros(block, padded buffer, dimension)
-Primitive Pack;               // pack(buffer, [components])
-Primitive RFactor;            // rfactor(loop, factor)
-Primitive RFactorRuns;        // rfactor_runs(loop, length)
-Primitive Winograd;           // winograd(block, m)
-Primitive SplitArg;           // split_arg(block)
-Primitive ReduceTogether;     // reduce_together(block, block)
-Primitive LanePredicate;      // lane_predicate(loop, group)
+// Their arguments are in table.cc. Primitives that only mark a loop are in annotate.h.
+
+// Loops: their extents, order and kind.
+Primitive Split, SplitAxis, Reorder, Reverse, Fuse, Merge, Bind, LanePredicate;
+
+// Blocks that move into loops, or into their readers.
+Primitive Inline, ReverseInline, ComputeAt, ReverseComputeAt;
+
+// Copies of tensors and accumulators; their memory and layout.
+Primitive CacheRead, CacheWrite, StageShared, StageWindow, StageWrite, SetScope, SetLayout, Pack;
+
+// The domain of a block.
+Primitive Pad, PadGroups, PadDomain, SkipMasked, SkipZeros;
+
+// Reductions in parts, or together with others.
+Primitive RFactor, RFactorRuns, SplitArg, StreamReduction, ReduceTogether;
+
+// Blocks that become those of other stages.
+Primitive SplitStridePhases, FlipSign, ElideReduction, OperandStage, FactorStage, PermuteAxes, JoinGroups,
+    FoldStride, Winograd, SplitChain;
 
 }  // namespace mycc

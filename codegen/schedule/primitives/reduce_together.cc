@@ -91,12 +91,10 @@ class Together {
   bool DependsOnFirst(const Block& block) {
     const auto [known, is_new] = depends_.emplace(&block, Reads(block, first_.out));
     if (!is_new || known->second) return known->second;
-    bool depends = false;
-    Visit(block.value, [&](const ExprNode& e) {
-      const Block* writer = e.op == Op::kLoad && !depends ? WriterOf(function_, e.buffer) : nullptr;
-      depends = depends || (writer != nullptr && writer != &block && DependsOnFirst(*writer));
-    });
-    return depends_[&block] = depends;
+    return depends_[&block] = AnyExpr(block.value, [&](const ExprNode& e) {
+             const Block* writer = e.op == Op::kLoad ? WriterOf(function_, e.buffer) : nullptr;
+             return writer != nullptr && writer != &block && DependsOnFirst(*writer);
+           });
   }
 
   // The second block's variables for those of the first: both run over the same axes in one order.
@@ -111,10 +109,10 @@ class Together {
     for (size_t d = 0; d < first_.indices.size(); ++d)
       axes[first_.indices[d]->var.get()] = second_.indices[d];
     bool reads = false;
-    Visit(value, [&](const ExprNode& e) {
-      if (e.op != Op::kLoad || e.buffer != first_.out) return;
+    ForEachLoad(value, [&](const ExprNode& load) {
+      if (load.buffer != first_.out) return;
       reads = true;
-      alike &= StructurallyEqual(e.args, second_.indices);
+      alike &= StructurallyEqual(load.args, second_.indices);
     });
     if (!reads) return Refuse(second_.name, " does not use ", first_.out->name);
     if (!alike) return Refuse("they run over different axes");

@@ -7,30 +7,27 @@
 //
 // With several blocks inside, at most one of the named loops may carry a reduction. Then dependences between
 // the blocks run only along that loop, and every order of the others preserves them.
+//
+// reverse(l): executes a loop's iterations in the reverse order. The last rows of a causal mask take longest:
+// if they begin first, the machine is busy to the end.
+//
+//   block l in 8: for k in l + 1: A(l, k)   ->   block l in 8: for k in 8 - l: A(7 - l, k)
 #include <algorithm>
 
 #include "base/status.h"
+#include "codegen/expr/affine.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/tree.h"
 
 namespace mycc {
-namespace {
-
-absl::Status CheckNamesDistinct(const StepArg::Names& names) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i) {
-      return Refusal("loop ", names[i], " is named twice");
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<Function> Reorder(const Function& function, const Target&, const StepArgs& args) {
   const auto& names = args.Names(0);
   if (names.size() < 2) return Refusal("expected at least two loops");
-  MYCC_RETURN_IF_ERROR(CheckNamesDistinct(names));
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (std::find(names.begin(), name, *name) != name) return Refusal("loop ", *name, " is named twice");
+  }
   const auto position = [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) - names.begin();
   };
@@ -69,6 +66,19 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
         *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
   }
   return WithBody(function, ReplaceAt(top, InLoops(ordered, chain.back()->body)));
+}
+
+absl::StatusOr<Function> Reverse(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindLoop(function, args.Name(0)));
+  const For& loop = path.loop();
+  if (!IsConstInt(loop.extent)) {
+    return Refusal("loop ", loop.var->name, " is no loop of constant extent");
+  }
+  if (IsReduceLoop(loop)) {
+    return Refusal("loop ", loop.var->name, " carries a reduction, whose first iteration initializes it");
+  }
+  const Expr mirrored = Simplify(loop.extent - 1 - VarRef(loop.var));
+  return WithLoopBody(function, path, SubstituteVars(loop.body, {{loop.var.get(), mirrored}}));
 }
 
 }  // namespace mycc

@@ -9,7 +9,6 @@
 // last; in the last one a second block, named C, applies the epilogue.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"

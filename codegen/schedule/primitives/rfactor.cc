@@ -10,11 +10,22 @@
 // blocks or for the launches of a split reduction.
 //
 //   for v in 7: for r in 16: B.rf: B.rf[a, v] += f(a, v*16 + r)
+//
+// split_arg(B): splits an argmax or argmin into two reductions: the best value, and the first position where
+// it occurs. Unlike the original, these can be divided among threads and by rfactor.
+//
+//   for r: B: t1[a], t1.best[a] argmax= f(a, r)
+//     ->
+//   for r: t1.best: t1.best[a] max= f(a, r)
+//   for r: B: t1[a] min= select(f(a, r) is t1.best[a], r, highest)
+//
+// A NaN is better than any number; the first NaN is found.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/expr/integers.h"
+#include "codegen/ir/visit.h"
 #include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 
@@ -24,11 +35,10 @@ namespace {
 // The name of the lane loop: "v", or "v2", "v3", ... when B comes from an earlier rfactor and has lanes
 // already.
 std::string LaneName(const Block& block) {
-  std::string name = "v";
-  const auto taken = [&](const IterVar& iter) { return iter.var->name == name; };
-  for (int i = 2; std::any_of(block.iters.begin(), block.iters.end(), taken); ++i)
-    name = absl::StrCat("v", i);
-  return name;
+  return FirstFree("v", [&](const std::string& name) {
+    return std::any_of(block.iters.begin(), block.iters.end(),
+                       [&](const IterVar& iter) { return iter.var->name == name; });
+  });
 }
 
 // `extent` terms in `lanes` partial results of `steps` terms each: term number step * step_stride + lane *
@@ -115,6 +125,35 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
   return WithBody(function, InAllocs(partial, ReplaceAt(NestPath(block_path), both)));
 }
 
+bool IsLargest(const Block& block) { return block.reduce.name() == ReduceOpName(ReduceOp::kArgMax); }
+
+Stmt MakeBest(const Block& block) {
+  Stage best{block.more[0].buffer, {}, IsLargest(block) ? ReduceOp::kMax : ReduceOp::kMin, {}, nullptr};
+  VarMap own;
+  for (const IterVar& iter : block.iters) {
+    const Var axis = MakeVar(iter.var->name, iter.var->extent);
+    (iter.reduce ? best.reduce_axes : best.axes).push_back(axis);
+    own[iter.var.get()] = VarRef(axis);
+  }
+  best.value = Substitute(block.more[0].value, own);
+  return BuildStage(best);
+}
+
+std::shared_ptr<Block> MakePosition(const Block& block) {
+  const Expr& value = block.more[0].value;
+  const Expr best = Load(block.more[0].buffer, block.indices);
+  Expr found = MakeBinary(Op::kEq, value, best);
+  if (IsFloat(best->dtype)) {
+    const auto is_nan = [](const Expr& e) { return MakeBinary(Op::kNe, e, e); };
+    found = MakeBinary(Op::kOr, found, MakeBinary(Op::kAnd, is_nan(value), is_nan(best)));
+  }
+  auto position = std::make_shared<Block>(block);
+  position->more.clear();
+  position->reduce = ReduceOp::kMin;
+  position->value = MakeSelect(found, block.value, ReduceIdentity(ReduceOp::kMin, block.out->dtype));
+  return position;
+}
+
 }  // namespace
 
 absl::StatusOr<Function> RFactor(const Function& function, const Target&, const StepArgs& args) {
@@ -123,6 +162,18 @@ absl::StatusOr<Function> RFactor(const Function& function, const Target&, const 
 
 absl::StatusOr<Function> RFactorRuns(const Function& function, const Target&, const StepArgs& args) {
   return Factor(function, args, /*runs=*/true);
+}
+
+absl::StatusOr<Function> SplitArg(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  const Block& block = path.block();
+  if (!IsLargest(block) && block.reduce.name() != ReduceOpName(ReduceOp::kArgMin))
+    return Refusal(block.name, " is not an argmax or argmin");
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  const Path nest = NestPath(path);
+  const auto position = MakePosition(block);
+  const Stmt second = ReplaceStmt(nest.target(), &block, position);
+  return WithBody(function, ReplaceAt(nest, MakeSeq({MakeBest(block), second})));
 }
 
 }  // namespace mycc

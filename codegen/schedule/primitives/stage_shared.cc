@@ -40,13 +40,6 @@
 namespace mycc {
 namespace {
 
-// The loops inside `loop` around the block, outermost first.
-std::vector<const For*> LoopsInside(const Path& block, const For& loop) {
-  const std::vector<const For*> around = LoopsOn(block);
-  const auto at = std::find(around.begin(), around.end(), &loop);
-  return at == around.end() ? std::vector<const For*>() : std::vector<const For*>(at + 1, around.end());
-}
-
 absl::Status CheckPlain(const std::vector<const For*>& loops) {
   for (const For* loop : loops) {
     if (loop->loop_kind != LoopKind::kSerial || !loop->marks.instruction.empty()) {
@@ -267,8 +260,7 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   });
   Stmt body = ReplaceStmt(loop.body, &block, reader);
   body = InsertBeforeReader(body, {staged}, MakeNest(tile.loops, copy));
-  body = std::make_shared<Alloc>(staged, std::move(body));
-  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
+  return WithLoopBody(function, loop_path, std::make_shared<Alloc>(staged, std::move(body)));
 }
 
 }  // namespace
@@ -298,21 +290,13 @@ absl::StatusOr<Function> StageWrite(const Function& function, const Target& targ
   MYCC_RETURN_IF_ERROR(CheckPlain(around));
 
   const std::string name = FreshName(function, absl::StrCat(block.name, ".o"));
-  std::vector<int64_t> shape;
-  auto writer = std::make_shared<Block>(block);
-  writer->indices.clear();
-  for (const For* inner : around) {
-    shape.push_back(inner->var->extent);
-    writer->indices.push_back(VarRef(inner->var));
-  }
-  const Buffer staged =
-      MakeBuffer(FreshName(function, absl::StrCat(block.name, ".s")), block.out->dtype, shape, scope);
-  writer->out = staged;
+  const std::shared_ptr<Block> writer =
+      WritingTile(block, around, FreshName(function, absl::StrCat(block.name, ".s")), scope);
+  const Buffer& staged = writer->out;
   Stmt body = ReplaceStmt(loop.body, &block, writer);
   // The copy has the block's iteration variables, so that elements outside of the tensor are not copied.
   body = Append(body, MakeWriteBack(block, staged, around, name));
-  body = std::make_shared<Alloc>(staged, std::move(body));
-  return WithBody(function, ReplaceAt(loop_path, loop.With({.body = std::move(body)})));
+  return WithLoopBody(function, loop_path, std::make_shared<Alloc>(staged, std::move(body)));
 }
 
 }  // namespace mycc

@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <optional>
 #include <unordered_set>
 
@@ -54,8 +55,6 @@ Stmt OverRows(const std::string& name, const Buffer& out, const RowValue& value)
   return MakeNest(loops, MakeBlock(name, {}, out, row, value(row)));
 }
 
-constexpr double kLog2E = 1.4426950408889634;
-
 class Streaming {
  public:
   Streaming(const Function& function, const Block& reduction, const Path& loop, StreamedSums sums)
@@ -71,10 +70,8 @@ class Streaming {
   // The whole body.
   absl::StatusOr<Stmt> Apply() {
     const Stmt& loop = path_.target();
-    const bool is_alone =
-        path_.nodes.size() < 2 || path_.nodes[path_.nodes.size() - 2]->kind != StmtKind::kSeq;
     Path site = path_;  // the statements around the loop
-    if (!is_alone) site.nodes.pop_back();
+    if (site.nodes.size() > 1 && site.nodes.end()[-2]->kind == StmtKind::kSeq) site.nodes.pop_back();
     std::vector<Access> reads = ReadsUnder(site.target(), result());
     if (reads.empty()) reads = RowsOfTiles();
     if (reads.empty())
@@ -88,7 +85,7 @@ class Streaming {
     is_kept_ = IsReadOutside(site.target());
     std::vector<Stmt> parts;
     bool is_after = false;
-    for (const Stmt& part : is_alone ? std::vector<Stmt>{loop} : As<Seq>(site.target()).stmts) {
+    for (const Stmt& part : StmtsOf(site.target())) {
       if (part == loop) {
         parts.push_back(OverRows(absl::StrCat(reduction_.name, ".i"), run_,
                                  [&](const std::vector<Expr>&) { return Identity(); }));
@@ -202,7 +199,7 @@ class Streaming {
     if (split.rest == nullptr)
       return MakeUnary(Op::kExp2, split.slope < 0 ? MakeUnary(Op::kNeg, Scaled(load)) : Scaled(load));
     const PositiveFactor rest = PositiveFactorOf(split.rest);
-    const double factor = rest.factor * kLog2E;
+    const double factor = rest.factor * std::numbers::log2e;
     if (subtracts_first_ && std::fabs(factor - Scale()) <= 1e-6 * Scale()) {
       const Expr difference = split.slope < 0 ? rest.rest - load : rest.rest + load;
       return MakeUnary(Op::kExp2, Times(difference, Scale()));
@@ -212,7 +209,7 @@ class Streaming {
   }
 
   // From the running result to exponents of two.
-  double Scale() const { return std::fabs(sums_.exponent) * value_.factor * kLog2E; }
+  double Scale() const { return std::fabs(sums_.exponent) * value_.factor * std::numbers::log2e; }
   // A reference as a term of such an exponent.
   Expr Scaled(const Expr& reference) const {
     return subtracts_first_ ? Times(reference, Scale()) : reference;
@@ -255,19 +252,19 @@ class Streaming {
   std::vector<Stmt> CorrectedStep(const Buffer& reference) {
     const Buffer old = Vector(".old"), factor = Vector(".factor");
     vectors_ = {old, reference, factor};
-    // Exponents are those of powers of two.
-    const double scale = Scale();
+    // A result as the reference has it: exponents are those of powers of two.
+    const auto referred = [&](const Expr& result) {
+      return subtracts_first_ ? result : Times(result, Scale());
+    };
     std::vector<Stmt> step = {
         OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }), Update(),
         OverRows(reference->name, reference,
                  [&](const std::vector<Expr>& row) {
                    return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
-                                     FloatConst(0, run_->dtype),
-                                     subtracts_first_ ? Load(run_, row) : Times(Load(run_, row), scale));
+                                     FloatConst(0, run_->dtype), referred(Load(run_, row)));
                  }),
         OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
-          const Expr before = subtracts_first_ ? Load(old, row) : Times(Load(old, row), scale);
-          const Expr now = Load(reference, row);
+          const Expr before = referred(Load(old, row)), now = Load(reference, row);
           return MakeUnary(Op::kExp2, Scaled(sums_.exponent < 0 ? before - now : now - before));
         })};
     factor_ = factor;
@@ -439,16 +436,12 @@ absl::StatusOr<Function> StreamReduction(const Function& function, const Target&
   if (reduction.reduce == ReduceOp::kNone || reduction.reduce.tuple() != nullptr) {
     return Refusal(reduction.name, " is no reduction to one value; expected a sum, product, max or min");
   }
-  {
-    MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(function, args.Name(1)));
-    MYCC_RETURN_IF_ERROR(CheckStands(function, path, loop));
-  }
+  MYCC_ASSIGN_OR_RETURN(Path loop, FindLoop(function, args.Name(1)));
+  MYCC_RETURN_IF_ERROR(CheckStands(function, path, loop));
   Function result = WithBody(function, ReplaceAt(path, nullptr));
-  {
-    MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(result, args.Name(1)));
-    MYCC_ASSIGN_OR_RETURN(result.body, WithReadersBehind(result.body, reduction.out, loop));
-  }
-  MYCC_ASSIGN_OR_RETURN(const Path loop, FindLoop(result, args.Name(1)));
+  MYCC_ASSIGN_OR_RETURN(loop, FindLoop(result, args.Name(1)));
+  MYCC_ASSIGN_OR_RETURN(result.body, WithReadersBehind(result.body, reduction.out, loop));
+  MYCC_ASSIGN_OR_RETURN(loop, FindLoop(result, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(StreamedSums sums, FindStreamedSums(result, reduction, loop));
   MYCC_ASSIGN_OR_RETURN(Stmt streamed, Streaming(result, reduction, loop, std::move(sums)).Apply());
   return WithBody(result, std::move(streamed));

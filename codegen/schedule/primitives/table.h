@@ -1,6 +1,6 @@
-// The table of primitives: name in a trace, arguments, and function. A new primitive needs a function, a row
-// in table.cc and a line in primitives.h, or in annotate.h for one that only marks a loop. Thread rule:
-// constant data.
+// The table of primitives: arguments, usage, which begins with the name in a trace, and function. A new
+// primitive needs a function, a row in table.cc and its name in primitives.h, or in annotate.h for one that
+// only marks a loop. Thread rule: constant data.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 namespace mycc {
 
 struct PrimitiveInfo {
-  std::string_view name;
   // One letter for each argument: n a name, i an integer, N a list of names, I a list of integers.
   std::string_view signature;
   std::string_view usage;
   Primitive* apply;
+
+  constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 };
 
 const PrimitiveInfo* FindPrimitive(std::string_view name);  // null when there is none

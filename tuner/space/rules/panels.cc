@@ -39,8 +39,7 @@ std::vector<std::string> PanelLayout(const ContractionPlan& plan, const Panels& 
 }
 
 // Groups are interleaved in registers: of rows of the operand that a vector runs along, or, where it lies
-// along the depth, of as many groups as a vector has lanes, which are turned (llvm/kernel_interleave.cc and
-// llvm/kernel_transpose.cc).
+// along the depth, of as many groups as a vector has lanes, which are turned (llvm/kernel_shuffles.cc).
 void EmitInterleaving(const ContractionPlan& plan, const Panels& panels, const std::string& copy,
                       TraceBuilder* b) {
   const int last = panels.operand.buffer->rank() - 1, depth_dim = DepthDim(plan, panels);

@@ -1,5 +1,6 @@
-// Emits transposes of register tiles: an unrolled loop around a vector loop, whose loads are contiguous along
-// the unrolled loop.
+// Emits nests that move elements between lanes: an unrolled loop around a vector loop.
+//
+// Transposes of register tiles, where loads are contiguous along the unrolled loop:
 //
 //   unroll u in 16: vector v in 16:        load 16 vectors along u, one for each v
 //     y[u, v] = f(x[v, u])             ->  turn the tile in registers
@@ -9,10 +10,17 @@
 //
 //   unroll u in 16: unroll e in 2: vector v in 16:
 //     y[u, v, e] = x[v, 2*u + e]
+//
+// Interleaved stores, which are contiguous along the unrolled loop:
+//
+//   unroll e in 2: vector v in 16:         load a vector along v for each e
+//     y[v, e] = f(x[e, v])            ->   interleave them in registers
+//                                          store 32 elements
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/passes/stmt_facts.h"
+#include "llvm/Analysis/VectorUtils.h"
 
 namespace mycc {
 namespace {
@@ -71,66 +79,63 @@ std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_b
   return turned;
 }
 
+// a0 b0 a1 b1 ..
+Value* Zip(Builder& b, Value* even, Value* odd) {
+  return b.CreateShuffleVector(even, odd, llvm::createInterleaveMask(LanesOf(even), 2));
+}
+
+// Interleaves two or four vectors. Four are interleaved in two halves, which match the unpack instructions.
+Value* Interleave(Builder& b, const std::vector<Value*>& vectors) {
+  if (vectors.size() == 2) return Zip(b, vectors[0], vectors[1]);
+  return Zip(b, Zip(b, vectors[0], vectors[2]), Zip(b, vectors[1], vectors[3]));
+}
+
 }  // namespace
 
 void LlvmKernelEmitter::EmitTransposed(const For& loop) {
   const For& lanes = As<For>(loop.body);
   const std::vector<Expr>& loads = As<Store>(lanes.body).turned;
   const int64_t extent = *ConstExtent(loop);
-  Chunks(lanes, [&](Value* first, int count, int active) {
-    for (int64_t u0 = 0; u0 < extent; u0 += count) {
-      const int64_t rows = std::min<int64_t>(count, extent - u0);
+  Chunks(lanes, [&](const Chunk& chunk) {
+    for (int64_t u0 = 0; u0 < extent; u0 += chunk.count) {
+      const int64_t rows = std::min<int64_t>(chunk.count, extent - u0);
       std::vector<std::vector<Value*>> tiles;
       for (const Expr& load : loads) {
-        if (count > 1) tiles.push_back(LoadTurned(load, loop, u0, rows, first, count, active));
+        if (chunk.count == 1) continue;
+        tiles.push_back(LoadTile(*load, {{loop.var, b_.getInt64(u0)}, {lanes.var, chunk.first}}, chunk,
+                                 numbers_.MemoryType(load->dtype), rows));
+        for (Value*& value : tiles.back()) value = numbers_.FromMemory(load->dtype, value);
       }
       for (int64_t u = 0; u < rows; ++u) {
         turned_.clear();
         for (size_t i = 0; i < tiles.size(); ++i) turned_.emplace_back(loads[i], tiles[i][u]);
         With(loop.var.get(), b_.getInt64(u0 + u),
-             [&] { InLanes(lanes, first, count, active, [&] { Statement(lanes.body); }); });
+             [&] { InLanes(lanes, chunk, [&] { Statement(lanes.body); }); });
       }
       turned_.clear();
     }
   });
 }
 
-// The load's values in `count` lanes, for each of `rows` iterations of the unrolled loop from u0 on.
-std::vector<Value*> LlvmKernelEmitter::LoadTurned(const Expr& load, const For& loop, int64_t u0, int64_t rows,
-                                                  Value* first, int count, int active) {
-  const Var& lane = As<For>(loop.body).var;
-  const Access rows_of_tile =
-      AccessAt({{loop.var, b_.getInt64(u0)}, {lane, first}}, load->buffer, load->args, load.get());
-  const int64_t stride = flat_.at(load.get()).CoefficientOf(lane.get()) * DTypeBytes(load->dtype);
-  std::vector<Value*> tile =
-      LoadTile(rows_of_tile, stride, numbers_.MemoryType(load->dtype), count, active, rows);
-  for (Value*& value : tile) value = numbers_.FromMemory(load->dtype, value);
-  return tile;
-}
-
-LlvmKernelEmitter::Access LlvmKernelEmitter::AccessAt(const std::vector<std::pair<Var, Value*>>& values,
-                                                      const Buffer& buffer, const std::vector<Expr>& indices,
-                                                      const void* key) {
+template <typename Node>
+LlvmKernelEmitter::Access LlvmKernelEmitter::AccessAt(const VarValues& values, const Node& node) {
   memo_.assign(1, {});
   for (const auto& [var, value] : values) vars_[var.get()] = Variable{value, depth_};
-  const Access access = AccessOf(buffer, indices, key);
+  const Access access = AccessOf(node);
   for (const auto& [var, value] : values) vars_.erase(var.get());
   return access;
 }
 
-// Loads the first `columns` units of `active` rows that are `stride_bytes` apart, and returns them as columns
-// of `count` units.
-std::vector<Value*> LlvmKernelEmitter::LoadTile(const Access& rows, int64_t stride_bytes, llvm::Type* unit,
-                                                int count, int active, int64_t columns) {
-  auto* type = llvm::FixedVectorType::get(unit, count);
-  const int align = DTypeBytes(rows.dtype);
-  std::vector<Value*> tile;
-  for (int lane = 0; lane < count; ++lane) {
-    Value* along = ByteOffset(rows.pointer, lane * stride_bytes);
-    Value* row = llvm::PoisonValue::get(type);
-    if (lane < active) row = LoadFirst(*rows.place, type, along, align, static_cast<int>(columns));
-    tile.push_back(row);
-  }
+// Loads the first `columns` units of each lane's row, at these values of the loops' variables, the lanes' one
+// last. Returns them as columns: a vector of all lanes for each.
+std::vector<Value*> LlvmKernelEmitter::LoadTile(const ExprNode& load, const VarValues& values,
+                                                const Chunk& chunk, llvm::Type* unit, int64_t columns) {
+  auto* type = llvm::FixedVectorType::get(unit, chunk.count);
+  const Access rows = AccessAt(values, load);
+  const int64_t stride = flat_.at(&load).CoefficientOf(values.back().first.get());
+  std::vector<Value*> tile(chunk.count, llvm::PoisonValue::get(type));
+  for (int row = 0; row < chunk.active; ++row)
+    tile[row] = LoadFirst(rows, type, ElementAt(rows, row * stride), static_cast<int>(columns));
   return TurnTile(b_, std::move(tile), static_cast<int>(unit->getPrimitiveSizeInBits()) / 8);
 }
 
@@ -142,22 +147,39 @@ void LlvmKernelEmitter::EmitTurnedGroups(const For& loop) {
   const int unit_bytes = DTypeBytes(load.dtype) * static_cast<int>(*ConstExtent(groups));
   llvm::Type* unit = b_.getIntNTy(8 * unit_bytes);
   const int64_t extent = *ConstExtent(loop);
-  const auto access = [&](const Buffer& buffer, const std::vector<Expr>& indices, const void* key, int64_t u,
-                          Value* first) {
-    return AccessAt({{loop.var, b_.getInt64(u)}, {groups.var, b_.getInt64(0)}, {lanes.var, first}}, buffer,
-                    indices, key);
+  const auto values = [&](int64_t u, const Chunk& chunk) {
+    return VarValues{{loop.var, b_.getInt64(u)}, {groups.var, b_.getInt64(0)}, {lanes.var, chunk.first}};
   };
-  Chunks(lanes, [&](Value* first, int count, int active) {
-    for (int64_t u0 = 0; u0 < extent; u0 += count) {
-      const int64_t columns = std::min<int64_t>(count, extent - u0);
-      const Access rows = access(load.buffer, load.args, &load, u0, first);
-      const int64_t stride = flat_.at(&load).CoefficientOf(lanes.var.get()) * DTypeBytes(load.dtype);
-      const std::vector<Value*> tile = LoadTile(rows, stride, unit, count, active, columns);
+  Chunks(lanes, [&](const Chunk& chunk) {
+    for (int64_t u0 = 0; u0 < extent; u0 += chunk.count) {
+      const int64_t columns = std::min<int64_t>(chunk.count, extent - u0);
+      const std::vector<Value*> tile = LoadTile(load, values(u0, chunk), chunk, unit, columns);
       for (int64_t u = 0; u < columns; ++u) {
-        const Access turned = access(store.buffer, store.indices, &store, u0 + u, first);
-        StoreFirst(*turned.place, tile[u], turned.pointer, DTypeBytes(turned.dtype), active);
+        const Access turned = AccessAt(values(u0 + u, chunk), store);
+        StoreFirst(turned, tile[u], turned.pointer, chunk.active);
       }
     }
+  });
+}
+
+void LlvmKernelEmitter::EmitInterleaved(const For& loop) {
+  const For& lanes = As<For>(loop.body);
+  const Store& store = As<Store>(lanes.body);
+  const auto group = static_cast<int>(*ConstExtent(loop));
+  Chunks(lanes, [&](const Chunk& chunk) {
+    std::vector<Value*> vectors;
+    Access access;
+    for (int e = 0; e < group; ++e) {
+      With(loop.var.get(), b_.getInt64(e), [&] {
+        InLanes(lanes, chunk, [&] {
+          Value* value = numbers_.ToMemory(store.buffer->dtype, Emit(store.value));
+          if (!value->getType()->isVectorTy()) value = b_.CreateVectorSplat(chunk.count, value);
+          vectors.push_back(value);
+          if (e == 0) access = AccessOf(store);
+        });
+      });
+    }
+    StoreFirst(access, Interleave(b_, vectors), access.pointer, chunk.active * group);
   });
 }
 

@@ -1,3 +1,5 @@
+// Primitives that leave out terms that add nothing: masked ones, and products with the zeros of padding.
+//
 // skip_masked(l): leaves out iterations of loop l, over parts of an axis of keys, in which masks hide all
 // keys from all rows: causal masks hide the last parts, sliding windows the first ones, too.
 //
@@ -12,6 +14,14 @@
 //   for l.from in min(8, ..) - max(0, ..): let l = l.from + max(0, ..): ..
 //
 // Apply it last: other primitives expect loops of constant extent.
+//
+// skip_zeros(B, p, d): omits from block B's sum the products with the zeros of the padded tensor p, before
+// and after its elements along dimension d. When B skips all zeros, inlining p leaves no select.
+//
+//   for i in 10: p: t1[i] = select(1 <= i && i < 9, t0[i - 1], 0)
+//   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]
+//     ->
+//   for i in 8: for r in 3: B: t2[i] += t1[i + r] * w[r]    where i + r - 1 is in 8
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -21,7 +31,9 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
+#include "codegen/expr/product.h"
 #include "codegen/schedule/moves.h"
+#include "codegen/schedule/padding.h"
 #include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
@@ -33,71 +45,65 @@ bool IsFloatConst(const Expr& expr, double value) {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Finds conditions without which a value is a known number.
-class Masks {
- public:
-  explicit Masks(const Stmt& body) : body_(body) {}
+using Conditions = std::vector<Expr>;
 
-  // Conditions of a value. The value is `empty` (-inf or 0) when one of them is false.
-  std::vector<Expr> Of(const Expr& value, double empty) const {
-    switch (value->op) {
-      case Op::kSelect:
-        if (IsFloatConst(value->args[2], empty)) {
-          std::vector<Expr> conditions = Of(value->args[1], empty);
-          SplitConjunction(value->args[0], &conditions);
-          return conditions;
-        }
-        return {};
-      case Op::kLoad: return OfTile(value, empty);
-      case Op::kCast: return Of(value->args[0], empty);
-      case Op::kExp:
-      case Op::kExp2: return empty == 0 ? Of(value->args[0], -kInfinity) : std::vector<Expr>();
-      case Op::kMul: return OfProduct(value, empty);
-      case Op::kDiv: return empty == 0 ? Of(value->args[0], empty) : std::vector<Expr>();
-      case Op::kAdd:
-      case Op::kSub: return OfSum(value, empty);
-      default: return {};
-    }
+Conditions MasksOf(const Expr& value, double empty, const Stmt& body);
+
+Conditions Both(Conditions a, const Conditions& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// -inf survives a positive factor, and 0 any.
+Conditions MasksOfProduct(const Expr& value, double empty, const Stmt& body) {
+  if (empty == 0) return Both(MasksOf(value->args[0], 0, body), MasksOf(value->args[1], 0, body));
+  for (const int side : {0, 1}) {
+    const Expr& factor = value->args[1 - side];
+    if (factor->op == Op::kConst && factor->value.f > 0) return MasksOf(value->args[side], empty, body);
   }
+  return {};
+}
 
- private:
-  // -inf survives a positive factor, and 0 any.
-  std::vector<Expr> OfProduct(const Expr& value, double empty) const {
-    if (empty == 0) return Both(Of(value->args[0], 0), Of(value->args[1], 0));
-    for (const int side : {0, 1}) {
-      const Expr& factor = value->args[1 - side];
-      if (factor->op == Op::kConst && factor->value.f > 0) return Of(value->args[side], empty);
-    }
-    return {};
+// -inf minus or plus a number; the other term is finite, or its own mask is in the same sum.
+Conditions MasksOfSum(const Expr& value, double empty, const Stmt& body) {
+  if (empty == 0) return {};
+  const Conditions left = MasksOf(value->args[0], empty, body);
+  return value->op == Op::kSub ? left : Both(left, MasksOf(value->args[1], empty, body));
+}
+
+// A tile that is computed in each iteration, element by element.
+Conditions MasksOfTile(const Expr& load, double empty, const Stmt& body) {
+  for (const Block* block : BlocksUnder(body)) {
+    if (block->out != load->buffer || block->reduce != ReduceOp::kNone) continue;
+    const std::optional<VarMap> iters = ItersAt(*block, load->args);
+    if (!iters) return {};
+    Conditions conditions = MasksOf(block->value, empty, body);
+    for (Expr& condition : conditions) condition = Substitute(condition, *iters);
+    return conditions;
   }
+  return {};
+}
 
-  // -inf minus or plus a number; the other term is finite, or its own mask is in the same sum.
-  std::vector<Expr> OfSum(const Expr& value, double empty) const {
-    if (empty == 0) return {};
-    const std::vector<Expr> left = Of(value->args[0], empty);
-    return value->op == Op::kSub ? left : Both(left, Of(value->args[1], empty));
-  }
-
-  static std::vector<Expr> Both(std::vector<Expr> a, const std::vector<Expr>& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-  }
-
-  // A tile that is computed in each iteration, element by element.
-  std::vector<Expr> OfTile(const Expr& load, double empty) const {
-    for (const Block* block : BlocksUnder(body_)) {
-      if (block->out != load->buffer || block->reduce != ReduceOp::kNone) continue;
-      const std::optional<VarMap> iters = ItersAt(*block, load->args);
-      if (!iters) return {};
-      std::vector<Expr> conditions = Of(block->value, empty);
-      for (Expr& condition : conditions) condition = Substitute(condition, *iters);
+// Conditions of a value in the body of a loop. The value is `empty` (-inf or 0) when one of them is false.
+Conditions MasksOf(const Expr& value, double empty, const Stmt& body) {
+  switch (value->op) {
+    case Op::kSelect: {
+      if (!IsFloatConst(value->args[2], empty)) return {};
+      Conditions conditions = MasksOf(value->args[1], empty, body);
+      SplitConjunction(value->args[0], &conditions);
       return conditions;
     }
-    return {};
+    case Op::kLoad: return MasksOfTile(value, empty, body);
+    case Op::kCast: return MasksOf(value->args[0], empty, body);
+    case Op::kExp:
+    case Op::kExp2: return empty == 0 ? MasksOf(value->args[0], -kInfinity, body) : Conditions();
+    case Op::kMul: return MasksOfProduct(value, empty, body);
+    case Op::kDiv: return empty == 0 ? MasksOf(value->args[0], empty, body) : Conditions();
+    case Op::kAdd:
+    case Op::kSub: return MasksOfSum(value, empty, body);
+    default: return {};
   }
-
-  const Stmt& body_;
-};
+}
 
 // Takes the terms of a guard's binding out of an index, and adds the most that they can be: a split that
 // overshoots is not executed beyond the guard's domain.
@@ -178,7 +184,6 @@ struct MaskedRange {
 // that the loop carries and that masks do not empty.
 absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
   const For& loop = path.loop();
-  const Masks masks(loop.body);
   std::optional<Bounds> all;
   std::string last;
   for (const Block* block : BlocksUnder(loop.body)) {
@@ -186,7 +191,8 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
     if (block->reduce != ReduceOp::kSum && block->reduce != ReduceOp::kMax)
       return Refusal(block->name, " is neither a sum nor a maximum");
     Bounds bounds;
-    for (const Expr& condition : masks.Of(block->value, block->reduce == ReduceOp::kMax ? -kInfinity : 0))
+    for (const Expr& condition :
+         MasksOf(block->value, block->reduce == ReduceOp::kMax ? -kInfinity : 0, loop.body))
       AddBounds(condition, *block, loop, &bounds);
     all = all ? Bounds{Common(all->firsts, bounds.firsts, -1), Common(all->ends, bounds.ends, 1)} : bounds;
     last = block->name;
@@ -202,6 +208,22 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
   range.first = Simplify(range.first);
   range.end = Simplify(MakeBinary(Op::kMax, zero, range.end));
   return range;
+}
+
+// The factor of a product that loads the tensor.
+const ExprNode* FactorOf(const Block& block, const std::string& buffer) {
+  if (!SumsProducts(block)) return nullptr;
+  for (const Expr& factor : block.value->args) {
+    const ExprNode* load = LoadOfFactor(factor);
+    if (load != nullptr && load->buffer->name == buffer) return load;
+  }
+  return nullptr;
+}
+
+// The range of the block's elements along the dimension that are not padding.
+std::optional<Interval> ElementsOf(const Block& block, int64_t dim) {
+  if (block.reduce != ReduceOp::kNone || !WritesAtItsAxes(block)) return std::nullopt;
+  return ElementsAlong(block.value, block.indices[dim]->var);
 }
 
 }  // namespace
@@ -228,6 +250,35 @@ absl::StatusOr<Function> SkipMasked(const Function& function, const Target& targ
   return with({.var = from,
                .extent = count,
                .body = std::make_shared<Let>(loop.var, VarRef(from) + range.first, loop.body)});
+}
+
+absl::StatusOr<Function> SkipZeros(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckNaive(path, /*guards_allowed=*/true));
+  const Block& block = path.block();
+  const ExprNode* load = FactorOf(block, args.Name(1));
+  if (load == nullptr) {
+    return Refusal(block.name, " does not sum products of elements of ", args.Name(1));
+  }
+  const int64_t dim = args.Int(2);
+  if (dim < 0 || dim >= load->buffer->rank()) {
+    return Refusal("dimension ", dim, "; ", load->buffer->name, " has ", load->buffer->rank());
+  }
+  const Block* writer = WriterOf(function, load->buffer);
+  const auto elements = writer ? ElementsOf(*writer, dim) : std::nullopt;
+  if (!elements) {
+    return Refusal(load->buffer->name, " is not select(a <= i && i < b && .., element, 0) along dimension ",
+                   dim);
+  }
+  auto skipping = std::make_shared<Block>(block);
+  const Var place = MakeVar(absl::StrCat("z", dim), elements->max - elements->min + 1);
+  const Expr index = Substitute(load->args[dim], BindingsOf(block));
+  skipping->iters.push_back({place, false, Simplify(index - elements->min)});
+  if (!GuardsTerms(*skipping, skipping->iters.back())) {
+    return Refusal("every term of some sums of ", block.name, " would be skipped; expected index ", dim,
+                   " to depend on a reduction axis");
+  }
+  return WithBody(function, ReplaceAt(path, skipping));
 }
 
 }  // namespace mycc

@@ -1,6 +1,5 @@
-// Analyses a pipelined loop, and turns its tiles into rings. Pure. For pipeline_loops.cc,
-// threads_pipeline.cc, and bulk_pipeline.cc with its parts (ring_sets.h, block_tiles.h, block_work.h,
-// bulk_multicast.h).
+// Analyses a pipelined loop, and turns its tiles into rings. Pure. For threads_pipeline.cc, and
+// bulk_pipeline.cc with its parts (ring_sets.h, block_tiles.h, block_work.h).
 #pragma once
 
 #include <utility>
@@ -41,10 +40,8 @@ bool IsLoopOver(const Stmt& stmt, const Var& var);
 // The perfect nest of serial loops down to the pipelined loop; empty when there is none.
 std::vector<const For*> NestAround(const Stmt& stmt);
 
-// The two kinds of pipelines. `blocks` are the grid's loops around `body`, the code of one thread block,
-// which contains the pipelined loop.
-absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts,
-                                    const std::vector<const For*>& blocks, const Stmt& body);
+// The two kinds of pipelines. `loop` is the pipelined loop in the launch.
+absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts, const Stmt& launch);
 Stmt PipelineByThreads(const Stmt& launch, const LoopParts& parts);
 
 }  // namespace mycc

@@ -1,15 +1,17 @@
-// Primitives that replace a naive block B by blocks of other stages, naive as well. B keeps its name and
-// writes the same tensor; the new blocks' names begin with B's.
-#include "codegen/schedule/stage_rewrites.h"
+// Primitives that replace the stage of a naive block B by others, and with it the block by naive blocks. B
+// keeps its name and writes the same tensor; the names of new blocks begin with B's. The last of them,
+// split_chain, does so with a chain of stages.
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/correction.h"
+#include "codegen/schedule/moves.h"
 #include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/split_chain.h"
-#include "codegen/schedule/stages.h"
+#include "codegen/schedule/stage_rewrites.h"
 #include "codegen/schedule/stride_phases.h"
-#include "codegen/schedule/tree.h"
 #include "codegen/workload/folded_stride.h"
 #include "codegen/workload/joined_groups.h"
 #include "codegen/workload/winograd.h"
@@ -17,13 +19,92 @@
 namespace mycc {
 namespace {
 
-// The block replaced by the stages that `rewrite` makes of its stage.
+// The stage that BuildNaive made the block from. FailedPrecondition for a reduction of tuples, and for one
+// that another block began.
+absl::StatusOr<Stage> StageOf(const Block& block) {
+  if (block.reduce.tuple() != nullptr) {
+    return Refusal(block.name, " reduces tuples (", block.reduce.name(), "), and is no stage of one value");
+  }
+  if (block.init != (block.reduce != ReduceOp::kNone))
+    return Refusal(block.name, " goes on with a reduction that another block began, and is no stage");
+  Stage stage{block.out, {}, block.reduce.op(), {}, block.value};
+  for (const IterVar& iter : block.iters) (iter.reduce ? stage.reduce_axes : stage.axes).push_back(iter.var);
+  return stage;
+}
+
+// The stage of an argmax or argmin too, which BuildNaive made a reduction of (position, value).
+absl::StatusOr<Stage> AnyStageOf(const Block& block) {
+  for (const ReduceOp op : {ReduceOp::kArgMax, ReduceOp::kArgMin}) {
+    if (block.reduce.tuple() == nullptr || block.reduce.name() != ReduceOpName(op)) continue;
+    Block of_values = block;
+    of_values.reduce = op;
+    of_values.value = block.more.front().value;
+    return StageOf(of_values);
+  }
+  return StageOf(block);
+}
+
+// Whether the tensor is a const input, or computed only from const inputs.
+bool IsKnownAhead(const Function& function, const Buffer& buffer) {
+  for (const Param& param : function.params) {
+    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
+  }
+  const Block* writer = WriterOf(function, buffer);
+  return writer != nullptr && !AnyExpr(writer->value, [&](const ExprNode& e) {
+           return e.op == Op::kLoad && !IsKnownAhead(function, e.buffer);
+         });
+}
+
+// The workload whose naive function this is. FailedPrecondition when a block is not naive any more.
+absl::StatusOr<Workload> WorkloadOf(const Function& function) {
+  Workload workload;
+  workload.name = function.name;
+  for (const Param& param : function.params) {
+    if (param.kind == ParamKind::kOutput) {
+      workload.outputs.push_back(param.buffer);
+    } else {
+      workload.inputs.push_back({param.buffer, param.kind == ParamKind::kConst});
+    }
+  }
+  for (const Block* block : BlocksUnder(function.body)) {
+    MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block->name));
+    MYCC_RETURN_IF_ERROR(CheckNaive(path));
+    MYCC_ASSIGN_OR_RETURN(Stage stage, AnyStageOf(*block));
+    workload.stages.push_back(std::move(stage));
+  }
+  return workload;
+}
+
+// Replaces the naive block, with its loops, by the stages that `rewrite` makes of its stage. The last of them
+// writes the block's tensor; the tensors of the others are allocated at the root. FailedPrecondition when the
+// block is not naive any more, when another one writes that tensor too, or when a stage's name is taken.
 template <typename RewriteFn>
 absl::StatusOr<Function> Rewritten(const Function& function, const std::string& block,
                                    const RewriteFn& rewrite) {
-  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(function, block));
+  MYCC_ASSIGN_OR_RETURN(const Path path, FindBlock(function, block));
+  MYCC_RETURN_IF_ERROR(CheckNaive(path));
+  MYCC_ASSIGN_OR_RETURN(const Stage stage, StageOf(path.block()));
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, rewrite(stage));
-  return ReplaceByStages(function, block, stages);
+  MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, path.block()));
+  std::vector<Buffer> made;
+  for (size_t s = 0; s + 1 < stages.size(); ++s) {
+    made.push_back(stages[s].output);
+    const std::string& name = made.back()->name;
+    if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
+  }
+  std::vector<Stmt> nests;
+  nests.reserve(stages.size());
+  for (const Stage& stage : stages) nests.push_back(BuildStage(stage));
+  return WithBody(function, InAllocs(made, ReplaceAt(NestPath(path), MakeSeq(std::move(nests)))));
+}
+
+// The function with the allocated tensor of this name in scope `packed`, computed ahead of time, if it
+// depends on const inputs alone.
+absl::StatusOr<Function> PackedIfKnown(const Function& function, const std::string& tensor) {
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, tensor));
+  if (!IsKnownAhead(function, buffer)) return function;
+  const Buffer packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
+  return WithBody(function, ReplaceBuffer(function.body, buffer, packed));
 }
 
 }  // namespace
@@ -109,8 +190,8 @@ absl::StatusOr<Function> FlipSign(const Function& function, const Target&, const
 //     B: y[i] += t1.in[i//2 - r + (i%2 + 1)//2 + 1] * w[r*2 + (i%2 + 1)%2]
 absl::StatusOr<Function> SplitStridePhases(const Function& function, const Target&, const StepArgs& args) {
   return Rewritten(function, args.Name(0), [&](const Stage& stage) -> absl::StatusOr<std::vector<Stage>> {
-    const std::optional<Phases> phases = FindStridePhases(stage);
-    if (phases) return std::vector<Stage>{phases->input, phases->sum};
+    std::vector<Stage> stages = StridePhaseStages(stage);
+    if (!stages.empty()) return stages;
     return Refusal(args.Name(0),
                    " is not a sum of select((i + p - r) % f == 0 && .., x[(i + p - r) // f], 0) * w[r] ",
                    "whose axis and taps f divides");

@@ -1,3 +1,15 @@
+// How allocated buffers are stored: their memory, and the order of their elements in it.
+//
+// set_scope(t3, shared): sets the memory of a buffer under a GPU's block loops: shared memory (shared) or
+// registers (local). On a CPU it moves an accumulator that is too large for registers to memory (local).
+//
+//   block b:                      block b:
+//     alloc t3[64] local    ->      alloc t3[64] shared
+//
+// layout(t0.r, 8, 0): sets the layout of a buffer in a GPU's shared memory: the number of elements added to
+// each row, and the swizzle of its 16-byte chunks (0, 32, 64 or 128 bytes). It changes only addresses, to
+// avoid bank conflicts.
+//
 // pack(t1.r, [1/16, 0, 1%16]): changes the layout of an allocated buffer. Each component is a dimension d of
 // the old buffer, or its quotient, remainder or both: d, d/a, d%b, d/a%b.
 //
@@ -13,6 +25,32 @@
 
 namespace mycc {
 namespace {
+
+constexpr int64_t kMaxRowPad = 128;
+
+absl::Status CheckLayout(const BufferNode& buffer, int64_t row_pad, int64_t swizzle) {
+  if (buffer.scope != Scope::kShared) {
+    return Refusal(buffer.name, " is in scope ", ScopeName(buffer.scope), "; a layout is for scope shared");
+  }
+  if (row_pad < 0 || row_pad > kMaxRowPad) {
+    return Refusal("a row pad of ", row_pad, " elements; expected 0 to ", kMaxRowPad);
+  }
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) {
+    return Refusal("swizzle ", swizzle, "; expected 0, 32, 64 or 128");
+  }
+  if (row_pad != 0 && swizzle != 0)
+    return Refusal("a row pad of ", row_pad, " and swizzle ", swizzle, "; expected one of them");
+  if (buffer.rank() < 1) return Refusal(buffer.name, " has no rows");
+  // Without padding, the last dimensions together are one row.
+  int64_t row_bytes = (buffer.shape.back() + row_pad) * DTypeBytes(buffer.dtype);
+  for (int d = buffer.rank() - 2; d >= 0 && row_pad == 0 && swizzle != 0 && row_bytes < swizzle; --d)
+    row_bytes *= buffer.shape[d];
+  if (swizzle != 0 && row_bytes % swizzle != 0) {
+    return Refusal("rows of ", row_bytes, " bytes; swizzle ", swizzle, " is for rows of whole ", swizzle,
+                   " bytes");
+  }
+  return absl::OkStatus();
+}
 
 // (index[dim] / divisor) % modulus; modulus 0: none.
 struct Component {
@@ -77,7 +115,45 @@ absl::Status CheckNoPair(const Function& function, const Buffer& buffer) {
   return absl::OkStatus();
 }
 
+// The function in which the buffer has another memory or layout.
+template <typename Change>
+Function WithBuffer(const Function& function, const Buffer& buffer, const Change& change) {
+  const auto changed = std::make_shared<BufferNode>(*buffer);
+  change(changed.get());
+  return WithBody(function, ReplaceBuffer(function.body, buffer, changed));
+}
+
 }  // namespace
+
+absl::StatusOr<Function> SetScope(const Function& function, const Target& target, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
+  Scope scope;
+  if (!ParseScope(args.Name(1), &scope) || (scope != Scope::kLocal && scope != Scope::kShared)) {
+    return Refusal(args.Name(1), " is not a scope to choose; expected local or shared");
+  }
+  if (target.kind != TargetKind::kCuda && (buffer->scope != Scope::kAccumulator || scope != Scope::kLocal)) {
+    return Refusal("on a CPU only an accumulator changes its scope, to local; ", buffer->name, " is ",
+                   ScopeName(buffer->scope));
+  }
+  MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
+  const std::vector<const For*> around = LoopsOn(alloc);
+  const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };
+  if (scope == Scope::kShared && std::any_of(around.begin(), around.end(), is_thread)) {
+    return Refusal(buffer->name, " is allocated inside a thread loop; each thread has its own");
+  }
+  if (around.empty()) {
+    return Refusal(buffer->name, " is allocated at the root, in the workspace");
+  }
+  return WithBuffer(function, buffer, [&](BufferNode* moved) { moved->scope = scope; });
+}
+
+absl::StatusOr<Function> SetLayout(const Function& function, const Target&, const StepArgs& args) {
+  MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
+  MYCC_RETURN_IF_ERROR(CheckLayout(*buffer, args.Int(1), args.Int(2)));
+  return WithBuffer(function, buffer, [&](BufferNode* laid_out) {
+    laid_out->layout = SharedMemoryLayout(buffer->shape, DTypeBytes(buffer->dtype), args.Int(1), args.Int(2));
+  });
+}
 
 absl::StatusOr<Function> Pack(const Function& function, const Target&, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindAllocated(function, args.Name(0)));
