@@ -6,7 +6,7 @@ namespace mycc {
 // PTX of sm_80: cp.async; and of sm_90: mbarriers, bulk tensor copies, wgmma. [PTX ISA 8.x]
 namespace {
 
-constexpr PreludeFragment kFragments[] = {
+constexpr PreludeFragment kTensorCoreFragments[] = {
     {"shared_address", "", R"(
 __device__ __forceinline__ unsigned shared_address(const void* at) {
   return static_cast<unsigned>(__cvta_generic_to_shared(at));
@@ -177,6 +177,6 @@ __device__ __forceinline__ unsigned long long wgmma_tile(unsigned address, int b
 
 }  // namespace
 
-std::span<const PreludeFragment> TensorCoreFragments() { return kFragments; }
+std::span<const PreludeFragment> TensorCoreFragments() { return kTensorCoreFragments; }
 
 }  // namespace mycc

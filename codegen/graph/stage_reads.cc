@@ -6,7 +6,7 @@
 namespace mycc {
 namespace {
 
-bool IsAxis(const Expr& index, const Var& axis) {
+bool IsOwnAxis(const Expr& index, const Var& axis) {
   if (index->op == Op::kVar) return index->var == axis;
   return axis->extent == 1 && IsConstInt(index, int64_t{0});
 }
@@ -41,7 +41,7 @@ bool ReadsElementwise(const Stage& stage, const Buffer& tensor) {
   bool all = true;
   Visit(stage.value, [&](const ExprNode& e) {
     if (e.op != Op::kLoad || e.buffer != tensor) return;
-    for (size_t i = 0; i < e.args.size(); ++i) all &= IsAxis(e.args[i], stage.axes[i]);
+    for (size_t i = 0; i < e.args.size(); ++i) all &= IsOwnAxis(e.args[i], stage.axes[i]);
   });
   return all;
 }

@@ -18,7 +18,7 @@ namespace mycc {
 namespace {
 
 // Unused bytes after every packed buffer: a vector load of its last elements may read past them.
-constexpr int64_t kSlack = 64;
+constexpr int64_t kPackedSlack = 64;
 constexpr int64_t kLine = 64;  // bytes of a cache line, where a packed buffer begins
 // A tensor that is not in scope `packed` is precomputed only if that enlarges the weights by at most this
 // factor.
@@ -126,7 +126,7 @@ class Hoister {
   void Place(const Buffer& buffer, int param) {
     int64_t& bytes = result_.packed_bytes[param];
     result_.packed.push_back(PackedBuffer{buffer, param, bytes});
-    bytes += RoundUp(buffer->bytes() + kSlack, kLine);
+    bytes += RoundUp(buffer->bytes() + kPackedSlack, kLine);
   }
 
   void PlacePackedTensors() {

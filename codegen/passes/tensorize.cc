@@ -43,16 +43,16 @@ std::shared_ptr<const For> Unmarked(const For& loop) {
   return loop.Marked(std::move(marks));
 }
 
-class Nest {
+class ProductLoops {
  public:
   // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
-  static std::optional<Nest> Match(const For& marked, const Instruction& instruction) {
+  static std::optional<ProductLoops> Match(const For& marked, const Instruction& instruction) {
     absl::StatusOr<ProductNest> product = ProductNestOf(marked, /*guarded=*/false);
     if (!product.ok()) return std::nullopt;
-    Nest nest;
+    ProductLoops nest;
     nest.instruction_ = instruction;
     nest.product_ = *std::move(product);
-    return nest.HasWholeGroups() ? std::optional<Nest>(nest) : std::nullopt;
+    return nest.HasWholeGroups() ? std::optional<ProductLoops>(nest) : std::nullopt;
   }
 
   Stmt ToMma() {
@@ -226,7 +226,7 @@ Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
   }
   const For* loop = DynAs<For>(stmt);
   if (loop == nullptr) return stmt;
-  if (auto nest = Nest::Match(*loop, instruction)) return nest->ToMma();
+  if (auto nest = ProductLoops::Match(*loop, instruction)) return nest->ToMma();
   if (const Stmt outside = ConditionOutside(stmt)) return Tensorized(outside, instruction);
   return Unmarked(*loop)->With({.body = Tensorized(loop->body, instruction)});
 }

@@ -176,7 +176,7 @@ struct TurnsInside {
   Expr first = IntConst(0), end;
 };
 
-Expr Within(const Expr& number, const Expr& least, const Expr& most) {
+Expr Clamped(const Expr& number, const Expr& least, const Expr& most) {
   return Simplify(MakeBinary(Op::kMin, most, MakeBinary(Op::kMax, least, number)));
 }
 
@@ -195,8 +195,8 @@ std::optional<TurnsInside> TurnsInsideOf(const For& loop, const TileMasks& masks
   }
   if (turns.bounds.empty()) return std::nullopt;
   // A loop of no turns, whose length may be negative, has none from 0 on either.
-  if (!IsConstInt(turns.first, int64_t{0})) turns.first = Within(turns.first, IntConst(0), loop.extent);
-  turns.end = Within(turns.end, turns.first, loop.extent);
+  if (!IsConstInt(turns.first, int64_t{0})) turns.first = Clamped(turns.first, IntConst(0), loop.extent);
+  turns.end = Clamped(turns.end, turns.first, loop.extent);
   return turns;
 }
 

@@ -19,7 +19,7 @@ int RankOf(Op op) {
 }
 
 template <typename T>
-int Sign(const T& a, const T& b) {
+int Compared(const T& a, const T& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
@@ -62,14 +62,14 @@ int StageOrder::Compare(const Expr& a, const Expr& b) const {
 
 int StageOrder::CompareWith(Detail detail, const ExprNode& a, const ExprNode& b) const {
   if (&a == &b) return 0;
-  if (const int order = Sign(RankOf(a.op), RankOf(b.op))) return order;
-  if (const int order = Sign(a.dtype, b.dtype)) return order;
-  if (a.op == Op::kConst) return detail == Detail::kFull ? Sign(Bits(a), Bits(b)) : 0;
-  if (a.op == Op::kVar) return Sign(axes_.at(a.var.get()), axes_.at(b.var.get()));
+  if (const int order = Compared(RankOf(a.op), RankOf(b.op))) return order;
+  if (const int order = Compared(a.dtype, b.dtype)) return order;
+  if (a.op == Op::kConst) return detail == Detail::kFull ? Compared(Bits(a), Bits(b)) : 0;
+  if (a.op == Op::kVar) return Compared(axes_.at(a.var.get()), axes_.at(b.var.get()));
   if (a.op == Op::kLoad) {
     if (const int order = CompareTensors(detail, a.buffer.get(), b.buffer.get())) return order;
   }
-  if (const int order = Sign(a.args.size(), b.args.size())) return order;
+  if (const int order = Compared(a.args.size(), b.args.size())) return order;
   for (size_t i = 0; i < a.args.size(); ++i) {
     if (const int order = CompareWith(detail, *a.args[i], *b.args[i])) return order;
   }
@@ -80,10 +80,10 @@ int StageOrder::CompareTensors(Detail detail, const BufferNode* a, const BufferN
   const TensorKey &x = keys_.at(a), &y = keys_.at(b);
   if (x.input >= 0 || y.input >= 0) {
     // Stages come before inputs: `a[i] + bias[i]`.
-    if (x.input >= 0 && y.input >= 0) return Sign(x.input, y.input);
+    if (x.input >= 0 && y.input >= 0) return Compared(x.input, y.input);
     return x.input >= 0 ? 1 : -1;
   }
-  return detail == Detail::kFull ? Sign(x.full, y.full) : Sign(x.skeleton, y.skeleton);
+  return detail == Detail::kFull ? Compared(x.full, y.full) : Compared(x.skeleton, y.skeleton);
 }
 
 void StageOrder::Serialize(Detail detail, const ExprNode& expr, std::string* out) const {

@@ -14,7 +14,7 @@
 namespace mycc {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 double Least(double a, double b) { return IsLess(b, a) ? b : a; }
 double Most(double a, double b) { return IsLess(a, b) ? b : a; }
@@ -54,7 +54,7 @@ ValueSet WithoutNegatives(const ValueSet& x) {
   if (!x.has_numbers() || x.low >= 0) return rest;
   rest.nan = true;
   rest.low = -0.0;
-  if (x.high < 0) rest.low = kInf, rest.high = -kInf;
+  if (x.high < 0) rest.low = kInfinite, rest.high = -kInfinite;
   return rest;
 }
 
@@ -62,7 +62,7 @@ ValueSet Rsqrt(DType dtype, const ValueSet& square) {
   const ValueSet x = WithoutNegatives(square);
   // A zero of each sign gives an infinity of that sign.
   if (x.has_numbers() && std::signbit(x.low) && !std::signbit(x.high))
-    return ValueSet::Floats(-kInf, kInf, x.nan);
+    return ValueSet::Floats(-kInfinite, kInfinite, x.nan);
   return Monotone(Op::kRsqrt, dtype, x, /*falls=*/true);
 }
 
@@ -106,11 +106,12 @@ ValueSet Sum(DType dtype, const ValueSet& a, const ValueSet& b) {
   ValueSet result;
   result.nan = a.nan || b.nan;
   if (!a.has_numbers() || !b.has_numbers()) return result;
-  result.nan = result.nan || (a.high == kInf && b.low == -kInf) || (a.low == -kInf && b.high == kInf);
+  result.nan = result.nan || (a.high == kInfinite && b.low == -kInfinite) ||
+               (a.low == -kInfinite && b.high == kInfinite);
   const double low = a.low + b.low, high = a.high + b.high;
   // A bound of inf - inf is NaN: the only number that can remain is an infinity.
-  result.low = std::isnan(low) ? kInf : LowestOf(Op::kAdd, dtype, low);
-  result.high = std::isnan(high) ? -kInf : HighestOf(Op::kAdd, dtype, high);
+  result.low = std::isnan(low) ? kInfinite : LowestOf(Op::kAdd, dtype, low);
+  result.high = std::isnan(high) ? -kInfinite : HighestOf(Op::kAdd, dtype, high);
   return result;
 }
 
@@ -158,8 +159,8 @@ ValueSet Quotient(DType dtype, const ValueSet& a, const ValueSet& b) {
   if (a.has_numbers() && b.has_numbers()) {
     // The divisor may be a zero of either sign, or its interval contains zero.
     const bool around_zero = std::signbit(b.low) && !std::signbit(b.high);
-    result =
-        around_zero ? ValueSet::Floats(-kInf, kInf) : Corners(a, b, [](double x, double y) { return x / y; });
+    result = around_zero ? ValueSet::Floats(-kInfinite, kInfinite)
+                         : Corners(a, b, [](double x, double y) { return x / y; });
     result.nan = (a.has_zero() && b.has_zero()) || (HasInfinity(a) && HasInfinity(b));
     if (result.has_numbers()) {
       result.low = LowestOf(Op::kDiv, dtype, result.low);
@@ -306,11 +307,11 @@ ValueSet ValueSet::Integers(int64_t least, int64_t most) {
 
 ValueSet ValueSet::Only(DType dtype, Scalar value) {
   if (!IsFloat(dtype)) return Integers(OrderOfInt(dtype, value.i), OrderOfInt(dtype, value.i));
-  return std::isnan(value.f) ? Floats(kInf, -kInf, true) : Floats(value.f, value.f);
+  return std::isnan(value.f) ? Floats(kInfinite, -kInfinite, true) : Floats(value.f, value.f);
 }
 
 ValueSet ValueSet::Anything(DType dtype) {
-  if (IsFloat(dtype)) return Floats(-kInf, kInf, true);
+  if (IsFloat(dtype)) return Floats(-kInfinite, kInfinite, true);
   if (dtype == DType::kBool) return Integers(0, 1);
   return Integers(OrderOfInt(dtype, ReduceIdentity(ReduceOp::kMax, dtype)->value.i),
                   OrderOfInt(dtype, ReduceIdentity(ReduceOp::kMin, dtype)->value.i));
