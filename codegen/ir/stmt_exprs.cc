@@ -82,16 +82,20 @@ void VisitExprs(Node& node, const VisitFn& visit) {
 // MapExprs for any callable, so that the walks of this file call it without indirection.
 template <typename Map>
 Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
+  const auto mapped = [&](const Expr& expr) {
+    Expr result = map(expr);
+    MYCC_CHECK(result) << "an expression has become nothing";
+    return result;
+  };
   size_t kept = 0;  // expressions before the first that changes
   Expr first;
   VisitExprs(*stmt, [&](const Expr& expr) {
     if (first) return;
-    Expr mapped = map(expr);
-    if (mapped == expr) {
+    Expr result = mapped(expr);
+    if (result == expr) {
       ++kept;
     } else {
-      first = std::move(mapped);
-      MYCC_CHECK(first) << "an expression has become nothing";
+      first = std::move(result);
     }
   });
   if (!first) return stmt;
@@ -100,7 +104,7 @@ Stmt MapOwnExprs(const Stmt& stmt, const Map& map) {
     if (kept > 0) {
       --kept;
     } else {
-      expr = first ? std::exchange(first, nullptr) : map(expr);
+      expr = first ? std::exchange(first, nullptr) : mapped(expr);
     }
   });
   return changed;

@@ -1,4 +1,5 @@
 // Emits expressions as LLVM values: scalars, or vectors when an expression varies along the vector loop.
+#include <algorithm>
 #include <utility>
 
 #include "codegen/llvm/kernel_emitter.h"

@@ -16,6 +16,7 @@
 //   unroll e in 2: vector v in 16:         load a vector along v for each e
 //     y[v, e] = f(x[e, v])            ->   interleave them in registers
 //                                          store 32 elements
+#include <algorithm>
 #include <bit>
 
 #include "codegen/llvm/kernel_emitter.h"

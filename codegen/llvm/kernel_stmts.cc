@@ -1,4 +1,5 @@
-// Emits loops, conditions, allocations and stores. Vector loops, products and copies have files of their own.
+// Emits loops, conditions, allocations, stores, and stores past the caches. Vector loops, products and copies
+// have files of their own.
 #include <algorithm>
 
 #include "base/check.h"

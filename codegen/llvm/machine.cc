@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -89,7 +90,8 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module* module) {
   builder.crossRegisterProxies(loops, functions, graphs, modules);
 
   llvm::ModulePassManager pipeline;
-  llvm::cantFail(builder.parsePassPipeline(pipeline, kPasses));
+  llvm::Error error = builder.parsePassPipeline(pipeline, kPasses);
+  MYCC_CHECK(!error) << "LLVM's passes: " << llvm::toString(std::move(error));
   pipeline.run(*module, modules);
 }
 

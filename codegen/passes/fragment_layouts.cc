@@ -189,7 +189,12 @@ absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target
   absl::Status status;
   VisitStmts(body, [&](const Stmt& stmt) {
     const Mma* mma = DynAs<Mma>(stmt);
-    if (mma == nullptr || mma->acc.buffer->scope != Scope::kAccumulator) return status.ok();
+    if (mma == nullptr || mma->acc.buffer->scope == Scope::kLocal) return status.ok();
+    if (!IsInRegisters(*mma->acc.buffer)) {
+      status.Update(
+          Refusal("the accumulator ", mma->acc.buffer->name, ": a product has its sums in registers"));
+      return false;
+    }
     const absl::StatusOr<FragmentLayout> layout = FragmentLayoutOf(*mma, target);
     status.Update(layout.status());
     if (!layout.ok()) return false;

@@ -1,7 +1,8 @@
 // Finds the layouts of tiles in registers (fragments.h). Those of tensor-core accumulators and of left
 // operands in registers follow from the instructions. They spread through nests of loops: a buffer in
 // registers that a nest indexes by the rows and columns of a laid-out tile has the tile's layout, and one
-// that it indexes by the rows alone is a vector of the rows. Pure.
+// that it indexes by the rows alone is a vector of the rows. fragment_loops.cc divides these nests, each
+// around one store, among threads. Pure.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Analyses a pipelined loop, and turns its tiles into rings. Pure. For threads_pipeline.cc, and
-// bulk_pipeline.cc with its parts (ring_sets.h, block_tiles.h, block_work.h).
+// Analyses a pipelined loop, and turns its tiles into rings. Pure. For the two kinds of pipelines,
+// threads_pipeline.cc and bulk_pipeline.cc, with what each is made of.
 #pragma once
 
 #include <utility>

@@ -12,8 +12,7 @@
 namespace mycc {
 namespace {
 
-// The variables that index arrays. Those of copies are no arrays of a thread: the copy divides its loops
-// among threads.
+// The variables that index arrays of a thread. What a copy accesses is none: threads divide its loops.
 VarSet IndexVars(const Stmt& body) {
   BufferSet arrays;
   VarSet vars;

@@ -8,6 +8,8 @@
 //   copy:    for k: wait empty a; a = ..; arrive full a; wait empty b; b = ..; arrive full b
 //   compute: for k: wait full a; .. += .. * a; arrive empty a; ..; wait full b; .. += .. * b; arrive empty b
 //
+// The blocks of a cluster may share tiles: each copies its part of a tile to all of them (multicast).
+//
 // Pure. For bulk_pipeline.cc only.
 #pragma once
 
@@ -51,8 +53,6 @@ class RingSets {
   bool threads_read_;
 };
 
-// Tiles that all blocks of a cluster read: each block copies its part of the tile to all of them (multicast).
-//
 // Whether all blocks of the cluster copy the same elements. `cluster` is the variable of the loop over its
 // blocks; null when there is no cluster.
 bool IsMulticast(const Stmt& copy, const Var& cluster);

@@ -251,6 +251,10 @@ TEST(FragmentLayoutsTest, WhatThreadsCannotShareIsRefused) {
   Chain right;
   right.y = right.p;
   EXPECT_EQ(right.Refusal({}), "the tile in registers p: the right operand of a product is in shared memory");
+  Chain shared;
+  shared.o = MakeBuffer("o", DType::kF32, shared.o->shape, Scope::kShared);
+  EXPECT_EQ(shared.Refusal({shared.ToOperand(), shared.Second()}),
+            "the accumulator o: a product has its sums in registers");
 }
 
 TEST(FragmentLayoutsTest, AnOperandAmongWarpsOfColumnsIsRefused) {

@@ -146,6 +146,14 @@ TEST(GpuPrimitivesTest, OneOfAGroupOfGroups) {
               HasSubstr("for t1.a0.e2 in 3\n      for t1.r0 in 50\n        for t1.a0.e in 2\n"));
 }
 
+// A loop that was split leaves its name, and its parts have names that begin with it.
+TEST(GpuPrimitivesTest, OneOfAGroupOfGroupsThatWasSplit) {
+  const char* steps =
+      "lane_predicate(t1.a0, 2)\nsplit(t1.a0.e, [1])\nlane_predicate(t1.a0, 4)\nsplit(t1.a0.e2, [2])\n"
+      "reorder([t1.r0, t1.a0.e.0])\n";
+  EXPECT_EQ(CheckTrace(kSum, steps, 1e-5, TestGpu()), absl::OkStatus());
+}
+
 // Tiles of 8 x 8 x 4 that reach beyond 13 rows, 18 columns and a depth of 10.
 constexpr char kUneven[] =
     "split(t2.a0, [8])\nsplit(t2.a1, [8])\nsplit(t2.r0, [4])\n"

@@ -3,7 +3,8 @@
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 //
-// Where there is a loop l.e already, the new one is l.e2, l.e3, ...
+// Where a loop l.e, or a part of one, is there already, the new loop is l.e2, l.e3, ...
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/visit.h"
@@ -21,8 +22,13 @@ absl::StatusOr<Function> LanePredicate(const Function& function, const Target&, 
     return Refusal("a group of ", group, "; expected 1 to ", kMaxGroup);
   }
   if (!loop.marks.instruction.empty()) return Refusal("the loop belongs to a hardware instruction");
-  const auto is_loop = [&](const std::string& name) { return FindLoop(function, name).ok(); };
-  const Var member = MakeVar(FirstFree(absl::StrCat(loop.var->name, ".e"), is_loop), group);
+  // Parts of a loop that was split have names that begin with its own.
+  const auto is_taken = [&](const std::string& name) {
+    return AnyOf<For>(function.body, [&](const For& other) {
+      return other.var->name == name || absl::StartsWith(other.var->name, name + ".");
+    });
+  };
+  const Var member = MakeVar(FirstFree(absl::StrCat(loop.var->name, ".e"), is_taken), group);
   const Stmt elected = RewriteEach<Block>(loop.body, [&](const Block& old) {
     return Changed(old, [&](Block* block) { AddGuard(block, 1, VarRef(member)); });
   });

@@ -46,8 +46,12 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
       return Refusal("the loops are not one perfect nest: ", chain.back()->var->name,
                      " holds something other than one loop");
     }
+    const std::string& name = As<For>(stmt).var->name;
+    const bool again =
+        std::any_of(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == name; });
     chain.push_back(&As<For>(stmt));
-    if (position(chain.back()->var->name) < static_cast<ptrdiff_t>(names.size())) {
+    if (position(name) < static_cast<ptrdiff_t>(names.size())) {
+      if (again) return Refusal("two loops are called ", name);
       ++found;
       reduce_loops += IsReduceLoop(*chain.back());
     }
