@@ -12,7 +12,7 @@
 namespace mycc {
 namespace {
 
-// The variables that index arrays of a thread. What a copy accesses is none: threads divide its loops.
+// The variables that index arrays of a thread. Accesses of copies do not count: threads divide their loops.
 VarSet IndexVars(const Stmt& body) {
   BufferSet arrays;
   VarSet vars;
