@@ -148,7 +148,7 @@ __device__ __forceinline__ void registers_inc() {
         "Ordinary writes to shared memory before are visible to bulk copies and wgmma after."),
     Ptx("bulk_commit", "", "cp.async.bulk.commit_group;"),
     Ptx("bulk_wait", "kPending", "cp.async.bulk.wait_group.read %0;",
-        "Until all but so many groups of bulk stores have read their shared memory."),
+        "Waits until at most kPending groups of bulk stores still read shared memory."),
     Ptx("wgmma_fence", "", "wgmma.fence.sync.aligned;"),
     Ptx("wgmma_commit", "", "wgmma.commit_group.sync.aligned;"),
     Ptx("wgmma_wait", "kPending", "wgmma.wait_group.sync.aligned %0;"),

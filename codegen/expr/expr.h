@@ -66,7 +66,7 @@ bool IsUnary(Op op);
 bool IsBinary(Op op);
 bool IsComparison(Op op);
 bool IsCommutative(Op op);
-bool IsExact(Op op);           // of floats: what it gives of numbers of a type are numbers of that type
+bool IsExact(Op op);           // of floats: the result needs no rounding to the operands' type
 bool IsTranscendental(Op op);  // exp, log, tanh, erf, sin, cos, pow: many instructions each
 
 struct ExprNode;

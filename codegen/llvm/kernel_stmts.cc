@@ -204,7 +204,7 @@ void LlvmKernelEmitter::EmitStoreFence() {
   if (bypasses_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
-// Whether the store of the lanes at hand does.
+// Whether the running lanes' store bypasses the caches.
 bool LlvmKernelEmitter::BypassesCaches(const Store& store) const {
   return bypasses_ && lanes_ && lanes_->count <= store.bypass_lanes &&
          lanes_->count * DTypeBytes(store.buffer->dtype) >= kLeastBypassBytes;

@@ -76,7 +76,7 @@ class Numbers {
     return b_.CreateBitCast(bits, Like(bits, b_.getFloatTy()));
   }
 
-  // Float bits with their last `dropped` bits rounded away, ties to even; what is dropped is arbitrary.
+  // The bits of a float, rounded at the last `dropped` ones, ties to even. Those are arbitrary in the result.
   llvm::Value* RoundedAt(llvm::Value* bits, int dropped) const;
   // Rounds a float to the nearest value of a narrower type; other types are returned unchanged.
   llvm::Value* Round(DType dtype, llvm::Value* f) const;

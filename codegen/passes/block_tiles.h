@@ -56,7 +56,7 @@ class BlockTiles {
     int readers = 0;
     bool is_same = false;  // for all tiles of results
   };
-  // The tile's number; that of tiles for other statements.
+  // The number of the tile that the statement fills; the number of tiles if it fills none.
   size_t NumberOfFill(const Stmt& stmt) const;
   Expr Full(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile)); }
   Expr Empty(size_t tile) const { return IntConst(first_barrier_ + static_cast<int64_t>(2 * tile) + 1); }

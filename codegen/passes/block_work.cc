@@ -80,7 +80,7 @@ class BlockDivider {
   // The number of a step, counted where a computed length says how many steps a tile has.
   absl::Status NumberSteps() {
     if (made_.number) return absl::OkStatus();
-    // Those that repeat the pipelined loop, and that loop.
+    // The pipelined loop, and the loops around it, the outermost first.
     const std::vector<const For*> loops =
         LoopsOn({PathTo(work(), [&](const Stmt& stmt) { return IsLoopOver(stmt, ring()); })});
     made_.number = IterationNumber(loops);

@@ -222,7 +222,7 @@ Stmt WithForms(const Stmt& stmt, int vector_bytes, Within within, const LanesAro
   within.team |= is_for_team;
   LanesAround inner;
   if (has_lanes) {
-    // In other lanes it is scalar code, but where a single one of these is left over.
+    // Inside other lanes the loop is scalar code, except where a single one of those is left over.
     marks.form = FormOf(*loop);
     marks.lanes = around.lanes > 0 ? around.lanes : LanesOf(*loop, vector_bytes);
     marks.unroll_by = VectorsOfStep(*loop, marks, around.form);

@@ -3,7 +3,7 @@
 //
 //   for l: B   ->   for l: for l.e in 32: B        (not executed where l.e >= 1)
 //
-// Where a loop l.e, or a part of one, is there already, the new loop is l.e2, l.e3, ...
+// The new loop is called l.e2, l.e3, ... when a loop l.e, or a part of one, exists.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
