@@ -22,7 +22,7 @@ double StudentQuantile(size_t degrees) {
 
 TrimmedMean TrimmedMeanOf(std::vector<double> values) {
   MYCC_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const size_t count = values.size(), trimmed = count / 5, kept = count - 2 * trimmed;
   // Winsorized: what is left out counts as its nearest neighbour that is not.
   std::fill_n(values.begin(), trimmed, values[trimmed]);

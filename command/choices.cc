@@ -12,7 +12,7 @@ CLI::Validator OneOf(std::vector<std::string> words) {
   const std::string description = absl::StrCat("{", absl::StrJoin(words, ","), "}");
   return CLI::Validator(
       [words = std::move(words)](std::string& word) -> std::string {
-        if (std::find(words.begin(), words.end(), word) != words.end()) return "";
+        if (std::ranges::find(words, word) != words.end()) return "";
         return absl::StrCat("`", word, "`; expected one of ", absl::StrJoin(words, ", "),
                             DidYouMean(word, words));
       },

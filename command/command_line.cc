@@ -45,7 +45,7 @@ std::string CommandProblem(const CLI::App& app, int argc, char** argv) {
     if (names.empty()) return "";
     if (word == "--color") ++i;  // its value is no command
     if (word[0] == '-') continue;
-    if (std::count(names.begin(), names.end(), word) > 0) {
+    if (std::ranges::count(names, word) > 0) {
       at = at->get_subcommand(word);
     } else {
       stranger = word;
@@ -65,7 +65,7 @@ const CLI::App* TakerOf(const std::string& option, const CLI::App& app,
   const CLI::App* at = &app;
   for (const std::string& word : words) {
     const std::vector<std::string> names = CommandsOf(*at);
-    if (std::count(names.begin(), names.end(), word) == 0) continue;
+    if (std::ranges::count(names, word) == 0) continue;
     at = at->get_subcommand(word);
     if (at->get_option_no_throw(option) != nullptr) return at;
   }
@@ -80,7 +80,7 @@ std::string EarlyOptionProblem(const CLI::App& app, int argc, char** argv) {
     const std::vector<std::string> names = CommandsOf(*at);
     if (names.empty()) return "";
     if (word == "--color") ++i;  // its value is no command
-    if (std::count(names.begin(), names.end(), word) > 0) {
+    if (std::ranges::count(names, word) > 0) {
       at = at->get_subcommand(word);
     } else if (word[0] != '-') {
       return "";  // an unknown command
@@ -205,7 +205,7 @@ int Report(const std::string& program, const absl::Status& status) {
   if (status.ok()) return 0;
   std::string message = Printable(std::string(status.message()));
   while (!message.empty() && message.back() == '\n') message.pop_back();
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::ranges::replace(message, '\n', ' ');
   std::cerr << ListingOf(status) << Painted(program + ":", Tone::kError, Stream::kError) << " " << message
             << "\n";
   return ExitStatus(status);

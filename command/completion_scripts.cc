@@ -24,8 +24,8 @@ std::string Opening(const std::string& program, const std::string& shell) {
 const CompletionCommand* Find(const std::vector<CompletionCommand>& commands, std::vector<std::string> path,
                               const std::string& part) {
   path.push_back(part);
-  const auto it = std::find_if(commands.begin(), commands.end(),
-                               [&](const CompletionCommand& command) { return command.path == path; });
+  const auto it =
+      std::ranges::find_if(commands, [&](const CompletionCommand& command) { return command.path == path; });
   return it == commands.end() ? nullptr : &*it;
 }
 

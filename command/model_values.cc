@@ -68,7 +68,7 @@ absl::StatusOr<NDArray> ReadNumbers(const std::string& text, const OnnxInput& in
 absl::StatusOr<NDArray> ReadValueFile(const std::string& path, const OnnxInput& input) {
   const NpyJudge judge = [&](const NpyArray& array) {
     const std::vector<std::string> descrs = NpyDescrs(input.dtype);
-    if (std::find(descrs.begin(), descrs.end(), array.descr) == descrs.end())
+    if (std::ranges::find(descrs, array.descr) == descrs.end())
       return absl::InvalidArgumentError(absl::StrCat("`", path, "` holds ", array.descr, "; expected ",
                                                      descrs[0], " (", DTypeName(input.dtype), ")"));
     const absl::Status shape = CheckValueShape(input, array.shape);
@@ -78,7 +78,7 @@ absl::StatusOr<NDArray> ReadValueFile(const std::string& path, const OnnxInput& 
   };
   MYCC_ASSIGN_OR_RETURN(const NpyArray array, ReadNpy(path, judge));
   NDArray value = NDArray::Zeros(input.dtype, array.shape);
-  std::copy(array.bytes.begin(), array.bytes.end(), value.bytes.begin());
+  std::ranges::copy(array.bytes, value.bytes.begin());
   if (input.dtype == DType::kBool) {
     for (uint8_t& element : value.bytes) element = element != 0 ? 1 : 0;
   }

@@ -185,7 +185,7 @@ absl::StatusOr<NpyArray> ParseNpy(std::istream& in, const std::string& path, con
     return Refuse(path, "columns first (fortran_order); expected rows first, see numpy.ascontiguousarray");
   if (judge != nullptr) MYCC_RETURN_IF_ERROR(judge(array));
   int64_t bytes = ElementBytes(array.descr);
-  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) bytes = 0;
+  if (std::ranges::find(array.shape, 0) != array.shape.end()) bytes = 0;
   for (const int64_t extent : array.shape) {
     if (__builtin_mul_overflow(bytes, extent, &bytes))
       return Refuse(path, "the file ends before its data does");

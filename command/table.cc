@@ -13,7 +13,7 @@ std::string FormatRow(const std::vector<std::string>& row, const std::vector<siz
   std::string line;
   for (size_t i = 0; i < row.size(); ++i) {
     const std::string padding(widths[i] - std::min(widths[i], row[i].size()), ' ');
-    const bool to_right = std::find(right.begin(), right.end(), static_cast<int>(i)) != right.end();
+    const bool to_right = std::ranges::find(right, static_cast<int>(i)) != right.end();
     const std::string plain = Printable(row[i]);
     const std::string cell = paint != nullptr ? paint(i, plain) : plain;
     absl::StrAppend(&line, i > 0 ? "  " : "", to_right ? padding + cell : cell + padding);

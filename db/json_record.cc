@@ -27,8 +27,7 @@ absl::Status CheckTimes(const v1::Timing& timing) {
                                                    low, " to ", high));
   }
   if (timing.samples_seconds().empty()) return absl::OkStatus();
-  const auto [least, most] =
-      std::minmax_element(timing.samples_seconds().begin(), timing.samples_seconds().end());
+  const auto [least, most] = std::ranges::minmax_element(timing.samples_seconds());
   if (*least / kBeyondSamples <= seconds && seconds <= *most * kBeyondSamples) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("key \"result.timing.seconds\": ", seconds,

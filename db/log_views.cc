@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<CandidateRow>> ReadCandidates(const TuningLog& log, c
                     .worker = row.Text(8),
                     .head = HeadOf(row.Text(9))});
   }
-  if (page.newest) std::reverse(rows.begin(), rows.end());
+  if (page.newest) std::ranges::reverse(rows);
   return rows;
 }
 

@@ -74,7 +74,7 @@ std::vector<std::string> ControlGroups(const std::string& root, const std::strin
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), controller) != controllers.end()) {
+    if (std::ranges::find(controllers, controller) != controllers.end()) {
       tree = absl::StrCat(root, "/sys/fs/cgroup/", controller);
       group = parts[2];
       break;
@@ -95,7 +95,7 @@ std::vector<std::string> ControlGroups(const std::string& root, const std::strin
 }
 
 bool Mount::Has(const std::string& option) const {
-  return std::find(options.begin(), options.end(), option) != options.end();
+  return std::ranges::find(options, option) != options.end();
 }
 
 // A line of mountinfo: "36 35 98:0 /root /place rw,noatime shared:1 - ext3 /dev/root rw,errors=continue".

@@ -16,7 +16,7 @@ const char* VerdictName(Verdict verdict) {
 }
 
 bool Installation::MeasuresOn(const std::string& kind) const {
-  return devices.empty() || std::any_of(devices.begin(), devices.end(), [&kind](const std::string& device) {
+  return devices.empty() || std::ranges::any_of(devices, [&kind](const std::string& device) {
            return absl::StartsWith(device, kind);
          });
 }

@@ -115,7 +115,7 @@ Findings CheckSync(const Installation& installation) {
     return {Fault(std::string(seconds.status().message()),
                   "chown the folder to the server's user, or make space")};
   }
-  std::sort(seconds->begin(), seconds->end());
+  std::ranges::sort(*seconds);
   const double median = (*seconds)[seconds->size() / 2], longest = seconds->back();
   const std::string found =
       absl::StrFormat("a durable write takes %.1f ms, %.1f ms at most", 1e3 * median, 1e3 * longest);

@@ -8,7 +8,7 @@ namespace {
 using Kind = ExpressionNode::Kind;
 
 bool Contains(const std::vector<int>& sorted, int number) {
-  return std::binary_search(sorted.begin(), sorted.end(), number);
+  return std::ranges::binary_search(sorted, number);
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ BoundParts::BoundParts(const ConstrainedSpace& space, const std::vector<int>& op
   // A part that follows from parameters that are needed anyway says nothing more.
   std::erase_if(parts_, [&](const Part& part) {
     const std::vector<int>& used = NodeOf(part).used;
-    return std::all_of(used.begin(), used.end(), [&](int p) { return Contains(parameters_, p); });
+    return std::ranges::all_of(used, [&](int p) { return Contains(parameters_, p); });
   });
 }
 
@@ -32,8 +32,8 @@ BoundParts::BoundParts(const ConstrainedSpace& space, const std::vector<int>& op
 void BoundParts::Collect(int constraint, int node_id, const std::vector<int>& place, int bound) {
   const ExpressionNode& node = space_.constraints()[constraint].nodes()[node_id];
   const auto is_bound = [&](int p) { return place[p] < bound; };
-  if (std::none_of(node.used.begin(), node.used.end(), is_bound)) return;
-  const bool is_whole = std::all_of(node.used.begin(), node.used.end(), is_bound);
+  if (std::ranges::none_of(node.used, is_bound)) return;
+  const bool is_whole = std::ranges::all_of(node.used, is_bound);
   if (is_whole && node.kind != Kind::kName) {
     AddPart({constraint, node_id});
   } else if (is_whole || node.kind == Kind::kComprehension) {
@@ -46,13 +46,12 @@ void BoundParts::Collect(int constraint, int node_id, const std::vector<int>& pl
 }
 
 void BoundParts::AddParameter(int parameter) {
-  const auto at = std::lower_bound(parameters_.begin(), parameters_.end(), parameter);
+  const auto at = std::ranges::lower_bound(parameters_, parameter);
   if (at == parameters_.end() || *at != parameter) parameters_.insert(at, parameter);
 }
 
 void BoundParts::AddPart(const Part& part) {
-  const bool is_known =
-      std::any_of(parts_.begin(), parts_.end(), [&](const Part& other) { return AreSame(part, other); });
+  const bool is_known = std::ranges::any_of(parts_, [&](const Part& other) { return AreSame(part, other); });
   if (!is_known) parts_.push_back(part);
 }
 

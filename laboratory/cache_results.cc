@@ -124,7 +124,7 @@ absl::StatusOr<ResultTable> CacheReader::Finish(const ResultHeader& header) cons
   }
   std::vector<size_t> places;  // of the names among those of the entries
   for (const std::string& name : names) {
-    const auto known = std::find(entries_.names().begin(), entries_.names().end(), name);
+    const auto known = std::ranges::find(entries_.names(), name);
     places.push_back(static_cast<size_t>(known - entries_.names().begin()));
   }
   for (size_t r = 0; r < entries_.rows().size(); ++r) {

@@ -77,7 +77,7 @@ absl::StatusOr<ConstrainedSpace> ConstrainedSpace::Create(std::vector<Constraine
     if (parameter.values.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("parameter `", parameter.name, "` has no values; expected one"));
-    if (std::find(names.begin(), names.end(), parameter.name) != names.end())
+    if (std::ranges::find(names, parameter.name) != names.end())
       return absl::InvalidArgumentError(absl::StrCat("two parameters `", parameter.name, "`; expected one"));
     names.push_back(parameter.name);
   }

@@ -162,10 +162,9 @@ std::vector<int> BindingOrder(const ConstrainedSpace& space, const Component& co
   while (!open.empty()) {
     const auto missing = [&](int c) {
       const std::vector<int>& used = space.UsedBy(space.conditions()[c]);
-      return std::count_if(used.begin(), used.end(), [&](int p) { return !bound[p]; });
+      return std::ranges::count_if(used, [&](int p) { return !bound[p]; });
     };
-    const auto next =
-        std::min_element(open.begin(), open.end(), [&](int a, int b) { return missing(a) < missing(b); });
+    const auto next = std::ranges::min_element(open, [&](int a, int b) { return missing(a) < missing(b); });
     for (const int p : space.UsedBy(space.conditions()[*next])) bind(p);
     open.erase(next);
   }

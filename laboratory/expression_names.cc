@@ -28,7 +28,7 @@ class NameResolver {
     }
     for (const int child : node.children) MYCC_RETURN_IF_ERROR(ResolveChild(&node, child));
     locals_.resize(outer);
-    std::sort(node.used.begin(), node.used.end());
+    std::ranges::sort(node.used);
     node.used.erase(std::unique(node.used.begin(), node.used.end()), node.used.end());
     return absl::OkStatus();
   }
@@ -49,7 +49,7 @@ class NameResolver {
       node->slot = locals_[i].second;
       return absl::OkStatus();
     }
-    const auto parameter = std::find(parameters_.begin(), parameters_.end(), node->name);
+    const auto parameter = std::ranges::find(parameters_, node->name);
     if (parameter == parameters_.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("column ", node->column, ": unknown name `", node->name, "`; expected ",

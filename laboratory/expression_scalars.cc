@@ -214,7 +214,7 @@ class ScalarEvaluator {
 
 bool CanBeScalar(const std::vector<ExpressionNode>& nodes, const ExpressionNode& node) {
   const auto is_scalar = [&](int child) { return nodes[child].is_scalar; };
-  const bool are_scalars = std::all_of(node.children.begin(), node.children.end(), is_scalar);
+  const bool are_scalars = std::ranges::all_of(node.children, is_scalar);
   switch (node.kind) {
     case Kind::kConstant: return node.constant.IsNumber();
     case Kind::kName: return true;
@@ -235,7 +235,7 @@ bool CanBeScalar(const std::vector<ExpressionNode>& nodes, const ExpressionNode&
         if (node.comparisons[i] > Op::kNotIn) return false;
         // A list that is written out, at the end of the chain.
         if (right.kind != Kind::kList || i + 1 < node.comparisons.size() ||
-            !std::all_of(right.children.begin(), right.children.end(), is_scalar)) {
+            !std::ranges::all_of(right.children, is_scalar)) {
           return false;
         }
       }

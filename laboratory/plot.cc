@@ -104,8 +104,8 @@ std::string Legend(const std::vector<PlotPanel>& panels, double top, double widt
   std::vector<const PlotCurve*> shown;
   for (const PlotPanel& panel : panels) {
     for (const PlotCurve& curve : panel.curves) {
-      const bool known = std::any_of(shown.begin(), shown.end(),
-                                     [&](const PlotCurve* other) { return other->name == curve.name; });
+      const bool known =
+          std::ranges::any_of(shown, [&](const PlotCurve* other) { return other->name == curve.name; });
       if (!known) shown.push_back(&curve);
     }
   }

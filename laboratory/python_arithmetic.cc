@@ -128,8 +128,7 @@ absl::StatusOr<PythonValue> Repeat(const PythonValue& value, int64_t times, cons
 }
 
 bool Contains(const std::vector<PythonValue>& list, const PythonValue& value) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const PythonValue& element) { return AreEqual(element, value); });
+  return std::ranges::any_of(list, [&](const PythonValue& element) { return AreEqual(element, value); });
 }
 
 absl::StatusOr<PythonValue> ApplyIn(Op op, const PythonValue& left, const PythonValue& right) {
@@ -272,8 +271,8 @@ absl::StatusOr<PythonValue> Sorted(std::vector<PythonValue> values) {
     if (!CompareValues(values[0], value))
       return Refuse("sorted values without an order; expected numbers or texts");
   }
-  std::stable_sort(values.begin(), values.end(),
-                   [](const PythonValue& a, const PythonValue& b) { return *CompareValues(a, b) < 0; });
+  std::ranges::stable_sort(
+      values, [](const PythonValue& a, const PythonValue& b) { return *CompareValues(a, b) < 0; });
   return PythonValue::OfList(std::move(values));
 }
 
@@ -288,8 +287,8 @@ PythonValue Unique(const std::vector<PythonValue>& list) {
 
 absl::StatusOr<PythonValue> OfElements(Function function, const std::vector<PythonValue>& list) {
   switch (function) {
-    case Function::kAll: return PythonValue::OfBool(std::all_of(list.begin(), list.end(), IsTrue));
-    case Function::kAny: return PythonValue::OfBool(std::any_of(list.begin(), list.end(), IsTrue));
+    case Function::kAll: return PythonValue::OfBool(std::ranges::all_of(list, IsTrue));
+    case Function::kAny: return PythonValue::OfBool(std::ranges::any_of(list, IsTrue));
     case Function::kLen: return PythonValue::OfInt(static_cast<int64_t>(list.size()));
     case Function::kMax:
     case Function::kMin: return Extreme(function, list);

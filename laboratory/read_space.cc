@@ -24,7 +24,7 @@ std::vector<int> SortedChoices(const T1Space& t1, const RecordedSpace& space) {
   for (size_t p = 0; p < t1.defaults.size(); ++p) {
     const std::string text = ValueText(t1.space.parameters()[p].values[t1.defaults[p]]);
     const std::vector<std::string>& values = space.parameters[p].values;
-    choices.push_back(static_cast<int>(std::find(values.begin(), values.end(), text) - values.begin()));
+    choices.push_back(static_cast<int>(std::ranges::find(values, text) - values.begin()));
   }
   return choices;
 }

@@ -27,12 +27,12 @@ ParameterMap MapParameter(const ResultTable& table, const std::string& name,
                           const std::vector<PythonValue>& values) {
   ParameterMap map;
   map.parameter.name = name;
-  map.parameter.ordered = std::all_of(values.begin(), values.end(), IsOrderedNumber);
+  map.parameter.ordered = std::ranges::all_of(values, IsOrderedNumber);
   map.written.resize(values.size());
   std::iota(map.written.begin(), map.written.end(), 0);
   if (map.parameter.ordered) {
-    std::stable_sort(map.written.begin(), map.written.end(),
-                     [&](int a, int b) { return CompareValues(values[a], values[b]).value_or(0) < 0; });
+    std::ranges::stable_sort(
+        map.written, [&](int a, int b) { return CompareValues(values[a], values[b]).value_or(0) < 0; });
   }
   absl::flat_hash_map<std::string, int> number_of;
   for (size_t i = 0; i < map.written.size(); ++i) {
@@ -40,7 +40,7 @@ ParameterMap MapParameter(const ResultTable& table, const std::string& name,
     map.parameter.values.push_back(ValueText(value));
     number_of.emplace(EqualityKey(value), static_cast<int>(i));
   }
-  const auto found = std::find(table.names().begin(), table.names().end(), name);
+  const auto found = std::ranges::find(table.names(), name);
   if (found == table.names().end()) return map;
   map.name = static_cast<int>(found - table.names().begin());
   for (const PythonValue& value : table.values(map.name)) {
@@ -66,8 +66,8 @@ std::vector<ParameterMap> MapParameters(const ResultTable& table, const Constrai
 absl::Status CheckNames(const ResultTable& table, const std::vector<ParameterMap>& maps,
                         const std::string& where) {
   for (size_t n = 0; n < table.names().size(); ++n) {
-    const bool is_known = std::any_of(
-        maps.begin(), maps.end(), [&](const ParameterMap& map) { return map.name == static_cast<int>(n); });
+    const bool is_known =
+        std::ranges::any_of(maps, [&](const ParameterMap& map) { return map.name == static_cast<int>(n); });
     if (is_known || table.values(static_cast<int>(n)).size() <= 1) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         where, ": results differ in `", table.names()[n], "`, which is no parameter of the space; expected ",
@@ -107,8 +107,8 @@ absl::StatusOr<std::vector<int>> ChoicesOf(const ResultTable& table, const Resul
 
 // In ascending order, each configuration once: the last of its results.
 void SortAndKeepLast(std::vector<RecordedConfiguration>* configurations, SpaceCounts* counts) {
-  std::stable_sort(configurations->begin(), configurations->end(),
-                   [](const auto& a, const auto& b) { return a.choices < b.choices; });
+  std::ranges::stable_sort(*configurations,
+                           [](const auto& a, const auto& b) { return a.choices < b.choices; });
   std::vector<RecordedConfiguration> kept;
   for (RecordedConfiguration& configuration : *configurations) {
     if (!kept.empty() && kept.back().choices == configuration.choices) {

@@ -117,8 +117,8 @@ SpaceResult FactsOf(const SimulationConfig& config, const SpaceReplay& replay) {
   facts.optimum_seconds = replay.optimum_seconds();
   facts.mean_cost_seconds = replay.mean_cost_seconds();
   facts.compile_times_known = replay.compile_times_known();
-  const int good = static_cast<int>(std::count_if(replay.fractions().begin(), replay.fractions().end(),
-                                                  [&](double f) { return f >= config.target; }));
+  const int good = static_cast<int>(
+      std::ranges::count_if(replay.fractions(), [&](double f) { return f >= config.target; }));
   facts.within_target = static_cast<double>(good) / facts.configurations;
   facts.draws_to_target = DrawsToFind(facts.configurations, good);
   for (const int budget : config.budgets)
@@ -229,9 +229,9 @@ std::vector<std::string> SimulatedStrategies() {
 absl::Status CheckSimulation(const SimulationConfig& config) {
   const std::vector<std::string> known = SimulatedStrategies();
   for (const std::string& strategy : config.strategies) {
-    if (std::find(known.begin(), known.end(), strategy) == known.end())
+    if (std::ranges::find(known, strategy) == known.end())
       return Unsuitable(absl::StrCat("unknown strategy \"", strategy, "\""), absl::StrJoin(known, ", "));
-    if (std::count(config.strategies.begin(), config.strategies.end(), strategy) > 1)
+    if (std::ranges::count(config.strategies, strategy) > 1)
       return Unsuitable(absl::StrCat("strategy ", strategy, " twice"), "each one once");
   }
   if (config.strategies.empty()) return Unsuitable("no strategy", "at least one");

@@ -10,7 +10,7 @@ namespace mycc {
 
 double Quantile(std::vector<double> values, double q) {
   MYCC_CHECK(!values.empty()) << "a quantile of nothing";
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double place = q * static_cast<double>(values.size() - 1);
   const size_t below = static_cast<size_t>(std::floor(place));
   const double share = place - static_cast<double>(below);
@@ -36,7 +36,7 @@ RankRange MedianRanks(int count) {
 
 MedianBand MedianWithBand(std::vector<double> values) {
   MYCC_CHECK(!values.empty()) << "a median of nothing";
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const RankRange ranks = MedianRanks(static_cast<int>(values.size()));
   return {Quantile(values, 0.5), values[ranks.low], values[ranks.high]};
 }

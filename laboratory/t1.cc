@@ -112,7 +112,7 @@ absl::StatusOr<T1Space> ReadDocument(const json& document) {
     read.defaults.push_back(DefaultOf(parameter, *one));
     parameters.push_back(*std::move(one));
   }
-  if (std::find(read.defaults.begin(), read.defaults.end(), -1) != read.defaults.end()) read.defaults.clear();
+  if (std::ranges::find(read.defaults, -1) != read.defaults.end()) read.defaults.clear();
   MYCC_ASSIGN_OR_RETURN(const std::vector<std::string> conditions, ReadConditions(*space));
   MYCC_ASSIGN_OR_RETURN(read.space, ConstrainedSpace::Create(std::move(parameters), conditions));
   if (const json* general = Member(document, "General", json::value_t::object)) {

@@ -82,9 +82,7 @@ double Trajectory::FractionAfter(int evaluations) const {
 }
 
 int Trajectory::EvaluationsWithin(double seconds) const {
-  const auto after =
-      std::upper_bound(steps.begin(), steps.end(), seconds,
-                       [](double limit, const Evaluated& step) { return limit < step.spent_seconds; });
+  const auto after = std::ranges::upper_bound(steps, seconds, {}, &Evaluated::spent_seconds);
   return static_cast<int>(after - steps.begin());
 }
 

@@ -34,8 +34,8 @@ struct Translation {
 absl::StatusOr<Translation> Translate(const RecordedSpace& here, const RecordedSpace& other) {
   Translation translation;
   for (const SpaceParameter& parameter : here.parameters) {
-    const auto found = std::find_if(other.parameters.begin(), other.parameters.end(),
-                                    [&](const SpaceParameter& p) { return p.name == parameter.name; });
+    const auto found = std::ranges::find_if(
+        other.parameters, [&](const SpaceParameter& p) { return p.name == parameter.name; });
     if (found == other.parameters.end() || other.parameters.size() != here.parameters.size()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "warm start from space \"", other.name, "\" of ", other.device, ": its parameters are ",
@@ -44,7 +44,7 @@ absl::StatusOr<Translation> Translate(const RecordedSpace& here, const RecordedS
     translation.place.push_back(static_cast<size_t>(found - other.parameters.begin()));
     std::vector<int>& choices = translation.choice.emplace_back();
     for (const std::string& value : found->values) {
-      const auto known = std::find(parameter.values.begin(), parameter.values.end(), value);
+      const auto known = std::ranges::find(parameter.values, value);
       choices.push_back(known == parameter.values.end() ? -1
                                                         : static_cast<int>(known - parameter.values.begin()));
     }
@@ -85,7 +85,7 @@ std::vector<std::pair<double, Choice>> Ranked(const std::vector<PriorResult>& pr
   for (const auto& [choice, standing] : standings) {
     if (standing.failures < standing.devices) ranked.emplace_back(standing.sum / standing.devices, choice);
   }
-  std::sort(ranked.begin(), ranked.end());
+  std::ranges::sort(ranked);
   return ranked;
 }
 

@@ -57,7 +57,7 @@ absl::StatusOr<Pairing> PairUp(const Library& library, const Library& other,
   for (const std::string& function : functions) {
     MYCC_ASSIGN_OR_RETURN(FunctionOrigin origin, OriginOf(library, function));
     const auto match =
-        std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == origin.identity; });
+        std::ranges::find_if(others, [&](const auto& o) { return o.first == origin.identity; });
     if (match == others.end()) {
       pairing.unmatched.push_back(function);
       continue;

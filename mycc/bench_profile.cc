@@ -47,8 +47,7 @@ absl::StatusOr<std::vector<KernelTime>> ProfileModel(Library* library, Arguments
     kernel.kernel = name;
     times.push_back(kernel);
   }
-  std::sort(times.begin(), times.end(),
-            [](const KernelTime& a, const KernelTime& b) { return a.seconds > b.seconds; });
+  std::ranges::sort(times, [](const KernelTime& a, const KernelTime& b) { return a.seconds > b.seconds; });
   return times;
 }
 

@@ -124,8 +124,8 @@ absl::StatusOr<Facts> CpuFacts(const KernelSpec& kernel, const Target& target) {
 // The compiler's word about the kernel of a step; nullptr where there is none.
 const CudaKernelResources* ResourcesOf(const absl::StatusOr<CudaImage>& image, const std::string& kernel) {
   if (!image.ok()) return nullptr;
-  const auto found = std::find_if(image->kernels.begin(), image->kernels.end(),
-                                  [&](const CudaKernelResources& known) { return known.kernel == kernel; });
+  const auto found = std::ranges::find_if(
+      image->kernels, [&](const CudaKernelResources& known) { return known.kernel == kernel; });
   return found == image->kernels.end() ? nullptr : &*found;
 }
 

@@ -41,7 +41,7 @@ std::string ModuleOf(const std::string& file) {
 
 absl::Status CheckModule(const std::string& module) {
   const bool digit_first = !module.empty() && module[0] >= '0' && module[0] <= '9';
-  if (!module.empty() && !digit_first && std::all_of(module.begin(), module.end(), IsWordCharacter))
+  if (!module.empty() && !digit_first && std::ranges::all_of(module, IsWordCharacter))
     return absl::OkStatus();
   return Misuse(absl::StrCat("--name: `", module, "` is no C identifier; expected letters, digits and _"));
 }

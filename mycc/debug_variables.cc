@@ -29,8 +29,7 @@ absl::StatusOr<PassDebug> ReadDebugVariables(const std::function<const char*(con
   std::vector<std::string> passes = PassNames();
   const std::vector<std::string> graph_passes = GraphPassNames();
   passes.insert(passes.begin(), graph_passes.begin(), graph_passes.end());
-  if (!debug.print_after.empty() &&
-      std::find(passes.begin(), passes.end(), debug.print_after) == passes.end()) {
+  if (!debug.print_after.empty() && std::ranges::find(passes, debug.print_after) == passes.end()) {
     return Misuse(absl::StrCat("MYCC_PRINT_AFTER: no pass `", debug.print_after, "`; expected one of ",
                                absl::StrJoin(passes, ", ")));
   }

@@ -24,8 +24,8 @@ ChosenGrouping GroupingOf(const Alternative& alternative) {
 
 // Null where the program has none of the name.
 const Alternative* AlternativeNamed(const ModelProgram& program, const std::string& name) {
-  const auto found = std::find_if(program.alternatives.begin(), program.alternatives.end(),
-                                  [&](const Alternative& alternative) { return alternative.name == name; });
+  const auto found = std::ranges::find_if(
+      program.alternatives, [&](const Alternative& alternative) { return alternative.name == name; });
   return found == program.alternatives.end() ? nullptr : &*found;
 }
 

@@ -18,9 +18,8 @@ absl::Status LoadInput(const std::string& path, const ArtifactArg& arg, HostTens
   const std::vector<std::string> descrs =
       tensor->is_text() ? std::vector<std::string>{"<U"} : NpyDescrs(tensor->dtype());
   const NpyJudge judge = [&](const NpyArray& array) {
-    const bool is_type = tensor->is_text()
-                             ? IsNpyText(array.descr)
-                             : std::find(descrs.begin(), descrs.end(), array.descr) != descrs.end();
+    const bool is_type =
+        tensor->is_text() ? IsNpyText(array.descr) : std::ranges::find(descrs, array.descr) != descrs.end();
     if (is_type && array.shape == tensor->shape()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "`", path, "` holds ", array.descr, " [", absl::StrJoin(array.shape, ","), "]; argument `", arg.name,
@@ -46,7 +45,7 @@ absl::StatusOr<InputFile> ParseInput(const std::string& option, const std::strin
     return Misuse(absl::StrCat(option, ": `", input, "`; expected NAME=FILE.npy"));
   }
   const std::string name = input.substr(0, equals);
-  const size_t index = std::find(names.begin(), names.end(), name) - names.begin();
+  const size_t index = std::ranges::find(names, name) - names.begin();
   if (index < names.size()) return InputFile{static_cast<int>(index), input.substr(equals + 1)};
   return Misuse(absl::StrCat(option, ": `", function, "` has no input `", name, "`; expected ",
                              names.empty() ? "none" : absl::StrJoin(names, ", ")));

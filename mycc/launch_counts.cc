@@ -44,7 +44,7 @@ void Add(const BlockCost& cost, LaunchCounts* launch) {
 // The largest of the resources; what none of them is half of waits for latencies.
 std::string LimitOf(const std::vector<std::pair<double, const char*>>& resources, double all) {
   constexpr double kMuch = 0.5;
-  const auto& largest = *std::max_element(resources.begin(), resources.end());
+  const auto& largest = *std::ranges::max_element(resources);
   return absl::StrCat("limited by ", largest.first < kMuch * all ? "latency" : largest.second);
 }
 

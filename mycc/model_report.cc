@@ -82,9 +82,8 @@ std::string ModelTable(const ModelProgram& program, const std::vector<Found>& fo
                        const std::vector<ChosenGrouping>& groupings) {
   constexpr size_t kReasonColumn = 2;
   double known = 0;
-  int64_t unknown =
-      std::count_if(program.launches.begin(), program.launches.end(),
-                    [](const KernelLaunch& launch) { return launch.kernel < 0; });  // library kernels
+  int64_t unknown = std::ranges::count_if(
+      program.launches, [](const KernelLaunch& launch) { return launch.kernel < 0; });  // library kernels
   for (const Found& row : found) {
     const std::optional<double> seconds = ExpectedSeconds(row.kernel);
     known += seconds.value_or(0);

@@ -48,7 +48,7 @@ class Collector {
   }
 
   NearRecords Take() {
-    std::sort(found_.begin(), found_.end(), [](const NearRecord& a, const NearRecord& b) {
+    std::ranges::sort(found_, [](const NearRecord& a, const NearRecord& b) {
       return std::make_pair(a.distance, a.record) < std::make_pair(b.distance, b.record);
     });
     // A record of the same workload is found by both questions.

@@ -9,7 +9,7 @@ namespace mycc {
 
 MedianInterval MedianOf(std::vector<double> samples) {
   MYCC_CHECK(!samples.empty());
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   const int n = static_cast<int>(samples.size());
   // The number of samples below the true median is binomial(n, 1/2); 1.96 standard deviations of it to each
   // side hold 95 %.

@@ -83,7 +83,7 @@ std::string TasksJson(const std::vector<Task>& tasks) {
 std::string TasksTable(const std::vector<Task>& tasks) {
   std::vector<std::vector<std::string>> rows = {{"task", "count", "GFLOP", "MB", "hash"}};
   const auto is_own = [](const Task& task) { return task.instead_of.empty(); };
-  const auto own_tasks = std::count_if(tasks.begin(), tasks.end(), is_own);
+  const auto own_tasks = std::ranges::count_if(tasks, is_own);
   const size_t others = tasks.size() - own_tasks;
   if (others > 0) rows[0].push_back("in place of");
   double flops = 0;

@@ -26,7 +26,7 @@ UnmeasuredSchedules::UnmeasuredSchedules(const Workload& canonical, const Target
     : canonical_(canonical), target_(target) {
   AddDefaults(GenerateSketchesWithDefaults(canonical, target));
   const auto is_streamed = [](const Sketch& sketch) { return IsStreamedSketch(sketch.name); };
-  if (target.kind == TargetKind::kCuda && std::any_of(sketches_.begin(), sketches_.end(), is_streamed))
+  if (target.kind == TargetKind::kCuda && std::ranges::any_of(sketches_, is_streamed))
     AddDefaults(SketchesOfSingleStages(canonical, target));
   defaults_.push_back(LastResort(canonical));
 }

@@ -101,7 +101,7 @@ std::vector<std::string> HostsOf(const std::string& pem) {
 // The hosts, with those by which a server is reached on its own host.
 std::vector<std::string> WithLoopback(std::vector<std::string> hosts) {
   for (const char* host : {"localhost", "127.0.0.1", "::1"}) {
-    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.emplace_back(host);
+    if (std::ranges::find(hosts, host) == hosts.end()) hosts.emplace_back(host);
   }
   return hosts;
 }
@@ -244,7 +244,7 @@ absl::Status CredentialFolder::Deny(const std::string& name, const std::vector<R
   return Change(name, [&roles](Principal* principal) {
     Roles left;
     for (const Role role : {Role::kRead, Role::kSubmit, Role::kWork, Role::kAdmin}) {
-      const bool is_denied = std::find(roles.begin(), roles.end(), role) != roles.end();
+      const bool is_denied = std::ranges::find(roles, role) != roles.end();
       if (principal->roles.Has(role) && !is_denied) left.Add(role);
     }
     principal->roles = left;

@@ -69,7 +69,7 @@ DecisionWorth WorthOf(uint32_t number, const TaskDecisions& task, const std::str
                         DecisionValue{value, counted.candidates, counted.failed, OrNone(counted.best),
                                       OrNone(BestWithout(task, decision, value))});
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
   for (auto& [best, order, value] : sorted) worth.values.push_back(std::move(value));

@@ -22,8 +22,8 @@ Tone ToneOf(Verdict verdict) {
 }
 
 std::string CountOf(const Findings& findings, Verdict verdict) {
-  const auto count = std::count_if(findings.begin(), findings.end(),
-                                   [verdict](const Finding& each) { return each.verdict == verdict; });
+  const auto count =
+      std::ranges::count_if(findings, [verdict](const Finding& each) { return each.verdict == verdict; });
   return absl::StrCat(count, " ", VerdictName(verdict), count == 1 ? "" : "s");
 }
 
@@ -52,8 +52,8 @@ absl::Status PrintFindings(const Findings& findings, bool json, std::ostream& ou
   for (const Finding& finding : findings) out << (json ? JsonOf(finding) : LineOf(finding, width)) << "\n";
   const std::string faults = CountOf(findings, Verdict::kFault),
                     warnings = CountOf(findings, Verdict::kWarning);
-  const bool has_fault = std::any_of(findings.begin(), findings.end(),
-                                     [](const Finding& each) { return each.verdict == Verdict::kFault; });
+  const bool has_fault =
+      std::ranges::any_of(findings, [](const Finding& each) { return each.verdict == Verdict::kFault; });
   if (has_fault) return absl::FailedPreconditionError(absl::StrCat(faults, ", ", warnings));
   if (!json) out << "no fault, " << warnings << "\n";
   return absl::OkStatus();

@@ -54,7 +54,7 @@ absl::StatusOr<JobRecords> ReadJobRecords(const TuningLog& log, const std::strin
     }
     return absl::OkStatus();
   }));
-  std::reverse(records.failures.begin(), records.failures.end());
+  std::ranges::reverse(records.failures);
   return records;
 }
 
@@ -123,7 +123,7 @@ ordered_json FinalJson(std::vector<StoredRecord> records, const std::vector<Task
   std::erase_if(records, [&](const StoredRecord& stored) {
     return latest[number(stored)] != stored.record.result().timing().final_round();
   });
-  std::stable_sort(records.begin(), records.end(), [&](const StoredRecord& a, const StoredRecord& b) {
+  std::ranges::stable_sort(records, [&](const StoredRecord& a, const StoredRecord& b) {
     return std::make_pair(number(a), RankSeconds(a.record.result().timing())) <
            std::make_pair(number(b), RankSeconds(b.record.result().timing()));
   });

@@ -133,7 +133,7 @@ void WriteDiffJson(const KeyDifference& difference, std::ostream& out) {
 void WriteDiffTable(std::vector<DiffRow> found, const LogDiffArgs& args, Counts counts, std::ostream& out) {
   out << "A is " << args.first << ", B is " << args.second
       << ": the best of each workload, target and protocol\n";
-  std::stable_sort(found.begin(), found.end(), [](const DiffRow& a, const DiffRow& b) {
+  std::ranges::stable_sort(found, [](const DiffRow& a, const DiffRow& b) {
     const double of_a = a.change == Change::kFaster ? a.ratio : -a.ratio;
     const double of_b = b.change == Change::kFaster ? b.ratio : -b.ratio;
     return std::make_tuple(PlaceOf(a.change), of_a) < std::make_tuple(PlaceOf(b.change), of_b);

@@ -93,9 +93,8 @@ class Verifier {
     while (crashes < kMostCrashes && passed_over.size() < kMostPassedOver) {
       MYCC_ASSIGN_OR_RETURN(const std::vector<StoredRecord> ranked,
                             log_->TopK(key, protocol, static_cast<int>(passed_over.size()) + 1));
-      const auto next = std::find_if(ranked.begin(), ranked.end(), [&](const StoredRecord& record) {
-        return !passed_over.contains(record.id);
-      });
+      const auto next = std::ranges::find_if(
+          ranked, [&](const StoredRecord& record) { return !passed_over.contains(record.id); });
       if (next == ranked.end()) return Verdict::kNotConfirmed;
       const StoredRecord& best = *next;
       if (results.contains(best.id) || HasConfirmed(confirmed, best)) return Verdict::kConfirmed;

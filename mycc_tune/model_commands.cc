@@ -47,8 +47,7 @@ ShownModel Look(StoredModel stored, int features) {
   for (size_t i = 0; i < gains->size(); ++i) {
     if ((*gains)[i] > 0) shown.features.emplace_back(FunctionFeatureSlots()[i], (*gains)[i]);
   }
-  std::stable_sort(shown.features.begin(), shown.features.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(shown.features, [](const auto& a, const auto& b) { return a.second > b.second; });
   shown.features.resize(std::min(shown.features.size(), static_cast<size_t>(features)));
   return shown;
 }
@@ -139,7 +138,7 @@ absl::StatusOr<StoredModel> FindModel(const ModelStore& store, const ModelExport
                                                    " cost models; expected --kind with one of ",
                                                    absl::StrJoin(kinds, ", ")));
   }
-  const auto found = args.kind.empty() ? kinds.begin() : std::find(kinds.begin(), kinds.end(), args.kind);
+  const auto found = args.kind.empty() ? kinds.begin() : std::ranges::find(kinds, args.kind);
   if (found == kinds.end()) {
     return absl::NotFoundError(absl::StrCat(args.log, ": no cost model of kind ", args.kind,
                                             "; expected one of ", absl::StrJoin(kinds, ", ")));

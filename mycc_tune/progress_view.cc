@@ -155,8 +155,8 @@ std::string ProgressBar(const v1::JobProgress& progress, int width) {
 
 // "gemm"; "gemm for cuda" where the job's tasks have several targets.
 std::string TaskName(const v1::JobProgress& progress, const v1::TaskProgress& task) {
-  const bool one_target = std::all_of(progress.tasks().begin(), progress.tasks().end(),
-                                      [&](const auto& other) { return other.target() == task.target(); });
+  const bool one_target = std::ranges::all_of(
+      progress.tasks(), [&](const auto& other) { return other.target() == task.target(); });
   if (one_target) return task.workload_name();
   // A target's text is its version, its kind and what it is.
   const std::vector<std::string> words = absl::StrSplit(task.target(), absl::MaxSplits(' ', 3));

@@ -250,7 +250,7 @@ std::string SimulationPlot(const SimulationConfig& config, const SimulationResul
     PlotPanel evaluations{SpaceTitle(space), "evaluations", "fraction of the optimum", {}, config.target};
     PlotPanel seconds{SpaceTitle(space), "simulated seconds", "fraction of the optimum", {}, config.target};
     for (const StrategyResult& strategy : space.results) {
-      const auto named = std::find(config.strategies.begin(), config.strategies.end(), strategy.strategy);
+      const auto named = std::ranges::find(config.strategies, strategy.strategy);
       // A strategy's other manners have colours of their own behind those of the strategies.
       const int manner = (strategy.manner.warm ? 1 : 0) + (strategy.manner.noise ? 2 : 0);
       const int colour = static_cast<int>(named - config.strategies.begin()) +

@@ -113,9 +113,7 @@ std::set<std::string> TargetsOf(const v1::JobSpec& spec) {
   return targets;
 }
 
-bool HasModel(const TuneOptions& options) {
-  return std::any_of(options.files.begin(), options.files.end(), IsModel);
-}
+bool HasModel(const TuneOptions& options) { return std::ranges::any_of(options.files, IsModel); }
 
 // How long a model is tuned where the command does not say: until little more is to be expected.
 bool HasModelDefaults(const TuneOptions& options) {
@@ -274,8 +272,8 @@ void Tuning::SayWhatBegins(const v1::JobProgress& progress) {
                                  ? absl::StrCat("joining ", job, ", which ", OthersWait(others), " for")
                              : progress.trials() > 0 ? absl::StrCat("continuing ", job)
                                                      : absl::StrCat("started ", job);
-  const auto of_others = std::count_if(spec_.tasks().begin(), spec_.tasks().end(),
-                                       [](const v1::TaskSpec& task) { return task.is_alternative(); });
+  const auto of_others =
+      std::ranges::count_if(spec_.tasks(), [](const v1::TaskSpec& task) { return task.is_alternative(); });
   const auto own = spec_.tasks_size() - of_others;
   const std::string what =
       absl::StrCat(spec_.is_model() ? "kernel" : "workload", own == 1 ? "" : "s",

@@ -95,7 +95,7 @@ std::vector<std::string> HiddenFolders(const Confinement& confinement) {
     if (fs::is_directory(path)) folders.push_back(Resolved(path));
   }
   // The outer ones first: what lies in them is gone then.
-  std::sort(folders.begin(), folders.end());
+  std::ranges::sort(folders);
   return folders;
 }
 
@@ -147,8 +147,7 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
     return Refused("taking the mounts for its own");
   const std::vector<std::string> hidden = HiddenFolders(confinement);
   const auto is_hidden = [&hidden](const std::string& path) {
-    return std::any_of(hidden.begin(), hidden.end(),
-                       [&path](const std::string& folder) { return LiesIn(path, folder); });
+    return std::ranges::any_of(hidden, [&path](const std::string& folder) { return LiesIn(path, folder); });
   };
   // Writable folders come last: they may lie in a folder that stays visible. A folder that is hidden itself
   // does not stay, whoever asks for it: with a program in /tmp that would be all of /tmp.
@@ -156,7 +155,7 @@ absl::StatusOr<int> ConfineFiles(const Confinement& confinement, std::string* pr
   std::vector<std::string> writable;
   for (const std::string& path : confinement.readable) {
     const std::string resolved = Resolved(path);
-    const bool is_itself = std::find(hidden.begin(), hidden.end(), resolved) != hidden.end();
+    const bool is_itself = std::ranges::find(hidden, resolved) != hidden.end();
     if (is_hidden(resolved) && !is_itself) folders.emplace_back(resolved);
   }
   std::vector<std::string> asked = confinement.writable;

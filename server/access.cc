@@ -74,7 +74,7 @@ class ObjectReader {
   absl::Status End() {
     if (error_.ok() && taken_ != object_.size()) {
       for (const auto& [key, value] : object_.items()) {
-        if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) {
+        if (std::ranges::find(keys_, key) == keys_.end()) {
           Fail(absl::StrCat(where_, " has the unknown key \"", key, "\"; expected ",
                             absl::StrJoin(keys_, ", ")));
           break;

@@ -25,9 +25,8 @@ constexpr int64_t kMostIndexBytes = int64_t{256} << 20;
 constexpr size_t kSpareLines = 100;  // of the index: it is not written anew for a few
 
 bool IsHexDigest(std::string_view text) {
-  return text.size() == kDigestDigits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == kDigestDigits &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 absl::Status NoArtifact(const std::string& digest) {
@@ -65,7 +64,7 @@ absl::Status ArtifactStore::LoadFiles() {
       found.push_back({entry.last_write_time(error), name, static_cast<int64_t>(entry.file_size(error))});
   }
   if (error) return absl::UnavailableError(absl::StrCat("cannot list ", folder_, ": ", error.message()));
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+  std::ranges::sort(found, [](const Found& a, const Found& b) {
     return std::tie(a.used, a.digest) < std::tie(b.used, b.digest);
   });
   for (const Found& file : found) Add(file.digest, file.bytes);

@@ -40,8 +40,7 @@ void BuildFarm::AddArtifacts(v1::Assignment* assignment) const {
   for (const std::string& rival : assignment->rivals())
     rivals.push_back(
         store_.Find(ArtifactStore::CandidateOf(assignment->workload(), assignment->target(), rival)));
-  const bool any =
-      std::any_of(rivals.begin(), rivals.end(), [](const auto& digest) { return !digest.empty(); });
+  const bool any = std::ranges::any_of(rivals, [](const auto& digest) { return !digest.empty(); });
   if (any) assignment->mutable_rival_artifacts()->Add(rivals.begin(), rivals.end());
 }
 

@@ -68,7 +68,7 @@ std::function<bool(const QueuedWork&)> BuildQueue::MayBuild(const WorkerTable::S
 bool BuildQueue::MayTry(const std::string& worker, const QueuedWork& order, double now) const {
   std::vector<std::string> failed_on;
   for (const FailedTry& failed : order.failed_tries) failed_on.push_back(failed.worker);
-  return now >= order.elsewhere_until || std::count(failed_on.begin(), failed_on.end(), worker) == 0 ||
+  return now >= order.elsewhere_until || std::ranges::count(failed_on, worker) == 0 ||
          !workers_->HasBuilder(order.target, failed_on, now);
 }
 
@@ -139,15 +139,15 @@ void BuildQueue::ReturnElsewhere(const Grant& order, bool lost, FailedTry failed
 // Each goes back to the head of its line: the last first, so that they stand there as before.
 void BuildQueue::ReturnAllOf(const std::string& session) {
   std::vector<Grant> held = orders_.HeldBy(session);
-  std::reverse(held.begin(), held.end());
+  std::ranges::reverse(held);
   for (const Grant& order : held) Return(order);
 }
 
 void BuildQueue::LoseAllOf(const WorkerTable::Session& session, double now) {
   std::vector<Grant> held = orders_.HeldBy(session.id);
-  std::reverse(held.begin(), held.end());
+  std::ranges::reverse(held);
   const bool has_suspect =
-      std::any_of(held.begin(), held.end(), [](const Grant& order) { return order.work.is_suspect(); });
+      std::ranges::any_of(held, [](const Grant& order) { return order.work.is_suspect(); });
   for (const Grant& order : held) {
     if (has_suspect && !order.work.is_suspect()) {
       Return(order);
@@ -161,7 +161,7 @@ void BuildQueue::LoseAllOf(const WorkerTable::Session& session, double now) {
 
 void BuildQueue::Tick(double now) {
   std::vector<Grant> overdue = orders_.Overdue(now);
-  std::reverse(overdue.begin(), overdue.end());
+  std::ranges::reverse(overdue);
   for (const Grant& order : overdue) {
     const WorkerTable::Session* const holder = workers_->Find(order.holder);
     if (holder == nullptr || holder->last_heard > order.renewed) {

@@ -187,7 +187,7 @@ void BuildReports::Judge(const Pending& pending, v1::MeasureStatus status) {
 bool BuildReports::IsDoubted(const Pending& pending) {
   const std::vector<FailedTry>& tries = pending.order.work.failed_tries;
   const bool was_doubted =
-      std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
+      std::ranges::any_of(tries, [](const FailedTry& failed) { return failed.is_doubted; });
   return !was_doubted && !parts_.workers->Find(pending.call->session)->builder->builds.is_believed();
 }
 

@@ -23,10 +23,9 @@ bool HasSelect(const Workload& workload) {
   std::unordered_set<const ExprNode*> seen;
   const std::function<bool(const Expr&)> has_select = [&](const Expr& expr) {
     if (!seen.insert(expr.get()).second) return false;
-    return expr->op == Op::kSelect || std::any_of(expr->args.begin(), expr->args.end(), has_select);
+    return expr->op == Op::kSelect || std::ranges::any_of(expr->args, has_select);
   };
-  return std::any_of(workload.stages.begin(), workload.stages.end(),
-                     [&](const Stage& stage) { return has_select(stage.value); });
+  return std::ranges::any_of(workload.stages, [&](const Stage& stage) { return has_select(stage.value); });
 }
 
 double OutputBytes(const Workload& workload) {

@@ -40,8 +40,8 @@ absl::Status ConstantsTable::Start() {
 void ConstantsTable::Know(const StoredConstants& constants) {
   known_[constants.key()] = constants.measured_unix_micros;
   if (known_.size() <= static_cast<size_t>(ConstantsStore::kMostDevices)) return;
-  known_.erase(std::min_element(known_.begin(), known_.end(),
-                                [](const auto& a, const auto& b) { return a.second < b.second; }));
+  known_.erase(
+      std::ranges::min_element(known_, [](const auto& a, const auto& b) { return a.second < b.second; }));
 }
 
 std::vector<std::string> ConstantsTable::Unmeasured(const WorkerTable::Session& session) const {

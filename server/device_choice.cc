@@ -26,7 +26,7 @@ DeviceChoice::DeviceChoice(const std::vector<StoredConstants>& known) {
     fitting_[WithoutThreads(*target)].push_back({target->threads, one.constants});
   }
   for (auto& [target, devices] : fitting_) {
-    std::stable_sort(devices.begin(), devices.end(), [](const Fitting& a, const Fitting& b) {
+    std::ranges::stable_sort(devices, [](const Fitting& a, const Fitting& b) {
       return PeakOf(a.constants) < PeakOf(b.constants);
     });
   }

@@ -16,7 +16,7 @@ void DeviceSeries::Add(const DevicePoint& point) {
 
 void DeviceHistory::Add(const Key& key, const DevicePoint& point) {
   if (!series_.contains(key) && series_.size() >= kMostDevices) {
-    series_.erase(std::min_element(series_.begin(), series_.end(), [](const auto& a, const auto& b) {
+    series_.erase(std::ranges::min_element(series_, [](const auto& a, const auto& b) {
       return a.second.last_unix_micros() < b.second.last_unix_micros();
     }));
   }

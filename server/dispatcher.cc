@@ -23,7 +23,7 @@ constexpr size_t kMostWordsBytes = 4096;  // of a worker about its device, kept 
 
 // Each goes back to the head of its line: in this order they stand there as before.
 std::vector<Grant> LastFirst(std::vector<Grant> grants) {
-  std::reverse(grants.begin(), grants.end());
+  std::ranges::reverse(grants);
   return grants;
 }
 

@@ -32,15 +32,14 @@ double ChanceOf(int64_t failures, int64_t trials, int64_t all_failures, int64_t 
 }
 
 FailureWatch::Counts FailureWatch::CountsOf(const std::deque<bool>& outcomes) {
-  const auto ok = std::count(outcomes.begin(), outcomes.end(), true);
+  const auto ok = std::ranges::count(outcomes, true);
   return {static_cast<int64_t>(outcomes.size()), static_cast<int64_t>(outcomes.size()) - ok};
 }
 
 void FailureWatch::Add(const std::string& line, const Source& source, bool ok) {
   if (lines_.size() >= kMostLines && !lines_.contains(line)) {
-    lines_.erase(std::min_element(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    }));
+    lines_.erase(std::ranges::min_element(
+        lines_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   Line& known = lines_[line];
   known.used = ++uses_;

@@ -90,9 +90,8 @@ std::vector<v1::Record> Finalists(const std::vector<StoredRecord>& ranked, const
     return own.by_default && record.trace() == own.by_default->trace();
   };
   const auto take = [&](const v1::Record& record) {
-    const bool is_there =
-        std::any_of(finalists.begin(), finalists.end(),
-                    [&record](const v1::Record& finalist) { return finalist.trace() == record.trace(); });
+    const bool is_there = std::ranges::any_of(
+        finalists, [&record](const v1::Record& finalist) { return finalist.trace() == record.trace(); });
     const std::string& digest = record.result().code_digest();
     if (!is_there && (digest.empty() || binaries.insert(digest).second)) finalists.push_back(record);
   };
@@ -127,7 +126,7 @@ absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::s
       std::vector<StoredRecord> leaders,
       log.Leaders({planned.key.workload_hash, planned.key.target}, planned.protocol, kMostLeaders));
   // A pin, which stands first, is no time.
-  std::stable_sort(leaders.begin(), leaders.end(), [](const StoredRecord& a, const StoredRecord& b) {
+  std::ranges::stable_sort(leaders, [](const StoredRecord& a, const StoredRecord& b) {
     return RankSeconds(TimingOf(a.record)) < RankSeconds(TimingOf(b.record));
   });
   // A pinned record may be of another protocol.
@@ -143,10 +142,9 @@ absl::StatusOr<FinalRoundPlan> PlanFinalRound(const TuningLog& log, const std::s
   if (round.finalists.size() < 2) return plan;
   const std::string& decided_by = TimingOf(round.finalists[0]).final_round();
   if (IsFinalRoundOf(job, task, decided_by)) return plan;
-  const bool has_met =
-      std::all_of(round.finalists.begin(), round.finalists.end(), [&decided_by](const v1::Record& finalist) {
-        return !decided_by.empty() && TimingOf(finalist).final_round() == decided_by;
-      });
+  const bool has_met = std::ranges::all_of(round.finalists, [&decided_by](const v1::Record& finalist) {
+    return !decided_by.empty() && TimingOf(finalist).final_round() == decided_by;
+  });
   if (has_met) {
     plan.earlier = FinalTimesOf(round.finalists, round.by_default);
     plan.earlier->is_earlier = true;
@@ -198,10 +196,9 @@ absl::StatusOr<std::vector<v1::Record>> FinalRecordsOf(const TuningLog& log, con
     if (IsFinalRoundOf(job, task, TimingOf(one.record).final_round())) records.push_back(one.record);
   }
   // A job that was interrupted within a round may have held another, and logs of two hosts were merged.
-  const auto latest =
-      std::max_element(records.begin(), records.end(), [](const v1::Record& a, const v1::Record& b) {
-        return a.recorded_unix_micros() < b.recorded_unix_micros();
-      });
+  const auto latest = std::ranges::max_element(records, [](const v1::Record& a, const v1::Record& b) {
+    return a.recorded_unix_micros() < b.recorded_unix_micros();
+  });
   if (latest == records.end()) return records;
   const std::string round = TimingOf(*latest).final_round();
   std::erase_if(records,

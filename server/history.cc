@@ -43,8 +43,7 @@ absl::StatusOr<std::vector<History::Shape>*> History::ShapesOf(const Family& fam
     const absl::StatusOr<Workload> parsed = ParseWorkload(workload.text, "the log");
     if (parsed.ok()) shapes.push_back({workload.hash, WorkOf(*parsed), ExtentsOf(*parsed)});
   }
-  std::stable_sort(shapes.begin(), shapes.end(),
-                   [](const Shape& a, const Shape& b) { return a.work < b.work; });
+  std::ranges::stable_sort(shapes, [](const Shape& a, const Shape& b) { return a.work < b.work; });
   return &shapes;
 }
 
@@ -62,8 +61,7 @@ absl::StatusOr<std::vector<std::string>> History::NearestShapes(const PlannedTas
                         ShapesOf({task.key.shape_erased_hash, task.key.target}));
   const double work = WorkOf(task.workload);
   const std::vector<int64_t> extents = ExtentsOf(task.workload);
-  auto above = std::lower_bound(shapes->begin(), shapes->end(), work,
-                                [](const Shape& shape, double limit) { return shape.work < limit; });
+  auto above = std::ranges::lower_bound(*shapes, work, {}, &Shape::work);
   auto below = std::make_reverse_iterator(above);
   std::vector<std::string> nearest;
   // A window of shapes of like work at a time.
@@ -76,8 +74,7 @@ absl::StatusOr<std::vector<std::string>> History::NearestShapes(const PlannedTas
       const std::optional<double> distance = ShapeDistance(shape.extents, extents);
       if (distance && shape.workload_hash != task.key.workload_hash) window.emplace_back(*distance, &shape);
     }
-    std::stable_sort(window.begin(), window.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(window, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [distance, shape] : window) {
       if (nearest.size() == count) break;
       MYCC_RETURN_IF_ERROR(FindBest(task, shape));
@@ -111,7 +108,7 @@ absl::StatusOr<std::vector<std::string>> History::NearestElsewhere(const Planned
     if (one.target_text != task.key.target && device && shape && *shape > 0)
       order.emplace_back(*device, *shape, &one);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
   std::vector<std::string> nearest;
@@ -147,7 +144,7 @@ absl::StatusOr<v1::StoredTask> History::Recall(const PlannedTask& task, uint32_t
   MYCC_ASSIGN_OR_RETURN(Records targets, log_->BestOfTargets(task.key.workload_hash, task.protocol));
   std::erase_if(targets,
                 [&](const StoredRecord& record) { return record.record.target() == task.key.target; });
-  std::stable_sort(targets.begin(), targets.end(), [&task](const StoredRecord& a, const StoredRecord& b) {
+  std::ranges::stable_sort(targets, [&task](const StoredRecord& a, const StoredRecord& b) {
     return DistanceOf(a, task.target) < DistanceOf(b, task.target);
   });
   for (size_t i = 0; i < targets.size() && i < kOfOtherTargets; ++i) add(targets[i].record.trace());

@@ -229,8 +229,7 @@ void JobBoard::Tick() {
 }
 
 int64_t JobBoard::searches() const {
-  return std::count_if(running_.begin(), running_.end(),
-                       [](const auto& job) { return job.second->search != nullptr; });
+  return std::ranges::count_if(running_, [](const auto& job) { return job.second->search != nullptr; });
 }
 
 std::string JobBoard::SearchNoteOf(const std::string& job) const {

@@ -291,7 +291,7 @@ void JobProposals::Bound(const RunningJobs& jobs, int most) {
     return EndsBefore(*a, *b, now);
   };
   for (; searches > most && !at_rest.empty(); --searches) {
-    const auto next = std::min_element(at_rest.begin(), at_rest.end(), ends_before);
+    const auto next = std::ranges::min_element(at_rest, ends_before);
     EndSearch(std::move((*next)->search), executors_.search);
     at_rest.erase(next);
   }

@@ -18,8 +18,8 @@ void JobWaiters::Leave(const std::string& job, const std::string& client) {
 uint32_t JobWaiters::Count(const std::string& job, double now) const {
   const auto found = jobs_.find(job);
   if (found == jobs_.end()) return 0;
-  return static_cast<uint32_t>(std::count_if(found->second.begin(), found->second.end(),
-                                             [now](const auto& client) { return client.second > now; }));
+  return static_cast<uint32_t>(
+      std::ranges::count_if(found->second, [now](const auto& client) { return client.second > now; }));
 }
 
 }  // namespace mycc

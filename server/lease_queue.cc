@@ -79,9 +79,9 @@ void LeaseQueue::Adopt(QueuedWork work, const std::string& holder, double now) {
 
 bool LeaseQueue::HoldsSuspect(const std::string& holder) const {
   const auto names = by_holder_.find(holder);
-  return names != by_holder_.end() &&
-         std::any_of(names->second.begin(), names->second.end(),
-                     [this](const std::string& name) { return leased_.at(name).work.is_suspect(); });
+  return names != by_holder_.end() && std::ranges::any_of(names->second, [this](const std::string& name) {
+           return leased_.at(name).work.is_suspect();
+         });
 }
 
 bool LeaseQueue::ForLinesInTurn(const Asker& asker, FairShare::Which which, const TakeFrom& take) {
@@ -95,8 +95,8 @@ bool LeaseQueue::ForLinesOf(const std::string& job, const Asker& asker, const Ta
   for (auto line = first; line != lines_.end() && line->first.first == job; ++line) {
     if (asker.fits(job, line->first.second)) lines.push_back(line);
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const auto& a, const auto& b) { return a->second.served < b->second.served; });
+  std::ranges::stable_sort(lines,
+                           [](const auto& a, const auto& b) { return a->second.served < b->second.served; });
   for (const Lines::iterator& line : lines) {
     if (!take(&line->second)) continue;
     line->second.served = ++grants_;
@@ -108,7 +108,7 @@ bool LeaseQueue::ForLinesOf(const std::string& job, const Asker& asker, const Ta
 }
 
 std::optional<QueuedWork> LeaseQueue::PopApart(const Asker& asker, bool suspects, LineOfWork* line) {
-  const auto found = std::find_if(line->apart.begin(), line->apart.end(), [&](const QueuedWork& work) {
+  const auto found = std::ranges::find_if(line->apart, [&](const QueuedWork& work) {
     return work.is_suspect() == suspects && (asker.may_try == nullptr || asker.may_try(work));
   });
   if (found == line->apart.end()) return std::nullopt;
@@ -123,7 +123,7 @@ std::optional<QueuedWork> LeaseQueue::TakeOrdinary(const Asker& asker, LineOfWor
   std::optional<QueuedWork> work = PopApart(asker, /*suspects=*/false, line);
   if (work) return work;
   std::deque<QueuedWork>& from = line->built.empty() ? line->ordinary : line->built;
-  const auto found = std::find_if(from.begin(), from.end(), [&](const QueuedWork& waiting) {
+  const auto found = std::ranges::find_if(from, [&](const QueuedWork& waiting) {
     return !waiting.built_by.empty() || !IsBuildable(waiting) || asker.may_build == nullptr ||
            asker.may_build(waiting);
   });
@@ -139,8 +139,8 @@ std::optional<QueuedWork> LeaseQueue::TakeUnbuilt(const Line& line, const std::s
   const auto of_line = lines_.find(line);
   if (of_line == lines_.end()) return std::nullopt;
   std::deque<QueuedWork>& ordinary = of_line->second.ordinary;
-  const auto found = std::find_if(ordinary.begin(), ordinary.end(),
-                                  [&name](const QueuedWork& waiting) { return waiting.name == name; });
+  const auto found =
+      std::ranges::find_if(ordinary, [&name](const QueuedWork& waiting) { return waiting.name == name; });
   if (found == ordinary.end()) return std::nullopt;
   std::optional<QueuedWork> work = std::move(*found);
   ordinary.erase(found);
@@ -180,9 +180,8 @@ Grant* LeaseQueue::GrantTo(const Asker& asker, QueuedWork work) {
 int LeaseQueue::HeldOn(const Asker& asker) const {
   const auto names = by_holder_.find(asker.holder);
   if (names == by_holder_.end()) return 0;
-  return static_cast<int>(
-      std::count_if(names->second.begin(), names->second.end(),
-                    [&](const std::string& name) { return leased_.at(name).device == asker.device; }));
+  return static_cast<int>(std::ranges::count_if(
+      names->second, [&](const std::string& name) { return leased_.at(name).device == asker.device; }));
 }
 
 std::vector<Grant> LeaseQueue::Lease(const Asker& asker, int count) {
@@ -347,8 +346,8 @@ std::optional<QueuedWork> LeaseQueue::Withdraw(const std::string& job, const std
   if (line == lines_.end()) return std::nullopt;
   for (std::deque<QueuedWork>* const place :
        {&line->second.ordinary, &line->second.built, &line->second.apart}) {
-    const auto found = std::find_if(place->begin(), place->end(),
-                                    [&name](const QueuedWork& work) { return work.name == name; });
+    const auto found =
+        std::ranges::find_if(*place, [&name](const QueuedWork& work) { return work.name == name; });
     if (found == place->end()) continue;
     std::optional<QueuedWork> work = std::move(*found);
     apart_ -= place == &line->second.apart ? 1 : 0;

@@ -39,8 +39,7 @@ std::vector<QueueLease> LeaseQueue::ListLeases(size_t limit, double now) const {
                       .attempt = grant.work.attempt,
                       .expires_in_seconds = grant.state == LeaseState::kHeld ? grant.expires - now : 0});
   }
-  std::sort(leases.begin(), leases.end(),
-            [](const QueueLease& a, const QueueLease& b) { return a.trial < b.trial; });
+  std::ranges::sort(leases, [](const QueueLease& a, const QueueLease& b) { return a.trial < b.trial; });
   return leases;
 }
 

@@ -131,8 +131,7 @@ bool Leasing::MayTry(const std::string& worker, const QueuedWork& work) const {
   const double now = time_->Seconds();
   std::vector<std::string> failed_on;
   for (const FailedTry& failed : work.failed_tries) failed_on.push_back(failed.worker);
-  if (now >= work.elsewhere_until || std::find(failed_on.begin(), failed_on.end(), worker) == failed_on.end())
-    return true;
+  if (now >= work.elsewhere_until || std::ranges::find(failed_on, worker) == failed_on.end()) return true;
   const absl::StatusOr<Target> code = ParseTarget(work.target);
   return !code.ok() || !workers_->HasElsewhere(*code, work.protocol, failed_on, now);
 }

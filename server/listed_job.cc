@@ -51,9 +51,9 @@ bool IsForeign(const v1::JobSpec& spec) { return spec.strategy() == kForeignStra
 std::string WithName(const std::string& workload, const std::string& name) {
   absl::StatusOr<Workload> parsed = ParseWorkload(workload, "the log");
   // The name may be another's, and then is a text like any other.
-  const bool is_name = !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-                       std::all_of(name.begin(), name.end(),
-                                   [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+  const bool is_name =
+      !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+      std::ranges::all_of(name, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
   if (!parsed.ok() || !is_name) return workload;
   const std::string hash = WorkloadHash(*parsed);
   parsed->name = name;

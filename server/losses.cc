@@ -31,7 +31,7 @@ absl::StatusOr<std::string> EvidenceOf(const JobStore& store, const Grant& grant
 
 // Each goes back to the head of its line: in this order they stand there as before.
 std::vector<Grant> LastFirst(std::vector<Grant> grants) {
-  std::reverse(grants.begin(), grants.end());
+  std::ranges::reverse(grants);
   return grants;
 }
 
@@ -52,7 +52,7 @@ void Losses::Lose(const Grant& grant, v1::MeasureStatus status, FailedTry failed
 
 void Losses::LoseAll(const std::vector<Grant>& grants, const FailedTry& failed) {
   const bool has_suspect =
-      std::any_of(grants.begin(), grants.end(), [](const Grant& grant) { return grant.work.is_suspect(); });
+      std::ranges::any_of(grants, [](const Grant& grant) { return grant.work.is_suspect(); });
   for (const Grant& grant : LastFirst(grants)) {
     if (has_suspect && !grant.work.is_suspect()) {
       Return(grant);

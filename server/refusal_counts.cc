@@ -61,8 +61,8 @@ std::vector<RefusalCount> RefusalCounts::MostFrequent() const {
   std::vector<RefusalCount> counts;
   counts.reserve(kinds_.size());
   for (const auto& [name, kind] : kinds_) counts.push_back({WithNumbers(name, kind.numbers), kind.points});
-  std::stable_sort(counts.begin(), counts.end(),
-                   [](const RefusalCount& a, const RefusalCount& b) { return a.points > b.points; });
+  std::ranges::stable_sort(counts,
+                           [](const RefusalCount& a, const RefusalCount& b) { return a.points > b.points; });
   if (counts.size() <= kMostKinds) return counts;
   RefusalCount rest{"other reasons", 0};
   for (size_t i = kMostKinds - 1; i < counts.size(); ++i) rest.points += counts[i].points;

@@ -181,7 +181,7 @@ bool Reports::IsDoubted(const Held& held) const {
   if (held.report.result().status() == v1::MEASURE_STATUS_OK) return false;
   const std::vector<FailedTry>& tries = held.grant.work.failed_tries;
   const bool was_doubted =
-      std::any_of(tries.begin(), tries.end(), [](const FailedTry& failed) { return failed.is_doubted; });
+      std::ranges::any_of(tries, [](const FailedTry& failed) { return failed.is_doubted; });
   if (was_doubted || workers_->IsBelieved(*held.session, held.device(), LineOf(held.grant.work)))
     return false;
   return workers_->HasElsewhere(held.task().target, held.task().protocol, {held.session->worker},

@@ -11,7 +11,7 @@ constexpr double kFailing = 1.4;
 
 double QuantileOf(const std::deque<double>& values, double share) {
   std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 

@@ -42,17 +42,17 @@ auto Preference(const v1::Record& record) {
 
 std::vector<size_t> TiesForBest(const std::vector<const v1::Record*>& records) {
   MYCC_CHECK(!records.empty()) << "no record passed the round";
-  const auto fastest = *std::min_element(
-      records.begin(), records.end(),
-      [](const v1::Record* a, const v1::Record* b) { return TimeOf(*a).seconds() < TimeOf(*b).seconds(); });
+  const auto fastest = *std::ranges::min_element(records, [](const v1::Record* a, const v1::Record* b) {
+    return TimeOf(*a).seconds() < TimeOf(*b).seconds();
+  });
   std::vector<size_t> ties;
   for (size_t i = 0; i < records.size(); ++i) {
     const v1::Timing& timing = TimeOf(*records[i]);
     const bool overlaps = LowOf(timing) <= HighOf(TimeOf(*fastest));
     if (overlaps && timing.seconds() <= kMostBehind * TimeOf(*fastest).seconds()) ties.push_back(i);
   }
-  std::sort(ties.begin(), ties.end(),
-            [&](size_t a, size_t b) { return Preference(*records[a]) < Preference(*records[b]); });
+  std::ranges::sort(ties,
+                    [&](size_t a, size_t b) { return Preference(*records[a]) < Preference(*records[b]); });
   return ties;
 }
 

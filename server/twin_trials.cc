@@ -50,7 +50,7 @@ std::set<std::string> TwinTrials::JobsLike(const RunningJob& job,
   const PlannedTask& task = job.ledger->plan().tasks[trials[0].task];
   for (const auto& [id, other] : *running_) {
     const std::vector<PlannedTask>& tasks = other->ledger->plan().tasks;
-    const bool has_it = std::any_of(tasks.begin(), tasks.end(), [&task](const PlannedTask& known) {
+    const bool has_it = std::ranges::any_of(tasks, [&task](const PlannedTask& known) {
       return known.key.workload_hash == task.key.workload_hash && known.key.target == task.key.target &&
              known.protocol == task.protocol;
     });
@@ -172,7 +172,7 @@ void TwinTrials::OnFinished(const std::string& trial, const v1::MeasureResult& r
 void TwinTrials::Watch() {
   std::vector<std::string> stuck;
   for (const auto& [leader, twins] : twins_) {
-    const bool is_stuck = std::any_of(twins.begin(), twins.end(), [&](const QueuedWork& twin) {
+    const bool is_stuck = std::ranges::any_of(twins, [&](const QueuedWork& twin) {
       const RunningJob* const job = Alive(twin.job);
       return job == nullptr || !MayLead(leader, job->terms);
     });

@@ -24,7 +24,7 @@ WaitingJobs::WaitingJobs(WaitingJobsOptions options, JobStore* store, const Time
       owners_(owners) {}
 
 std::deque<WaitingJobs::Waiting>::iterator WaitingJobs::FindWaiting(const std::string& job) {
-  return std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.id == job; });
+  return std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.id == job; });
 }
 
 bool WaitingJobs::Contains(const std::string& job) const {
@@ -32,8 +32,7 @@ bool WaitingJobs::Contains(const std::string& job) const {
 }
 
 const JobTerms* WaitingJobs::TermsOfWaiting(const std::string& job) const {
-  const auto found =
-      std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.id == job; });
+  const auto found = std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.id == job; });
   return found == waiting_.end() ? nullptr : &found->terms;
 }
 
@@ -74,8 +73,8 @@ void WaitingJobs::AddOwners(std::set<std::string>* owners) const {
 }
 
 uint32_t WaitingJobs::num_waiting(const std::string& owner) const {
-  return static_cast<uint32_t>(std::count_if(waiting_.begin(), waiting_.end(),
-                                             [&](const Waiting& one) { return one.terms.owner == owner; }));
+  return static_cast<uint32_t>(
+      std::ranges::count_if(waiting_, [&](const Waiting& one) { return one.terms.owner == owner; }));
 }
 
 std::map<std::string, uint32_t> WaitingJobs::RunningByOwner() const {

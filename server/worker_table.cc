@@ -200,7 +200,7 @@ bool WorkerTable::HasElsewhere(const Target& code, v1::TimingProtocol protocol,
                                const std::vector<std::string>& except, double now) const {
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_heard > lease_seconds_) continue;
-    if (std::find(except.begin(), except.end(), session.worker) != except.end()) continue;
+    if (std::ranges::find(except, session.worker) != except.end()) continue;
     for (const auto& [name, device] : session.devices) {
       const bool works = device.health.drain().empty() && device.trouble.empty();
       if (works && device.CanMeasure(code, protocol)) return true;
@@ -280,16 +280,16 @@ void WorkerTable::Tell(const Session& session, const std::string& what, const st
 
 bool WorkerTable::Session::BuildsFor(const std::string& target_text) const {
   const absl::StatusOr<Target> target = ParseTarget(target_text);
-  return builder && target.ok() && std::count(builder->archs.begin(), builder->archs.end(), target->arch) > 0;
+  return builder && target.ok() && std::ranges::count(builder->archs, target->arch) > 0;
 }
 
 bool WorkerTable::HasBuilder(const std::string& target, const std::vector<std::string>& except,
                              double now) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+  return std::ranges::any_of(sessions_, [&](const auto& entry) {
     const Session& session = entry.second;
     return session.builder && now - session.last_heard <= lease_seconds_ &&
            now - session.builder->asked <= kAskSeconds && session.builder->drain().empty() &&
-           std::count(except.begin(), except.end(), session.worker) == 0 && session.BuildsFor(target);
+           std::ranges::count(except, session.worker) == 0 && session.BuildsFor(target);
   });
 }
 

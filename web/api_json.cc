@@ -194,8 +194,8 @@ Json FailuresJson(const std::vector<StoredRecord>& newest_first) {
   }
   std::vector<std::pair<const std::pair<int, std::string>*, const Kind*>> sorted;
   for (const auto& [name, kind] : kinds) sorted.emplace_back(&name, &kind);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second->count > b.second->count; });
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return a.second->count > b.second->count; });
   Json rows = Json::array();
   for (const auto& [name, kind] : sorted) {
     rows.push_back({{"status", StatusName(static_cast<v1::MeasureStatus>(name->first))},

@@ -32,8 +32,8 @@ void Convergence::Add(const CandidateRow& row) {
 
 std::shared_ptr<Convergences::Entry> Convergences::EntryOf(const std::string& job) {
   const MutexLock lock(&mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&job](const std::shared_ptr<Entry>& entry) { return entry->job == job; });
+  const auto found = std::ranges::find_if(
+      entries_, [&job](const std::shared_ptr<Entry>& entry) { return entry->job == job; });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front();

@@ -115,8 +115,8 @@ void CpuMeasurer::Measure(const std::vector<v1::Assignment>& assignments, const 
   MakeRunner(ThreadsOf(wanted[0].target()));
   runner_->WarmUp();
   const std::vector<BuildOutcome> builds = Build(requests, [&] {
-    return std::any_of(wanted.begin(), wanted.end(),
-                       [&](const v1::Assignment& assignment) { return !is_revoked(assignment.lease()); });
+    return std::ranges::any_of(
+        wanted, [&](const v1::Assignment& assignment) { return !is_revoked(assignment.lease()); });
   });
   auto next = builds.begin();
   for (const v1::Assignment& assignment : wanted) {

@@ -233,7 +233,7 @@ absl::StatusOr<std::string> GpuCase::Mismatch(int output, const Findings& findin
   const Buffer& buffer = outputs_[output].buffer;
   const Expected& expected = expected_[output];
   const int width = DTypeBytes(buffer->dtype);
-  const bool is_arg = std::any_of(workload_.stages.begin(), workload_.stages.end(), [&](const Stage& stage) {
+  const bool is_arg = std::ranges::any_of(workload_.stages, [&](const Stage& stage) {
     return stage.output == buffer && (stage.reduce == ReduceOp::kArgMax || stage.reduce == ReduceOp::kArgMin);
   });
   if (is_arg) {

@@ -21,8 +21,7 @@ absl::StatusOr<GpuTest> GpuCases::Make(const std::string& workload_text,
 
 absl::StatusOr<GpuTest*> GpuCases::Find(const std::string& workload_text, const v1::GpuCase& description) {
   const std::string name = absl::StrCat(workload_text, "\n", description.SerializeAsString());
-  const auto found =
-      std::find_if(kept_.begin(), kept_.end(), [&name](const Kept& kept) { return kept.name == name; });
+  const auto found = std::ranges::find_if(kept_, [&name](const Kept& kept) { return kept.name == name; });
   if (found != kept_.end()) {
     std::rotate(kept_.begin(), found, found + 1);
     return &kept_.front().test;

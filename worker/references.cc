@@ -37,7 +37,7 @@ bool References::IsStopping() {
 
 std::shared_ptr<Reference> References::Take(const v1::BuildRequest& request) {
   const MutexLock lock(&mutex_);
-  const auto known = std::find_if(kept_.begin(), kept_.end(), [&request](const auto& kept) {
+  const auto known = std::ranges::find_if(kept_, [&request](const auto& kept) {
     return kept->request_.target() == request.target() && kept->request_.workload() == request.workload();
   });
   if (known != kept_.end()) {

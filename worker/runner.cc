@@ -293,8 +293,8 @@ class PlacedTiming {
   }
 
   absl::StatusOr<std::vector<TimedCall>> Place(int placement) {
-    const bool all_loaded = std::all_of(timed_.begin(), timed_.end(),
-                                        [](const Timed& timed) { return timed.contender->call != nullptr; });
+    const bool all_loaded =
+        std::ranges::all_of(timed_, [](const Timed& timed) { return timed.contender->call != nullptr; });
     if (placement > 0 || !all_loaded) {
       // All are closed first: what is still open is not loaded anew.
       for (failing_ = 0; failing_ < timed_.size(); ++failing_) MYCC_RETURN_IF_ERROR(Close(&timed_[failing_]));

@@ -108,7 +108,7 @@ void TrimCache(const std::string& folder, int64_t most_bytes) {
     files.push_back(file);
     bytes += file.bytes;
   }
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  std::ranges::sort(files, [](const File& a, const File& b) { return a.used < b.used; });
   for (size_t i = 0; i + 1 < files.size() && bytes > most_bytes; ++i) {
     if (std::filesystem::remove(files[i].path, error)) bytes -= files[i].bytes;
   }

@@ -69,7 +69,7 @@ v1::Timing TimingOf(v1::TimingProtocol protocol, const std::vector<double>& samp
 
 MedianInterval MedianOf(std::vector<double> samples) {
   MYCC_CHECK(!samples.empty());
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   const int n = static_cast<int>(samples.size());
   const double median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
   // The number of samples below the median is binomial(n, 1/2); its 2.5 % quantile, approximately.
@@ -131,9 +131,8 @@ absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
   std::vector<double> medians;
   for (int i = 0; i < kPlacementsAlone; ++i) {
     if (i > 0 && now() - start + plan.placing_seconds >= plan.budget_seconds) break;
-    const bool is_behind =
-        i > 1 && plan.best_seconds > 0 &&
-        *std::min_element(medians.begin(), medians.end()) > kSamplesBehind * plan.best_seconds;
+    const bool is_behind = i > 1 && plan.best_seconds > 0 &&
+                           *std::ranges::min_element(medians) > kSamplesBehind * plan.best_seconds;
     if (is_behind) break;
     MYCC_ASSIGN_OR_RETURN(const TimedCall timed, place(i));
     v1::Timing timing = TimeCalls(part, timed, now);
@@ -145,7 +144,7 @@ absl::StatusOr<v1::Timing> TimeCallAtPlacements(const TimingPlan& plan,
     }
   }
   if (medians.size() == 1) return all;  // with the interval of its samples
-  std::sort(medians.begin(), medians.end());
+  std::ranges::sort(medians);
   all.set_seconds(medians[(medians.size() - 1) / 2]);
   all.set_ci_low_seconds(medians.front());
   all.set_ci_high_seconds(medians.back());

@@ -39,7 +39,7 @@ std::vector<double> MomentsOf(const std::vector<const Turn*>& turns) {
 }
 
 bool AreNarrow(const std::vector<v1::Timing>& timings) {
-  return std::all_of(timings.begin(), timings.end(), [](const v1::Timing& timing) {
+  return std::ranges::all_of(timings, [](const v1::Timing& timing) {
     return (timing.ci_high_seconds() - timing.ci_low_seconds()) / 2 <= kNarrowInTurns * timing.seconds();
   });
 }

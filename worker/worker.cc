@@ -111,7 +111,7 @@ bool Worker::IsUnwanted(const v1::LeaseId& lease) {
 
 void Worker::AskFor(const v1::RegisterResponse& response) {
   for (const std::string& name : response.unmeasured()) {
-    const auto device = std::find_if(devices_.begin(), devices_.end(), [&name](const WorkerDevice& one) {
+    const auto device = std::ranges::find_if(devices_, [&name](const WorkerDevice& one) {
       return one.offer.device() == name && one.measure_constants != nullptr;
     });
     if (device == devices_.end()) continue;

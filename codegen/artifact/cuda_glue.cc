@@ -48,9 +48,8 @@ bool UsesWorkspace(const CudaStep& step) {
   const auto is_workspace = [](const CudaOperand& operand) {
     return operand.argument == CudaOperand::kWorkspace;
   };
-  return std::any_of(step.pointers.begin(), step.pointers.end(), is_workspace) ||
-         std::any_of(step.maps.begin(), step.maps.end(),
-                     [&](const CudaTensorMap& map) { return is_workspace(map.operand); });
+  return std::ranges::any_of(step.pointers, is_workspace) ||
+         std::ranges::any_of(step.maps, [&](const CudaTensorMap& map) { return is_workspace(map.operand); });
 }
 
 class CudaTables {

@@ -120,7 +120,7 @@ constexpr DeviceWords kCudaWords = {
 std::string ShapeText(const EntryArg& arg) {
   std::string text = "[";
   for (size_t i = 0; i < arg.shape.size(); ++i) {
-    const bool is_bounded = std::count(arg.bounded.begin(), arg.bounded.end(), static_cast<int>(i)) > 0;
+    const bool is_bounded = std::ranges::count(arg.bounded, static_cast<int>(i)) > 0;
     absl::StrAppend(&text, i > 0 ? ", " : "", is_bounded ? "at most " : "", arg.shape[i]);
   }
   return text + "]";

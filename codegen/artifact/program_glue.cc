@@ -20,7 +20,7 @@ std::string StepsSymbol(const Entry& entry) { return entry.symbol + "_steps"; }
 
 // A single parallel kernel forks its own team.
 bool RunsInTeam(const ProgramSpec& spec) {
-  return std::count_if(spec.program.launches.begin(), spec.program.launches.end(), [&](const auto& launch) {
+  return std::ranges::count_if(spec.program.launches, [&](const auto& launch) {
            return launch.kernel >= 0 ? spec.kernels[launch.kernel].lowered.parallel
                                      : RunsInParallel(launch.call.function);
          }) > 1;

@@ -258,8 +258,7 @@ class KernelEmitter {
   Code Operation(const Expr& expr);
   bool IsAtHand(const ExprNode& load);
   bool IsOfBlock(const VarNode* var) const {
-    return std::any_of(launch_.blocks.begin(), launch_.blocks.end(),
-                       [&](const For* loop) { return loop->var.get() == var; });
+    return std::ranges::any_of(launch_.blocks, [&](const For* loop) { return loop->var.get() == var; });
   }
   Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);

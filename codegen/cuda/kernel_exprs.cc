@@ -13,7 +13,7 @@ constexpr int64_t kNarrowLimit = int64_t{1} << 30;
 // Whether this is i64 arithmetic that cannot overflow, because all its parts have ranges. Loaded i64 data has
 // none.
 bool HasRange(const Expr& expr) {
-  return RangeOf(expr).has_value() && std::all_of(expr->args.begin(), expr->args.end(), [](const Expr& arg) {
+  return RangeOf(expr).has_value() && std::ranges::all_of(expr->args, [](const Expr& arg) {
            return arg->dtype != DType::kI64 || RangeOf(arg).has_value();
          });
 }
@@ -45,8 +45,7 @@ bool KernelEmitter::IsAtHand(const ExprNode& load) {
   if (!IsInside(*load.buffer, load.args)) return false;
   if (place.in_registers) return true;
   return load.buffer->scope == Scope::kGlobal &&
-         std::none_of(load.args.begin(), load.args.end(),
-                      [&](const Expr& index) { return AnyExpr(index, differs); });
+         std::ranges::none_of(load.args, [&](const Expr& index) { return AnyExpr(index, differs); });
 }
 
 // Both values are computed before one is taken, if what they read is at hand. NVVM makes a branch of a value
@@ -86,8 +85,8 @@ bool KernelEmitter::IsNarrow(const Expr& expr) {
   const auto range = RangeOf(expr);
   if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
   if (expr->op == Op::kLoad || expr->op == Op::kCast) return false;  // i64, whatever its value
-  return std::all_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
+  return std::ranges::all_of(expr->args,
+                             [&](const Expr& arg) { return arg->dtype != DType::kI64 || IsNarrow(arg); });
 }
 
 // A part is an int if all of it fits an int; operations with a wider part widen it.

@@ -83,9 +83,9 @@ absl::StatusOr<CudaImage> CompileFor(const Nvrtc& nvrtc, const std::string& sour
 absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& target) {
   MYCC_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, OpenNvrtc());
   MYCC_ASSIGN_OR_RETURN(CudaImage image, CompileFor(*nvrtc, source, target, nullptr));
-  const bool spills = std::any_of(
-      image.kernels.begin(), image.kernels.end(),
-      [](const CudaKernelResources& kernel) { return kernel.spill_bytes > 0 || kernel.stack_bytes > 0; });
+  const bool spills = std::ranges::any_of(image.kernels, [](const CudaKernelResources& kernel) {
+    return kernel.spill_bytes > 0 || kernel.stack_bytes > 0;
+  });
   // The comments of BLOCK_OF and TURNS in prelude.cc explain these options.
   if (spills && source.find("ONE_BLOCK") != std::string::npos)
     return CompileFor(*nvrtc, source, target, "-DONE_BLOCK");

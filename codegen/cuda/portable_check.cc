@@ -34,7 +34,7 @@ absl::Status CheckRange(const std::string& what, int64_t value, int64_t least, i
 
 bool IsSymbol(const std::string& name) {
   return !name.empty() && name.size() <= kMostNameBytes &&
-         std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+         std::ranges::all_of(name, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
 bool IsDigest(const std::string& text) {

@@ -318,7 +318,7 @@ bool UsesVar(const Expr& expr, const VarNode* var) {
 }
 
 bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var) {
-  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& expr) { return UsesVar(expr, var); });
+  return std::ranges::any_of(exprs, [&](const Expr& expr) { return UsesVar(expr, var); });
 }
 
 bool IsSameRead(const ExprNode& a, const ExprNode& b) {
@@ -342,7 +342,7 @@ bool UsesAnyOf(const Expr& expr, const VarSet& vars) {
 }
 
 bool UsesAnyOf(const std::vector<Expr>& exprs, const VarSet& vars) {
-  return std::any_of(exprs.begin(), exprs.end(), [&](const Expr& expr) { return UsesAnyOf(expr, vars); });
+  return std::ranges::any_of(exprs, [&](const Expr& expr) { return UsesAnyOf(expr, vars); });
 }
 
 bool UsesOnly(const Expr& expr, const VarSet& vars) {

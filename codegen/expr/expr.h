@@ -136,8 +136,8 @@ void ForEachLoad(const Expr& expr, const VisitFn& visit) {
 // Whether the expression, or one under it, is as the predicate says.
 template <typename Predicate>
 bool AnyExpr(const Expr& expr, const Predicate& holds) {
-  return holds(*expr) || std::any_of(expr->args.begin(), expr->args.end(),
-                                     [&](const Expr& arg) { return AnyExpr(arg, holds); });
+  return holds(*expr) ||
+         std::ranges::any_of(expr->args, [&](const Expr& arg) { return AnyExpr(arg, holds); });
 }
 // Rebuilds bottom-up: `rewrite` sees a node whose operands were rewritten, and returns its replacement or
 // nullptr to keep it. The same pointer comes back when nothing changed.

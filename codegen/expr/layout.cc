@@ -143,7 +143,7 @@ Layout Layout::Repeated(int64_t times) const {
 bool Layout::IsInjective() const {
   if (size() == 0) return true;
   std::vector<Mode> modes = Modes();
-  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride < b.stride; });
+  std::ranges::sort(modes, [](const Mode& a, const Mode& b) { return a.stride < b.stride; });
   int64_t end = 1;  // of the offsets so far
   for (const Mode& mode : modes) {
     if (mode.stride < end) return false;
@@ -202,8 +202,7 @@ std::optional<Layout> Inverse(const Layout& layout) {
     numbered.emplace_back(mode, number);
     number *= mode.extent;
   }
-  std::sort(numbered.begin(), numbered.end(),
-            [](const auto& a, const auto& b) { return a.first.stride > b.first.stride; });
+  std::ranges::sort(numbered, [](const auto& a, const auto& b) { return a.first.stride > b.first.stride; });
   Layout inverse{{{}}, {}};
   int64_t end = layout.size();
   bool moves = false;
@@ -250,7 +249,7 @@ int64_t BankTurns(const std::vector<int64_t>& addresses, int64_t bytes) {
       for (int64_t byte = first; byte < std::min(bytes, first + kWidest); byte += kWord) {
         const int64_t word = (address + byte) / kWord;
         std::vector<int64_t>& bank = banks[static_cast<size_t>(word % kBanks)];
-        if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+        if (std::ranges::find(bank, word) == bank.end()) bank.push_back(word);
         most = std::max(most, bank.size());
       }
     }

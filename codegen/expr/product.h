@@ -23,7 +23,7 @@ inline const ExprNode* LoadOfFactor(const Expr& factor) {
 
 // The axis that the expression is, by its place; -1: it is none.
 inline int PlaceOf(const Expr& expr, const std::vector<Var>& axes) {
-  const auto found = std::find(axes.begin(), axes.end(), expr->op == Op::kVar ? expr->var : nullptr);
+  const auto found = std::ranges::find(axes, expr->op == Op::kVar ? expr->var : nullptr);
   return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
 }
 

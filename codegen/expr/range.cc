@@ -32,8 +32,8 @@ Linear Combination(const Linear& a, int64_t p, const Linear& b, int64_t q) {
 
 bool IsWithin(const Linear& linear, int64_t limit) {
   const auto small = [limit](int64_t value) { return value >= -limit && value <= limit; };
-  return small(linear.constant) && std::all_of(linear.terms.begin(), linear.terms.end(),
-                                               [&](const auto& t) { return small(t.second); });
+  return small(linear.constant) &&
+         std::ranges::all_of(linear.terms, [&](const auto& t) { return small(t.second); });
 }
 
 int64_t CoefficientOf(const Linear& linear, const Expr& atom) {
@@ -210,7 +210,7 @@ IndexRange RangeUnder(const Linear& linear, const Facts& facts, Arithmetic arith
 }
 
 bool IsContradictory(const Facts& facts) {
-  return std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+  return std::ranges::any_of(facts, [&](const Linear& fact) {
     const auto upper = BoundFinder(facts, Arithmetic::kExact).OfLinear(fact, 1).upper;
     return upper && *upper < 0;
   });

@@ -60,7 +60,7 @@ GraphBuilder GraphBuilder::Rewriting(const Graph& graph) {
     builder.next_name_ = std::max<int64_t>(builder.next_name_, std::atoll(tensor->name.c_str() + 1) + 1);
   };
   for (const NamedTensor& input : graph.inputs) beyond(input.tensor);
-  for (const Node& node : graph.nodes) std::for_each(node.outputs.begin(), node.outputs.end(), beyond);
+  for (const Node& node : graph.nodes) std::ranges::for_each(node.outputs, beyond);
   return builder;
 }
 
@@ -99,8 +99,8 @@ std::vector<std::string> GraphBuilder::InputsOf(const Buffer& tensor) const {
   // Nodes stand behind those that they read.
   for (size_t i = graph_.nodes.size(); i-- > 0;) {
     const Node& node = graph_.nodes[i];
-    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                       [&](const Buffer& b) { return needed.count(b.get()) > 0; });
+    const bool is_needed =
+        std::ranges::any_of(node.outputs, [&](const Buffer& b) { return needed.count(b.get()) > 0; });
     if (!is_needed) continue;
     for (const Buffer& read : ReadsOf(node)) needed.insert(read.get());
   }
@@ -294,13 +294,13 @@ void RemoveDeadNodes(Graph* graph) {
   std::vector<Node> kept;
   for (size_t i = graph->nodes.size(); i-- > 0;) {
     Node& node = graph->nodes[i];
-    const bool is_needed = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                       [&](const Buffer& b) { return needed.count(b.get()) > 0; });
+    const bool is_needed =
+        std::ranges::any_of(node.outputs, [&](const Buffer& b) { return needed.count(b.get()) > 0; });
     if (!is_needed) continue;
     for (const Buffer& read : ReadsOf(node)) needed.insert(read.get());
     kept.push_back(std::move(node));
   }
-  std::reverse(kept.begin(), kept.end());
+  std::ranges::reverse(kept);
   graph->nodes = std::move(kept);
 }
 

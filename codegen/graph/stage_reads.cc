@@ -19,8 +19,7 @@ bool CoversAllAxes(const Stage& stage, const ExprNode& load) {
     if (index->op != Op::kVar || !seen.insert(index->var.get()).second) return false;
   }
   const auto covered = [&](const Var& axis) { return axis->extent == 1 || seen.count(axis.get()) > 0; };
-  return std::all_of(stage.axes.begin(), stage.axes.end(), covered) &&
-         std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), covered);
+  return std::ranges::all_of(stage.axes, covered) && std::ranges::all_of(stage.reduce_axes, covered);
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ std::vector<int> PermutationOf(const Stage& stage) {
   for (size_t dim = 0; dim < load->args.size(); ++dim) {
     const Expr& index = load->args[dim];
     if (index->op != Op::kVar) return {};
-    const auto axis = std::find(stage.axes.begin(), stage.axes.end(), index->var) - stage.axes.begin();
+    const auto axis = std::ranges::find(stage.axes, index->var) - stage.axes.begin();
     if (permutation[axis] >= 0 || load->buffer->shape[dim] != stage.output->shape[axis]) return {};
     permutation[axis] = static_cast<int>(dim);
   }

@@ -5,13 +5,12 @@
 namespace mycc {
 
 bool CarriesReduction(const Block& block, const For& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.reduce && UsesVar(iter.binding, loop.var.get());
-  });
+  return std::ranges::any_of(
+      block.iters, [&](const IterVar& iter) { return iter.reduce && UsesVar(iter.binding, loop.var.get()); });
 }
 
 bool FollowsReduction(const Block& block, const Expr& binding) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return iter.reduce && AnyExpr(iter.binding, [&](const ExprNode& e) {
              return e.op == Op::kVar && UsesVar(binding, e.var.get());
            });

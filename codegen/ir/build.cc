@@ -13,7 +13,7 @@ namespace {
 bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
 
 bool IsEmpty(const std::vector<Var>& axes) {
-  return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
+  return std::ranges::any_of(axes, [](const Var& axis) { return axis->extent == 0; });
 }
 
 // The stage itself. A reduction over an empty axis becomes a constant, because its block would never run. The

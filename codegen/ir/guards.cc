@@ -51,8 +51,7 @@ bool Guards::ProvablyEscapes(const Expr& index, int64_t extent) const {
   std::vector<const VarNode*> seen;
   for (const auto& [atom, coefficient] : ToLinear(index).terms) {
     const VarNode* var = FreeVar(atom);
-    if (var == nullptr || Mentions(var) || std::find(seen.begin(), seen.end(), var) != seen.end())
-      return false;
+    if (var == nullptr || Mentions(var) || std::ranges::find(seen, var) != seen.end()) return false;
     seen.push_back(var);
   }
   return true;

@@ -44,9 +44,8 @@ Function WithBlocksAsRoles(const Function& function) {
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
                                                  uint64_t seed) {
-  const size_t num_inputs =
-      std::count_if(function.params.begin(), function.params.end(),
-                    [](const Param& param) { return param.kind != ParamKind::kOutput; });
+  const size_t num_inputs = std::ranges::count_if(
+      function.params, [](const Param& param) { return param.kind != ParamKind::kOutput; });
   if (inputs.size() != num_inputs) {
     return absl::InvalidArgumentError(
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));

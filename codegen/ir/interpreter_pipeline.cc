@@ -83,9 +83,9 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     barrier.arrived = 0;
     barrier.bytes = 0;
     barrier.first = barrier.completed;
-    std::fill(barrier.open.begin(), barrier.open.end(), 0);
-    std::fill(barrier.known.begin(), barrier.known.end(), 0);
-    std::fill(barrier.before.begin(), barrier.before.end(), 0);
+    std::ranges::fill(barrier.open, 0);
+    std::ranges::fill(barrier.known, 0);
+    std::ranges::fill(barrier.before, 0);
   }
 }
 
@@ -146,7 +146,7 @@ void Machine::EndPhaseIfComplete(BarrierState* barrier) {
   ++barrier->completed;
   barrier->before = barrier->known;
   Join(&barrier->known, barrier->open);
-  std::fill(barrier->open.begin(), barrier->open.end(), 0);
+  std::ranges::fill(barrier->open, 0);
 }
 
 Machine::State Machine::Wait(Agent& agent, const Instr& instr) {

@@ -151,8 +151,7 @@ std::string FunctionsOfTuples(const Stmt& body) {
     const Combine* combine = DynAs<Combine>(stmt);
     if (block == nullptr && combine == nullptr) return true;
     std::string text = PrintReduction(block != nullptr ? block->reduce : combine->reduce);
-    if (!text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end())
-      texts.push_back(std::move(text));
+    if (!text.empty() && std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
     return true;
   });
   return absl::StrJoin(texts, "");

@@ -23,7 +23,7 @@ std::shared_ptr<const For> For::Marked(LoopMarks changed) const {
 }
 
 bool Block::Writes(const Buffer& buffer) const {
-  return out == buffer || std::any_of(more.begin(), more.end(), [&](const Accumulator& accumulator) {
+  return out == buffer || std::ranges::any_of(more, [&](const Accumulator& accumulator) {
            return accumulator.buffer == buffer;
          });
 }
@@ -64,8 +64,8 @@ Stmt InAllocs(const std::vector<Buffer>& buffers, Stmt body) {
 }
 
 Stmt MakeSeq(std::vector<Stmt> stmts) {
-  const bool flat = std::none_of(stmts.begin(), stmts.end(),
-                                 [](const Stmt& stmt) { return !stmt || stmt->kind == StmtKind::kSeq; });
+  const bool flat =
+      std::ranges::none_of(stmts, [](const Stmt& stmt) { return !stmt || stmt->kind == StmtKind::kSeq; });
   if (flat) return stmts.size() == 1 ? std::move(stmts[0]) : std::make_shared<Seq>(std::move(stmts));
   std::vector<Stmt> parts;
   const auto append = [&parts](const Stmt& stmt, const auto& self) -> void {

@@ -282,8 +282,7 @@ class Verifier {
   }
 
   void CheckReductionOf(const Block& block) {
-    const auto reduced = std::count_if(block.iters.begin(), block.iters.end(),
-                                       [](const IterVar& iter) { return iter.reduce; });
+    const auto reduced = std::ranges::count_if(block.iters, [](const IterVar& iter) { return iter.reduce; });
     CheckAccumulators(ReducedBy(block));
     if (block.reduce == ReduceOp::kNone && (reduced != 0 || block.init))
       Fail("reduction variables or init without a reduction");
@@ -418,7 +417,7 @@ class Verifier {
 
   static int UsersOf(const Var& var, const std::vector<Expr>& exprs) {
     return static_cast<int>(
-        std::count_if(exprs.begin(), exprs.end(), [&](const Expr& e) { return UsesVar(e, var.get()); }));
+        std::ranges::count_if(exprs, [&](const Expr& e) { return UsesVar(e, var.get()); }));
   }
 
   // Tile statements and pipelines.
@@ -469,7 +468,7 @@ class Verifier {
   // The innermost vector loop has the lanes.
   void CheckBypassed(const Store& store) {
     const auto& outputs = bypass_ == nullptr ? std::vector<Buffer>{} : bypass_->outputs;
-    if (std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end())
+    if (std::ranges::find(outputs, store.buffer) == outputs.end())
       return Fail(store.buffer->name, " is stored past the caches outside a bypass of it");
     const auto lanes = std::find_if(loops_.rbegin(), loops_.rend(),
                                     [](const For* loop) { return loop->loop_kind == LoopKind::kVector; });

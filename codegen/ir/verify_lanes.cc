@@ -15,11 +15,9 @@ const Store* StoreOfLanes(const Stmt& stmt) {
 
 // An emitter computes the value with other values for these loads.
 bool TurnsItsLoads(const Store& store) {
-  return !store.turned.empty() &&
-         std::all_of(store.turned.begin(), store.turned.end(), [&](const Expr& load) {
-           return AnyExpr(store.value,
-                          [&](const ExprNode& e) { return e.op == Op::kLoad && IsSameRead(e, *load); });
-         });
+  return !store.turned.empty() && std::ranges::all_of(store.turned, [&](const Expr& load) {
+    return AnyExpr(store.value, [&](const ExprNode& e) { return e.op == Op::kLoad && IsSameRead(e, *load); });
+  });
 }
 
 }  // namespace

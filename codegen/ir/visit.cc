@@ -102,7 +102,7 @@ std::vector<Stmt> PathTo(const Stmt& root, const std::function<bool(const Stmt&)
         case StmtKind::kAlloc: return find(As<Alloc>(stmt).body);
         default: {
           const std::vector<Stmt> children = Children(stmt);
-          return std::any_of(children.begin(), children.end(), find);
+          return std::ranges::any_of(children, find);
         }
       }
     };
@@ -111,7 +111,7 @@ std::vector<Stmt> PathTo(const Stmt& root, const std::function<bool(const Stmt&)
     return found;
   };
   find_up(root, find_up);
-  std::reverse(path.begin(), path.end());
+  std::ranges::reverse(path);
   return path;
 }
 

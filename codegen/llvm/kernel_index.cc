@@ -39,8 +39,8 @@ Value* LlvmKernelEmitter::Index(const Expr& expr) {
   // A product of two variables is its own only term.
   if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr)
     return EmitOperation(expr);
-  std::stable_sort(linear.terms.begin(), linear.terms.end(),
-                   [&](const auto& a, const auto& b) { return DepthOf(a.first) < DepthOf(b.first); });
+  std::ranges::stable_sort(linear.terms,
+                           [&](const auto& a, const auto& b) { return DepthOf(a.first) < DepthOf(b.first); });
   Value* sum = b_.getInt64(0);
   for (const auto& [atom, coefficient] : linear.terms) {
     keep_.push_back(atom);
@@ -65,7 +65,7 @@ bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
   if (!range || range->min < -kNarrowLimit || range->max > kNarrowLimit) return false;
   if (expr->op == Op::kLoad || expr->op == Op::kCast) return true;
   const bool compared = expr->op == Op::kMin || expr->op == Op::kMax;
-  return std::all_of(expr->args.begin(), expr->args.end(), [&](const Expr& arg) {
+  return std::ranges::all_of(expr->args, [&](const Expr& arg) {
     return arg->dtype != DType::kI64 || (compared ? FitsI32(arg) : IsNarrow(arg));
   });
 }

@@ -77,9 +77,8 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
   if (scattered.empty()) return access;
 
-  const bool narrow =
-      buffer->num_elements() * scale < (int64_t{1} << 30) &&
-      std::all_of(scattered.begin(), scattered.end(), [&](const auto& term) { return IsNarrow(term.first); });
+  const bool narrow = buffer->num_elements() * scale < (int64_t{1} << 30) &&
+                      std::ranges::all_of(scattered, [&](const auto& term) { return IsNarrow(term.first); });
   llvm::Type* element = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
   Value* offsets = LaneNumbers(element, *access.stride);
   for (const auto& [atom, coefficient] : scattered) {

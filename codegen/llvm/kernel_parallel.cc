@@ -17,7 +17,7 @@ using llvm::Value;
 // The order does not depend on addresses.
 template <typename Node>
 void SortByName(std::vector<const Node*>* nodes) {
-  std::sort(nodes->begin(), nodes->end(), [](const Node* a, const Node* b) { return a->name < b->name; });
+  std::ranges::sort(*nodes, [](const Node* a, const Node* b) { return a->name < b->name; });
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ std::string Declaration(const DeclaredValue& input) {
 
 bool IsFree(const DeclaredValue& input) {
   return !input.has_shape ||
-         std::any_of(input.shape.begin(), input.shape.end(), [](const Dimension& d) { return d.extent < 0; });
+         std::ranges::any_of(input.shape, [](const Dimension& d) { return d.extent < 0; });
 }
 
 // A shape for a name that is a dimension's: the inputs that have the dimension are listed.
@@ -113,8 +113,7 @@ absl::Status CheckIsNoDimension(const std::vector<const DeclaredValue*>& inputs,
   std::vector<std::string> declarations;
   for (const DeclaredValue* input : inputs) {
     if (input->name == name) return absl::OkStatus();
-    if (std::any_of(input->shape.begin(), input->shape.end(),
-                    [&](const Dimension& d) { return d.extent < 0 && d.name == name; }))
+    if (std::ranges::any_of(input->shape, [&](const Dimension& d) { return d.extent < 0 && d.name == name; }))
       declarations.push_back(Declaration(*input));
   }
   if (declarations.empty()) return absl::OkStatus();
@@ -222,8 +221,8 @@ absl::Status CheckIsInput(const std::vector<const DeclaredValue*>& inputs, const
                           const std::string& name) {
   std::vector<std::string> all;
   for (const DeclaredValue* input : inputs) all.push_back(input->name);
-  if (std::find(all.begin(), all.end(), name) != all.end()) return absl::OkStatus();
-  std::sort(all.begin(), all.end());
+  if (std::ranges::find(all, name) != all.end()) return absl::OkStatus();
+  std::ranges::sort(all);
   return absl::InvalidArgumentError(
       absl::StrCat(option, " ", name, ": the model has no such input; expected ", absl::StrJoin(all, ", ")));
 }

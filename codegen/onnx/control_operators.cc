@@ -333,8 +333,7 @@ absl::StatusOr<std::vector<TypedTensor>> Scanned(NodeImport& n, ScanForm form,
     for (size_t i = 0; i < form.outputs; ++i) collected.Add(i, outputs[form.states + i]);
   }
   for (size_t i = 0; i < form.outputs; ++i) {
-    if (form.output_directions[i] == 1)
-      std::reverse(collected.elements[i].begin(), collected.elements[i].end());
+    if (form.output_directions[i] == 1) std::ranges::reverse(collected.elements[i]);
     MYCC_ASSIGN_OR_RETURN(const TypedTensor result,
                           StackedResult(n, collected.elements[i], collected.types[i], form.output_axes[i],
                                         form.body->outputs[form.states + i]));

@@ -237,12 +237,11 @@ std::vector<int64_t> KeptBoxes(const std::vector<Box>& boxes, const std::vector<
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] > rule.score) order.push_back(static_cast<int64_t>(i));
   }
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (int64_t box : order) {
     if (static_cast<int64_t>(kept.size()) >= rule.most) break;
-    const bool is_hidden = std::any_of(kept.begin(), kept.end(), [&](int64_t other) {
-      return Overlap(boxes[box], boxes[other], rule.overlap);
-    });
+    const bool is_hidden = std::ranges::any_of(
+        kept, [&](int64_t other) { return Overlap(boxes[box], boxes[other], rule.overlap); });
     if (!is_hidden) kept.push_back(box);
   }
   return kept;

@@ -26,7 +26,7 @@ struct Operand {
 };
 
 bool Holds(const AxisLabels& labels, AxisLabel label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
+  return std::ranges::find(labels, label) != labels.end();
 }
 
 // The labels of a term; `ellipsis` axes stand for "...", and `has_ellipsis` tells whether it was there.
@@ -185,7 +185,7 @@ class EinsumImport {
   static Expr ElementOf(const Operand& operand, const AxisLabels& labels, const Axes& axes) {
     Axes at;
     for (size_t i = 0; i < operand.labels.size(); ++i) {
-      const size_t axis = std::find(labels.begin(), labels.end(), operand.labels[i]) - labels.begin();
+      const size_t axis = std::ranges::find(labels, operand.labels[i]) - labels.begin();
       at.push_back(operand.tensor->shape[i] == 1 ? IntConst(0) : axes[axis]);
     }
     return Load(operand.tensor, std::move(at));

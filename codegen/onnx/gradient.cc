@@ -30,8 +30,8 @@ bool IsDifferentiable(const TypedTensor* value) {
 
 bool HasDifferentiableElement(const TypedTensor* value) {
   if (value == nullptr || value->elements == nullptr) return false;
-  return std::any_of(value->elements->begin(), value->elements->end(),
-                     [](const TypedTensor& element) { return IsDifferentiable(&element); });
+  return std::ranges::any_of(*value->elements,
+                             [](const TypedTensor& element) { return IsDifferentiable(&element); });
 }
 
 // Which function is differentiated, and where: the attributes, with the input of Gradient for each variable.
@@ -42,8 +42,7 @@ struct Differentiated {
 
   // Whether the inputs are the variables themselves.
   bool IsInPlace() const {
-    return std::all_of(inputs.begin(), inputs.end(),
-                       [](const auto& input) { return input.first == input.second; });
+    return std::ranges::all_of(inputs, [](const auto& input) { return input.first == input.second; });
   }
 };
 
@@ -135,8 +134,7 @@ std::unordered_set<std::string> DependentOn(const std::vector<std::string>& xs,
   std::unordered_set<std::string> dependent(xs.begin(), xs.end());
   for (const ImportedNode& one : between) {
     const std::vector<std::string> reads = ReadNames(*one.node);
-    if (std::none_of(reads.begin(), reads.end(),
-                     [&](const std::string& name) { return dependent.count(name) > 0; }))
+    if (std::ranges::none_of(reads, [&](const std::string& name) { return dependent.count(name) > 0; }))
       continue;
     for (const std::string& output : one.node->outputs) {
       const TypedTensor* value = output.empty() ? nullptr : writer.Find(output);
@@ -206,8 +204,8 @@ absl::Status ImportGradient(NodeImport& n) {
   std::unordered_map<std::string, Term> gradients = {{by.y, writer.Filled(1, y.shape(), y)}};
   for (auto one = between.rbegin(); one != between.rend(); ++one) {
     const std::vector<std::string>& outputs = one->node->outputs;
-    if (std::any_of(outputs.begin(), outputs.end(),
-                    [&](const std::string& o) { return dependent.count(o) && gradients.count(o); }))
+    if (std::ranges::any_of(outputs,
+                            [&](const std::string& o) { return dependent.count(o) && gradients.count(o); }))
       MYCC_RETURN_IF_ERROR(Differentiate(n, *one, &writer, dependent, &gradients));
   }
   for (size_t i = 0; i < n.num_outputs(); ++i) {

@@ -200,7 +200,7 @@ absl::Status OfTranspose(GradientNode& d) {
   MYCC_RETURN_IF_ERROR(d.n.Expect(1));
   const auto rank = static_cast<size_t>(d.n.Rank(0));
   std::vector<int64_t> reversed = AxesFrom(0, rank);
-  std::reverse(reversed.begin(), reversed.end());
+  std::ranges::reverse(reversed);
   const std::vector<int64_t> permutation = d.n.Ints("perm", reversed);
   std::vector<int64_t> inverse(rank);
   for (size_t i = 0; i < rank; ++i) inverse[permutation[i]] = static_cast<int64_t>(i);

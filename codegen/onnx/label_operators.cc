@@ -231,8 +231,8 @@ absl::StatusOr<GramColumns> GramColumnsOf(const NodeImport& n, const std::vector
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return n.Refuse(absl::StrCat("mode is `", mode, "`; expected TF, IDF or TFIDF"));
   const std::vector<int64_t> all = n.Ints("ngram_indexes");
-  const int64_t last = all.empty() ? -1 : *std::max_element(all.begin(), all.end());
-  if (last < 0 || last >= kMostKeys || *std::min_element(all.begin(), all.end()) < 0)
+  const int64_t last = all.empty() ? -1 : *std::ranges::max_element(all);
+  if (last < 0 || last >= kMostKeys || *std::ranges::min_element(all) < 0)
     return n.Refuse(absl::StrCat("ngram_indexes are ", ShapeText(all), "; expected places in the result"));
   const std::vector<double> weights = n.Floats("weights");
   if (!weights.empty() && static_cast<int64_t>(weights.size()) <= last)

@@ -68,7 +68,7 @@ Buffer Permuted(GraphBuilder& g, const Buffer& source, const std::vector<int64_t
     shape.push_back(source->shape[axis]);
     if (source->shape[axis] != 1) long_axes.push_back(axis);
   }
-  if (std::is_sorted(long_axes.begin(), long_axes.end())) return g.AddReshape(source, shape);
+  if (std::ranges::is_sorted(long_axes)) return g.AddReshape(source, shape);
   return Moved(g, source, shape, [&](const Axes& axes) {
     Axes at(axes.size());
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = axes[i];

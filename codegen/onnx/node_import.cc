@@ -130,8 +130,8 @@ absl::StatusOr<std::vector<int64_t>> NodeImport::AxesOf(std::vector<int64_t> axe
   for (int64_t& axis : axes) {
     MYCC_ASSIGN_OR_RETURN(axis, Axis(axis, rank));
   }
-  std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) return Refuse("names an axis twice");
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) return Refuse("names an axis twice");
   return axes;
 }
 

@@ -259,7 +259,7 @@ absl::StatusOr<std::vector<int64_t>> UnpooledShape(const NodeImport& n) {
   std::vector<int64_t> shape = {x[0], x[1]};
   for (size_t i = 0; i < rank; ++i)
     shape.push_back((x[i + 2] - 1) * strides[i] - pads[i] - pads[i + rank] + kernel[i]);
-  const bool is_empty = std::any_of(shape.begin(), shape.end(), [](int64_t e) { return e < 1; });
+  const bool is_empty = std::ranges::any_of(shape, [](int64_t e) { return e < 1; });
   if (is_empty || !ShapeProblem(shape).empty())
     return n.Refuse(absl::StrCat("unpools to ", ShapeText(shape), "; expected extents above 0"));
   return shape;

@@ -27,7 +27,7 @@ struct QuantizedConv {
 absl::StatusOr<std::vector<int64_t>> SpatialInts(const NodeImport& n, const std::string& name, size_t count,
                                                  int64_t least) {
   const std::vector<int64_t> values = n.Ints(name, std::vector<int64_t>(count, least));
-  const bool fits = values.size() == count && std::all_of(values.begin(), values.end(), [&](int64_t value) {
+  const bool fits = values.size() == count && std::ranges::all_of(values, [&](int64_t value) {
                       return value >= least && value <= kLargestConvExtent;
                     });
   if (fits) return values;
@@ -123,7 +123,7 @@ absl::StatusOr<Buffer> ChannelParameter(NodeImport& n, const Buffer& parameter, 
 // x with its padding, which is the zero point: such elements count nothing.
 Buffer PaddedInput(GraphBuilder& g, const QuantizedConv& conv) {
   std::vector<int64_t> shape = conv.x->shape;
-  std::copy(conv.padded.begin(), conv.padded.end(), shape.begin() + 2);
+  std::ranges::copy(conv.padded, shape.begin() + 2);
   if (shape == conv.x->shape) return conv.x;
   return g.Map(shape, [&](const Axes& axes) {
     const Expr zero = conv.x_zero == nullptr ? IntConst(0, conv.x->dtype) : OnlyElement(g, conv.x_zero);

@@ -112,7 +112,7 @@ absl::Status AddActivations(const NodeImport& n, const Cell& cell, int64_t direc
   };
   for (size_t i = 0; i < names.size(); ++i) {
     std::string name = names[i];
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto* at = std::find_if(std::begin(kActivations), std::end(kActivations),
                                   [&](const Activation& a) { return name == a.name; });
     if (at == std::end(kActivations))

@@ -76,8 +76,7 @@ std::vector<int64_t> ResultShape(const std::vector<int64_t>& shape, const Reduce
   if (reduced.keeps_axes) return KeptShape(shape, reduced.axes);
   std::vector<int64_t> result;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (!std::binary_search(reduced.axes.begin(), reduced.axes.end(), static_cast<int64_t>(i)))
-      result.push_back(shape[i]);
+    if (!std::ranges::binary_search(reduced.axes, static_cast<int64_t>(i))) result.push_back(shape[i]);
   }
   return result;
 }

@@ -94,8 +94,8 @@ class ResizeShape {
     }
     const bool keeps_aspect = in_.scales == nullptr && in_.policy != "stretch" && !scales.empty();
     if (keeps_aspect) {
-      const auto [least, most] = std::minmax_element(scales.begin(), scales.end());
-      std::fill(scales.begin(), scales.end(), in_.policy == "not_larger" ? *least : *most);
+      const auto [least, most] = std::ranges::minmax_element(scales);
+      std::ranges::fill(scales, in_.policy == "not_larger" ? *least : *most);
     }
     for (size_t k = 0; k < scales.size(); ++k) {
       const size_t axis = in_.axes[k];
@@ -249,7 +249,7 @@ absl::StatusOr<ResizeOptions> OptionsOf(const NodeImport& n) {
   options.antialias = n.Int("antialias", 0) != 0;
   options.exclude_outside = n.Int("exclude_outside", 0) != 0;
   const auto is_one_of = [](const std::string& value, std::initializer_list<const char*> values) {
-    return std::any_of(values.begin(), values.end(), [&](const char* one) { return value == one; });
+    return std::ranges::any_of(values, [&](const char* one) { return value == one; });
   };
   if (!is_one_of(options.coordinates,
                  {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -273,7 +273,7 @@ absl::Status ImportResize(NodeImport& n, ResizeInputs inputs) {
   for (int64_t axis = 0; axis < n.Rank(0) && !n.HasAttribute("axes"); ++axis) inputs.axes.push_back(axis);
   for (const int64_t given : n.Ints("axes")) {
     MYCC_ASSIGN_OR_RETURN(const int64_t axis, n.Axis(given, n.Rank(0)));
-    if (std::count(inputs.axes.begin(), inputs.axes.end(), axis) > 0) return n.Refuse("names an axis twice");
+    if (std::ranges::count(inputs.axes, axis) > 0) return n.Refuse("names an axis twice");
     inputs.axes.push_back(axis);
   }
   inputs.policy = n.String("keep_aspect_ratio_policy", "stretch");

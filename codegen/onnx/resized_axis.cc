@@ -158,7 +158,7 @@ Expr TapIndex(const GraphBuilder& g, const AxisTaps& taps, const Expr& i, const 
   const std::optional<Line> line = LineOf(table, taps.in);
   if (!line) return ClampTo(MakeCast(DType::kI64, Load(taps.first, {i})) + tap, IntConst(0), last);
   Expr index = FloorDiv(i * line->a + line->b, line->d) + tap;
-  const auto [least, most] = std::minmax_element(table.begin(), table.end());
+  const auto [least, most] = std::ranges::minmax_element(table);
   int64_t number = 0;
   const bool is_one = IsConstInt(tap, &number);
   if (*least + number < 0) index = MakeBinary(Op::kMax, index, IntConst(0));

@@ -228,7 +228,7 @@ absl::Status ImportMaxRoiPool(NodeImport& n) {
   if (pooled.size() != 2)
     return n.Refuse(absl::StrCat("pooled_shape is ", ShapeText(pooled), "; expected two numbers"));
   Regions r;
-  std::copy(pooled.begin(), pooled.end(), r.pooled);
+  std::ranges::copy(pooled, r.pooled);
   MYCC_RETURN_IF_ERROR(SetRegions(n, 5, &r));
   GraphBuilder& g = n.g();
   const BinEnds rows = EndsOfBins(g, r, 0), columns = EndsOfBins(g, r, 1);

@@ -99,7 +99,7 @@ absl::Status Squeeze(NodeImport& n) {
   MYCC_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, n.AxesOf(given, n.Rank(0)));
   std::vector<int64_t> shape;
   for (int64_t i = 0; i < n.Rank(0); ++i) {
-    if (!std::binary_search(axes.begin(), axes.end(), i)) {
+    if (!std::ranges::binary_search(axes, i)) {
       shape.push_back(n.Shape(0)[i]);
     } else if (n.Shape(0)[i] != 1) {
       return n.Refuse(

@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<int64_t>> BranchOf(const NodeImport& n, const Forest&
 // The sets of the nodes that test membership, in the nodes' order, each ended by a NaN.
 absl::Status ReadMembers(const NodeImport& n, Forest* forest) {
   forest->members.resize(static_cast<size_t>(forest->places()));
-  if (std::count(forest->tests.begin(), forest->tests.end(), kMember) == 0) return absl::OkStatus();
+  if (std::ranges::count(forest->tests, kMember) == 0) return absl::OkStatus();
   MYCC_ASSIGN_OR_RETURN(const std::vector<double> values, NumbersOfTensor(n, "membership_values"));
   size_t next = 0;
   for (size_t i = 0; i < forest->tests.size(); ++i) {
@@ -132,7 +132,7 @@ absl::StatusOr<Forest> ReadForest(const NodeImport& n) {
 absl::StatusOr<int> LevelsOf(const NodeImport& n, const Forest& forest) {
   std::vector<int64_t> level = forest.roots;
   for (int depth = 0; depth <= kMostLevels; ++depth) {
-    std::sort(level.begin(), level.end());
+    std::ranges::sort(level);
     level.erase(std::unique(level.begin(), level.end()), level.end());
     std::vector<int64_t> next;
     for (const int64_t place : level) {
@@ -161,8 +161,7 @@ class TreeWalk {
     // A set's free places hold NaN, which equals nothing.
     std::vector<double> sets(static_cast<size_t>(forest.places()) * widest, std::nan(""));
     for (size_t i = 0; i < forest.members.size(); ++i)
-      std::copy(forest.members[i].begin(), forest.members[i].end(),
-                sets.begin() + static_cast<int64_t>(i * widest));
+      std::ranges::copy(forest.members[i], sets.begin() + static_cast<int64_t>(i * widest));
     sets_ = Floats(sets, {forest.places(), static_cast<int64_t>(widest)});
   }
 

@@ -53,7 +53,7 @@ bool Windows::ReadsPadding() const {
 absl::StatusOr<std::vector<int64_t>> WindowInts(const NodeImport& n, const std::string& name, size_t count,
                                                 int64_t least) {
   const std::vector<int64_t> values = n.Ints(name, std::vector<int64_t>(count, least));
-  const bool fits = values.size() == count && std::all_of(values.begin(), values.end(), [&](int64_t value) {
+  const bool fits = values.size() == count && std::ranges::all_of(values, [&](int64_t value) {
                       return value >= least && value <= kMostWindowExtent;
                     });
   if (fits) return values;

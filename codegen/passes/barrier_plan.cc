@@ -37,7 +37,7 @@ struct Touched {
   std::vector<Region> reads, writes;
 
   static void AddTo(std::vector<Region>* regions, const Region& region) {
-    if (std::find(regions->begin(), regions->end(), region) == regions->end()) regions->push_back(region);
+    if (std::ranges::find(*regions, region) == regions->end()) regions->push_back(region);
   }
   void Add(const Touched& other) {
     for (const Region& region : other.reads) AddTo(&reads, region);
@@ -45,8 +45,8 @@ struct Touched {
   }
   bool ConflictsWith(const Touched& later) const {
     const auto any = [](const std::vector<Region>& a, const std::vector<Region>& b, const auto& conflict) {
-      return std::any_of(a.begin(), a.end(), [&](const Region& region) {
-        return std::any_of(b.begin(), b.end(), [&](const Region& other) { return conflict(region, other); });
+      return std::ranges::any_of(a, [&](const Region& region) {
+        return std::ranges::any_of(b, [&](const Region& other) { return conflict(region, other); });
       });
     };
     const auto overlaps = [](const Region& a, const Region& b) { return a.Overlaps(b); };

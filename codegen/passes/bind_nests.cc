@@ -164,7 +164,7 @@ class Binder {
     write.more.clear();
     // Without the reduction's variables and its guards of terms.
     std::erase_if(write.iters, [&](const IterVar& iter) {
-      return iter.reduce || std::any_of(nest_.reduce.begin(), nest_.reduce.end(), [&](const For* loop) {
+      return iter.reduce || std::ranges::any_of(nest_.reduce, [&](const For* loop) {
                return UsesVar(iter.binding, loop->var.get());
              });
     });

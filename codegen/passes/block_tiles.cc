@@ -69,7 +69,7 @@ BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buff
   for (const Stmt& part : parts) {
     const Store* store = StoreOf(part);
     if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr ||
-        std::count(tiles.begin(), tiles.end(), store->buffer) == 0)
+        std::ranges::count(tiles, store->buffer) == 0)
       continue;
     const absl::StatusOr<BulkBox> box = BulkBoxOf(part);
     const bool can_copy = box.ok() && box->to_shared && !written.contains(box->global.get());
@@ -85,12 +85,11 @@ BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buff
 }
 
 bool BlockTiles::IsSameForAll(const Buffer& buffer) const {
-  return std::any_of(tiles_.begin(), tiles_.end(),
-                     [&](const Tile& tile) { return tile.is_same && tile.buffer == buffer; });
+  return std::ranges::any_of(tiles_, [&](const Tile& tile) { return tile.is_same && tile.buffer == buffer; });
 }
 
 bool BlockTiles::HaveOneReader() const {
-  return std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.readers == 1; });
+  return std::ranges::all_of(tiles_, [](const Tile& tile) { return tile.readers == 1; });
 }
 
 std::vector<int> BlockTiles::SetBarriers(int64_t first, Expr round, int readers) {
@@ -103,8 +102,8 @@ std::vector<int> BlockTiles::SetBarriers(int64_t first, Expr round, int readers)
 }
 
 size_t BlockTiles::NumberOfFill(const Stmt& stmt) const {
-  const auto found = std::find_if(tiles_.begin(), tiles_.end(),
-                                  [&](const Tile& tile) { return IsLoopOver(stmt, tile.fill); });
+  const auto found =
+      std::ranges::find_if(tiles_, [&](const Tile& tile) { return IsLoopOver(stmt, tile.fill); });
   return static_cast<size_t>(found - tiles_.begin());
 }
 
@@ -145,9 +144,8 @@ Stmt BlockTiles::Release() const {
 }
 
 bool BlockTiles::IsReadBy(const Mma& mma) const {
-  return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
-    return mma.a.buffer == tile.buffer || mma.b.buffer == tile.buffer;
-  });
+  return std::ranges::any_of(
+      tiles_, [&](const Tile& tile) { return mma.a.buffer == tile.buffer || mma.b.buffer == tile.buffer; });
 }
 
 }  // namespace mycc

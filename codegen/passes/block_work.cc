@@ -166,8 +166,7 @@ class BlockDivider {
   }
 
   std::vector<Stmt>::const_iterator RingIn(const Seq& seq) {
-    return std::find_if(seq.stmts.begin(), seq.stmts.end(),
-                        [&](const Stmt& part) { return IsLoopOver(part, ring()); });
+    return std::ranges::find_if(seq.stmts, [&](const Stmt& part) { return IsLoopOver(part, ring()); });
   }
 
   const For& loop_;

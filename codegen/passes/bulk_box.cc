@@ -55,8 +55,8 @@ absl::StatusOr<CopyNest> CopyNestOf(const Stmt& body) {
 absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices, BulkBox* box) {
   size_t next = 0;
   for (size_t d = 0; d < indices.size(); ++d) {
-    const bool of_loop = std::any_of(nest.loops.begin(), nest.loops.end(),
-                                     [&](const For* loop) { return UsesVar(indices[d], loop->var.get()); });
+    const bool of_loop = std::ranges::any_of(
+        nest.loops, [&](const For* loop) { return UsesVar(indices[d], loop->var.get()); });
     if (!of_loop) {
       if (next == 0) box->shared_prefix.push_back(indices[d]);
       if (next == 0 || box->shared->shape[d] == 1) continue;
@@ -127,7 +127,7 @@ std::vector<const For*> LoopsOf(const Expr& index, const std::vector<const For*>
 }
 
 bool StepsEvenly(const Expr& index, const std::vector<const For*>& loops) {
-  return std::all_of(loops.begin(), loops.end(), [&](const For* loop) {
+  return std::ranges::all_of(loops, [&](const For* loop) {
     return !UsesVar(index, loop->var.get()) || SplitLinear(index, loop->var.get());
   });
 }
@@ -150,7 +150,7 @@ absl::StatusOr<std::vector<Run>> RunsOf(const std::vector<const For*>& loops,
   }
   if (!StepsEvenly(runs.back().index, loops))
     return Refuse("index ", PrintExpr(indices.front()), " does not step evenly with its loops");
-  std::reverse(runs.begin(), runs.end());
+  std::ranges::reverse(runs);
   return runs;
 }
 
@@ -194,8 +194,8 @@ absl::StatusOr<std::vector<LoopDim>> Windows(const Run& run, const std::vector<c
     begin = linear.rest;
   }
   const auto by_stride = [](const LoopDim& a, const LoopDim& b) { return a.dim.stride < b.dim.stride; };
-  LoopDim& widest = *std::max_element(dims.begin(), dims.end(), by_stride);
-  LoopDim& narrowest = *std::min_element(dims.begin(), dims.end(), by_stride);
+  LoopDim& widest = *std::ranges::max_element(dims, by_stride);
+  LoopDim& narrowest = *std::ranges::min_element(dims, by_stride);
   const int64_t step = widest.dim.stride / run.stride;
   const auto [first, rest] = DivideBegin(ToLinear(Simplify(begin)), step);
   const auto range = RangeOf(rest);
@@ -218,8 +218,7 @@ absl::StatusOr<std::vector<LoopDim>> Windows(const Run& run, const std::vector<c
 absl::Status CheckLoops(const std::vector<const For*>& loops, const std::vector<LoopDim>& dims,
                         const std::string& global) {
   for (const For* loop : loops) {
-    const auto along =
-        std::count_if(dims.begin(), dims.end(), [&](const LoopDim& dim) { return dim.loop == loop; });
+    const auto along = std::ranges::count_if(dims, [&](const LoopDim& dim) { return dim.loop == loop; });
     if (along == 0 && *ConstExtent(*loop) > 1)
       return Refuse("loop ", loop->var->name, " does not step through ", global);
     if (along > 1) return Refuse("loop ", loop->var->name, " steps through two dimensions of ", global);
@@ -254,11 +253,10 @@ absl::StatusOr<std::vector<LoopDim>> DimsAlongLoops(const std::vector<const For*
 // place.
 std::vector<BulkBox::Dim> InOrderOf(const std::vector<const For*>& loops, const std::vector<LoopDim>& dims) {
   std::vector<LoopDim> along;
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(along),
-               [](const LoopDim& dim) { return dim.loop != nullptr; });
-  const auto place = [&](const LoopDim& dim) { return std::find(loops.begin(), loops.end(), dim.loop); };
-  std::sort(along.begin(), along.end(),
-            [&](const LoopDim& a, const LoopDim& b) { return place(a) < place(b); });
+  std::ranges::copy_if(dims, std::back_inserter(along),
+                       [](const LoopDim& dim) { return dim.loop != nullptr; });
+  const auto place = [&](const LoopDim& dim) { return std::ranges::find(loops, dim.loop); };
+  std::ranges::sort(along, [&](const LoopDim& a, const LoopDim& b) { return place(a) < place(b); });
   std::vector<BulkBox::Dim> ordered;
   auto next = along.begin();
   for (const LoopDim& dim : dims) ordered.push_back(dim.loop == nullptr ? dim.dim : (next++)->dim);
@@ -305,8 +303,8 @@ absl::Status MatchConditions(const CopyNest& nest, const Buffer& global, std::ve
   for (const Expr& condition : nest.conditions) {
     if (IsConstInt(condition, int64_t{1})) continue;
     const Expr margin = MarginOf(condition);
-    const auto edge = std::find_if(dims->begin(), dims->end(),
-                                   [&](LoopDim& along) { return margin && IsEdge(margin, &along); });
+    const auto edge =
+        std::ranges::find_if(*dims, [&](LoopDim& along) { return margin && IsEdge(margin, &along); });
     if (edge == dims->end())
       return Refuse("the condition ", PrintExpr(condition), " is not an edge of ", global->name);
     edge->has_edge = true;

@@ -46,8 +46,7 @@ namespace {
 Stmt WithoutSharedAllocs(const Stmt& body, const std::vector<Buffer>& ring_tiles,
                          std::vector<Buffer>* shared) {
   return RewriteEach<Alloc>(body, [&](const Alloc& alloc) -> Stmt {
-    if (alloc.buffer->scope != Scope::kShared ||
-        std::count(ring_tiles.begin(), ring_tiles.end(), alloc.buffer) > 0)
+    if (alloc.buffer->scope != Scope::kShared || std::ranges::count(ring_tiles, alloc.buffer) > 0)
       return nullptr;
     shared->push_back(alloc.buffer);
     return alloc.body;
@@ -70,7 +69,7 @@ const Store* StoreOfNest(const Stmt& stmt) {
 }
 
 bool LeavesInBulk(const Stmt& nest, const Store& store, const std::vector<Buffer>& tiles) {
-  return store.value->op == Op::kLoad && std::count(tiles.begin(), tiles.end(), store.value->buffer) > 0 &&
+  return store.value->op == Op::kLoad && std::ranges::count(tiles, store.value->buffer) > 0 &&
          BulkBoxOf(nest).ok();
 }
 
@@ -86,7 +85,7 @@ Stmt StoreInBulk(const Stmt& body, const std::vector<Buffer>& tiles) {
     std::vector<Stmt> parts;
     for (const Stmt& part : seq.stmts) {
       const Store* store = StoreOfNest(part);
-      if (store != nullptr && std::count(tiles.begin(), tiles.end(), store->buffer) > 0)
+      if (store != nullptr && std::ranges::count(tiles, store->buffer) > 0)
         parts.push_back(std::make_shared<WaitGroup>(0));
       if (store != nullptr && LeavesInBulk(part, *store, tiles)) {
         parts.insert(parts.end(), {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),
@@ -317,7 +316,7 @@ absl::StatusOr<Stmt> PipelineInBulk(const For& loop, const LoopParts& parts, con
   std::vector<Buffer> shared;
   const RingWork of_tile = FlattenRing(loop, WithoutSharedAllocs(body, parts.tiles, &shared));
   const bool has_groups =
-      std::any_of(blocks.begin(), blocks.end(), [](const For* block) { return block->marks.pingpong > 1; });
+      std::ranges::any_of(blocks, [](const For* block) { return block->marks.pingpong > 1; });
   // Groups of warps have tiles of their own, each at its own time, but for those that are always the same.
   BlockTiles fetched(of_tile.work, of_tile.ring, shared, /*only_same=*/has_groups);
   MYCC_ASSIGN_OR_RETURN(BlockWork block, WorkOfBlock(loop, blocks, of_tile));

@@ -71,8 +71,7 @@ class LaneSums {
   bool Find() {
     if (!MayBePerLane()) return false;
     own_[sum_.target.get()] = OwnOf(sum_.target);
-    return FindCopies() &&
-           std::all_of(uses_.begin(), uses_.end(), [&](const SumUse& use) { return IsLinear(use); }) &&
+    return FindCopies() && std::ranges::all_of(uses_, [&](const SumUse& use) { return IsLinear(use); }) &&
            !IsReadElsewhere();
   }
 
@@ -100,7 +99,7 @@ class LaneSums {
     const Buffer& s = sum_.target;
     if (s->scope != Scope::kLocal || !IsFloat(s->dtype) || inside_.count(s.get()) != 0 || !HasOwnLanes(sum_))
       return false;
-    return std::none_of(sum_.around.begin(), sum_.around.end(), [&](const Stmt& outer) {
+    return std::ranges::none_of(sum_.around, [&](const Stmt& outer) {
       const If* guard = DynAs<If>(outer);
       return guard != nullptr && UsesVar(guard->condition, loop_.var.get());
     });
@@ -143,7 +142,7 @@ class LaneSums {
   bool HasOwnLanes(const SumUse& use) const {
     const For *lanes = use.Lanes(), *others = sum_.Lanes();
     if (lanes == nullptr || others == nullptr || lanes->var->extent != others->var->extent) return false;
-    return std::none_of(use.around.begin(), use.around.end(), [&](const Stmt& outer) {
+    return std::ranges::none_of(use.around, [&](const Stmt& outer) {
       const For* loop = IsThreadLoop(outer) ? &As<For>(outer) : nullptr;
       return loop != nullptr && UsesVar(use.indices, loop->var.get()) == (loop == lanes);
     });
@@ -205,10 +204,9 @@ class LaneSums {
 
   // Whether all statements that use the sums are guarded, as those of rows beyond an edge.
   bool IsGuarded() const {
-    return std::all_of(uses_.begin(), uses_.end(), [&](const SumUse& use) {
+    return std::ranges::all_of(uses_, [&](const SumUse& use) {
       return !IsSumOrCopy(use.target) ||
-             std::any_of(use.around.begin(), use.around.end(),
-                         [](const Stmt& outer) { return outer->kind == StmtKind::kIf; });
+             std::ranges::any_of(use.around, [](const Stmt& outer) { return outer->kind == StmtKind::kIf; });
     });
   }
 

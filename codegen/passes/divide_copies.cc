@@ -91,9 +91,9 @@ Stmt Divided(const Copy& copy, const ThreadCopyNest& nest) {
   const For& last = *nest.loops.back();
   const int64_t element = DTypeBytes(nest.store->buffer->dtype);
   // A schedule with thread loops determines the elements that a thread copies at a time.
-  const bool by_element = last.loop_kind != LoopKind::kVector &&
-                          std::any_of(nest.loops.begin(), nest.loops.end(),
-                                      [](const For* loop) { return loop->loop_kind == LoopKind::kThread; });
+  const bool by_element =
+      last.loop_kind != LoopKind::kVector &&
+      std::ranges::any_of(nest.loops, [](const For* loop) { return loop->loop_kind == LoopKind::kThread; });
   const int64_t both = by_element ? 1 : ChunkOf(nest, nest.store),
                 from = by_element ? 1 : ChunkOf(nest, nullptr);
   const bool in_registers =
@@ -184,8 +184,8 @@ StepLoop StepLoopOf(const Stmt& stmt) {
   const Seq* body = loop == nullptr ? nullptr : DynAs<Seq>(loop->body);
   if (body == nullptr || body->stmts.empty()) return StepLoop::kNone;
   if (body->stmts.front()->kind == StmtKind::kWaitGroup) return StepLoop::kWaitsFirst;
-  const bool waits = std::any_of(body->stmts.begin(), body->stmts.end(),
-                                 [](const Stmt& part) { return part->kind == StmtKind::kWaitGroup; });
+  const bool waits =
+      std::ranges::any_of(body->stmts, [](const Stmt& part) { return part->kind == StmtKind::kWaitGroup; });
   return waits ? StepLoop::kWaitsLast : StepLoop::kNone;
 }
 

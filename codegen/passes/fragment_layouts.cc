@@ -30,16 +30,15 @@ bool CollectNests(const Stmt& stmt, FragmentNest around, std::vector<FragmentNes
     return false;
   }
   const std::vector<Stmt> children = Children(stmt);
-  return std::all_of(children.begin(), children.end(),
-                     [&](const Stmt& child) { return CollectNests(child, around, nests); });
+  return std::ranges::all_of(children, [&](const Stmt& child) { return CollectNests(child, around, nests); });
 }
 
 bool AreIndexedByVar(const FragmentNest& nest, const Buffer& buffer, const VarNode* var) {
   bool all = true;
   nest.ForEachAccess([&](const Buffer& accessed, const std::vector<Expr>& indices) {
     if (accessed != buffer) return;
-    all &= std::any_of(indices.begin(), indices.end(),
-                       [&](const Expr& index) { return index->op == Op::kVar && index->var.get() == var; });
+    all &= std::ranges::any_of(
+        indices, [&](const Expr& index) { return index->op == Op::kVar && index->var.get() == var; });
   });
   return all;
 }
@@ -66,8 +65,8 @@ absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
 
 const For* LoopOf(const FragmentNest& nest, const Expr& index) {
   if (index->op != Op::kVar) return nullptr;
-  const auto found = std::find_if(nest.loops.begin(), nest.loops.end(),
-                                  [&](const For* loop) { return loop->var == index->var; });
+  const auto found =
+      std::ranges::find_if(nest.loops, [&](const For* loop) { return loop->var == index->var; });
   return found == nest.loops.end() ? nullptr : *found;
 }
 
@@ -109,7 +108,7 @@ bool Agrees(const std::vector<const For*>& rows, const std::vector<const For*>& 
 // among the lanes.
 void AddRest(const FragmentNest& nest, NestFrame* frame) {
   const auto has = [](const std::vector<const For*>& loops, const For* loop) {
-    return std::find(loops.begin(), loops.end(), loop) != loops.end();
+    return std::ranges::find(loops, loop) != loops.end();
   };
   int64_t extent = 1;
   for (const For* loop : nest.loops) {
@@ -216,8 +215,8 @@ absl::Status FragmentLayouts::AddOperand(const Mma& mma, const FragmentLayout& l
                                                  " warps along the columns of the product would need each ",
                                                  "other's parts of its operand; expected 1"));
   }
-  const bool whole = std::all_of(a.indices.begin(), a.indices.end(),
-                                 [](const Expr& index) { return IsConstInt(index, int64_t{0}); });
+  const bool whole =
+      std::ranges::all_of(a.indices, [](const Expr& index) { return IsConstInt(index, int64_t{0}); });
   if (!whole || a.col_stride != 1 || a.row_stride != layout.columns || DTypeBytes(a.buffer->dtype) != 2 ||
       layout.OperandRegisters(mma.row()->a.fragment, 0, 0).empty()) {
     return RefuseFragment(

@@ -259,8 +259,8 @@ class FragmentNests {
     if (!layouts_.IsOperand(nest.store->buffer)) return {};
     std::vector<Expr> needed = nest.conditions;
     std::erase_if(needed, [&](const Expr& condition) {
-      return std::none_of(frame.columns.begin(), frame.columns.end(),
-                          [&](const For* loop) { return UsesVar(condition, loop->var.get()); });
+      return std::ranges::none_of(frame.columns,
+                                  [&](const For* loop) { return UsesVar(condition, loop->var.get()); });
     });
     return needed;
   }

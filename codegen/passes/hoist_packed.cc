@@ -65,7 +65,7 @@ class Hoister {
   }
 
   bool IsOutput(const BufferNode* buffer) const {
-    return std::any_of(function_.params.begin(), function_.params.end(), [&](const Param& param) {
+    return std::ranges::any_of(function_.params, [&](const Param& param) {
       return param.kind == ParamKind::kOutput && param.buffer.get() == buffer;
     });
   }
@@ -96,10 +96,9 @@ class Hoister {
   void MarkHoisted() {
     for (RootStmt& root : roots_) {
       const int home = ConstHome(root);
-      root.is_hoisted =
-          home >= 0 && std::all_of(root.writes.begin(), root.writes.end(), [&](const BufferNode* written) {
-            return MayPrecompute(written, root, home);
-          });
+      root.is_hoisted = home >= 0 && std::ranges::all_of(root.writes, [&](const BufferNode* written) {
+                          return MayPrecompute(written, root, home);
+                        });
       if (root.is_hoisted) {
         for (const BufferNode* written : root.writes) home_[written] = home;
         written_by_pack_.insert(root.writes.begin(), root.writes.end());

@@ -52,7 +52,7 @@ std::optional<BlockNest> NestOfElements(const Stmt& root) {
   const auto is_free = [](const For* loop) {
     return IsUndecided(loop->marks) && IsConstInt(loop->extent, loop->var->extent);
   };
-  if (grid.empty() || !std::all_of(grid.begin(), grid.end(), is_free)) return std::nullopt;
+  if (grid.empty() || !std::ranges::all_of(grid, is_free)) return std::nullopt;
   const auto is_other = [](const Stmt& stmt) {
     if (const For* loop = DynAs<For>(stmt)) {
       return loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kGrid ||

@@ -51,8 +51,7 @@ int CodeOf(const For& loop) {
 bool ReducesLanes(const For& loop) {
   const Store* store = DynAs<Store>(loop.body);
   if (store == nullptr || ReductionOf(*store) == ReduceOp::kNone) return false;
-  return !UsesVar(store->indices, loop.var.get()) &&
-         std::none_of(store->indices.begin(), store->indices.end(), HasLoad) &&
+  return !UsesVar(store->indices, loop.var.get()) && std::ranges::none_of(store->indices, HasLoad) &&
          !Loads(store->value->args[1], store->buffer);
 }
 
@@ -88,12 +87,11 @@ LoopKind KindOf(const For& loop, bool is_for_team) {
 // The flat position of an in-bounds access if it is linear in these variables; else nullopt.
 std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
                               const std::vector<const VarNode*>& vars) {
-  if (!IsInside(buffer, indices) || std::any_of(indices.begin(), indices.end(), HasLoad)) return std::nullopt;
+  if (!IsInside(buffer, indices) || std::ranges::any_of(indices, HasLoad)) return std::nullopt;
   Linear flat = ToLinear(FlatIndex(buffer, indices));
-  const bool linear = std::all_of(flat.terms.begin(), flat.terms.end(), [&](const auto& term) {
-    return term.first->op == Op::kVar || std::none_of(vars.begin(), vars.end(), [&](const VarNode* var) {
-             return UsesVar(term.first, var);
-           });
+  const bool linear = std::ranges::all_of(flat.terms, [&](const auto& term) {
+    return term.first->op == Op::kVar ||
+           std::ranges::none_of(vars, [&](const VarNode* var) { return UsesVar(term.first, var); });
   });
   return linear ? std::optional(std::move(flat)) : std::nullopt;
 }

@@ -83,7 +83,7 @@ bool SeparateLanes(const std::vector<Expr>& indices, const VarNode* var, const V
   const std::optional<LinearInVar> first = SplitLinear(indices.front(), var);
   if (!first || first->coefficient == 0) return false;
   const Expr rest = Simplify(first->rest);
-  return std::all_of(indices.begin(), indices.end(), [&](const Expr& index) {
+  return std::ranges::all_of(indices, [&](const Expr& index) {
     const std::optional<LinearInVar> linear = SplitLinear(index, var);
     return linear && linear->coefficient == first->coefficient && !UsesAnyOf(linear->rest, inner) &&
            !HasLoad(linear->rest) && StructurallyEqual(Simplify(linear->rest), rest);
@@ -121,15 +121,14 @@ bool LanesAgree(const Expr& condition, const VarNode* lane, int64_t lanes) {
   const Linear rest = ToLinear(split->rest);
   const int64_t over = FloorModInt(rest.constant, lanes);
   return over == (split->coefficient == 1 ? 0 : lanes - 1) &&
-         std::all_of(rest.terms.begin(), rest.terms.end(),
-                     [&](const auto& term) { return term.second % lanes == 0; });
+         std::ranges::all_of(rest.terms, [&](const auto& term) { return term.second % lanes == 0; });
 }
 
 bool CanWiden(const For& loop) {
   BufferUses uses;
   if (!CollectLaneUses(loop.body, &uses)) return false;
   const auto inner = LoopVarsUnder(loop.body);
-  return std::all_of(uses.begin(), uses.end(), [&](const auto& entry) {
+  return std::ranges::all_of(uses, [&](const auto& entry) {
     const BufferUse& use = entry.second;
     return !use.written || use.own || SeparatesLanes(*entry.first, use, loop.var.get(), inner);
   });

@@ -192,7 +192,7 @@ std::vector<std::string> PassNames() {
   std::vector<std::string> names;
   for (const Pass& pass : kCpuPasses) names.push_back(pass.name);
   for (const Pass& pass : kCudaPasses) {
-    if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
+    if (std::ranges::find(names, pass.name) == names.end()) names.push_back(pass.name);
   }
   for (const Pass& pass : kLaunchPasses) names.push_back(pass.name);
   return names;

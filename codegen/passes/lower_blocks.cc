@@ -95,7 +95,7 @@ class BlockLowering {
 
   // Whether threads of different iterations of a thread loop reduce into the same element.
   bool IsCarriedByThreads(const Block& block) const {
-    return std::any_of(loops_.begin(), loops_.end(), [&](const Enclosing& around) {
+    return std::ranges::any_of(loops_, [&](const Enclosing& around) {
       return around.loop->loop_kind == LoopKind::kThread && CarriesReduction(block, *around.loop);
     });
   }

@@ -63,8 +63,8 @@ bool IsOperand(const BufferNode* buffer, const Mma& product) {
 // product.
 bool LetsOthersGoOn(const Stmt& stmt, const Mma& product) {
   if (const Arrive* arrive = DynAs<Arrive>(stmt); arrive != nullptr && !arrive->released.empty()) {
-    return std::any_of(arrive->released.begin(), arrive->released.end(),
-                       [&](const Buffer& tile) { return IsOperand(tile.get(), product); });
+    return std::ranges::any_of(arrive->released,
+                               [&](const Buffer& tile) { return IsOperand(tile.get(), product); });
   }
   return stmt->kind == StmtKind::kArrive || stmt->kind == StmtKind::kSignal ||
          stmt->kind == StmtKind::kBarrier;
@@ -151,8 +151,7 @@ class ProductOverlap {
     std::vector<Buffer> complete;
     for (auto product = running_.begin(); product != first_pending; ++product) {
       const Buffer& sums = (*product)->acc.buffer;
-      if (!runs_on(sums) && std::find(complete.begin(), complete.end(), sums) == complete.end())
-        complete.push_back(sums);
+      if (!runs_on(sums) && std::ranges::find(complete, sums) == complete.end()) complete.push_back(sums);
     }
     const auto wait = std::make_shared<WaitProducts>(static_cast<int>(pending), std::move(complete));
     wait->after_loop = after_loop;
@@ -217,12 +216,10 @@ class ProductOverlap {
     bool needs = false;
     for (const TileView* view : {&mma.a, &mma.b}) {
       const BufferNode* tile = view->buffer.get();
-      const auto stores = std::count(stored_.begin(), stored_.end(), tile);
-      if (tile->scope != Scope::kShared || stores == 0 ||
-          std::count(fenced_.begin(), fenced_.end(), tile) > 0)
-        continue;
+      const auto stores = std::ranges::count(stored_, tile);
+      if (tile->scope != Scope::kShared || stores == 0 || std::ranges::count(fenced_, tile) > 0) continue;
       needs = true;
-      if (std::count(stored_in_role_.begin(), stored_in_role_.end(), tile) == stores) fenced_.push_back(tile);
+      if (std::ranges::count(stored_in_role_, tile) == stores) fenced_.push_back(tile);
     }
     return needs;
   }
@@ -247,8 +244,7 @@ class ProductOverlap {
   bool HasProductInEachTurn(const Stmt& body) const {
     if (!RunsChildrenOnce(body)) return OnlyProductOf(body) != nullptr;
     const std::vector<Stmt> parts = Children(body);
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const Stmt& part) { return HasProductInEachTurn(part); });
+    return std::ranges::any_of(parts, [&](const Stmt& part) { return HasProductInEachTurn(part); });
   }
 
   bool MayReleaseLater(const For& loop, const LoopEnd& end) const {

@@ -24,7 +24,7 @@ bool MayGoFirst(const Store& copy, const std::vector<Stmt>& before) {
     const Store* store = DynAs<Store>(stmt);
     return Accesses(stmt, copy.buffer) || (store != nullptr && Loads(copy.value, store->buffer));
   };
-  return std::none_of(before.begin(), before.end(), [&](const Stmt& stmt) { return AnyStmt(stmt, hinders); });
+  return std::ranges::none_of(before, [&](const Stmt& stmt) { return AnyStmt(stmt, hinders); });
 }
 
 absl::StatusOr<Stmt> PipelineLaunch(const Stmt& launch) {
@@ -67,8 +67,7 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
   }
   for (const Stmt& stmt : StmtsOf(inner)) {
     const Store* store = StoreOf(stmt);
-    const bool copies =
-        store != nullptr && std::count(parts.tiles.begin(), parts.tiles.end(), store->buffer) > 0;
+    const bool copies = store != nullptr && std::ranges::count(parts.tiles, store->buffer) > 0;
     if (copies && !MayGoFirst(*store, parts.work)) {
       return Refusal("loop ", loop.var->name, " cannot be pipelined: ", store->buffer->name,
                      " is filled after it was used, or with what is computed before");
@@ -115,7 +114,7 @@ std::vector<const For*> NestAround(const Stmt& stmt) {
     if (loop->marks.pipeline.kind == PipelineKind::kNone) continue;
     // Iterations are numbered over a whole nest of constant extents. A loop of computed length stands alone.
     const bool is_constant =
-        std::all_of(nest.begin(), nest.end(), [](const For* l) { return ConstExtent(*l).has_value(); });
+        std::ranges::all_of(nest, [](const For* l) { return ConstExtent(*l).has_value(); });
     return is_constant || nest.size() == 1 ? nest : std::vector<const For*>();
   }
   return {};

@@ -37,7 +37,7 @@ std::vector<Buffer> OutputsOf(const For& loop, const BufferSet& own) {
   const BufferSet read = LoadedUnder(loop.body);
   VisitEach<Store>(loop.body, [&](const Store& store) {
     if (!own.contains(store.buffer.get()) && !read.contains(store.buffer.get()) &&
-        std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end())
+        std::ranges::find(outputs, store.buffer) == outputs.end())
       outputs.push_back(store.buffer);
   });
   return outputs;
@@ -46,7 +46,7 @@ std::vector<Buffer> OutputsOf(const For& loop, const BufferSet& own) {
 // Marks the vector stores to the outputs.
 Stmt PastCaches(const Stmt& loop, const std::vector<Buffer>& outputs) {
   return RewriteLaneStores(loop, [&](const Store& store, const For& lanes, const auto&) -> Stmt {
-    if (std::find(outputs.begin(), outputs.end(), store.buffer) == outputs.end()) return nullptr;
+    if (std::ranges::find(outputs, store.buffer) == outputs.end()) return nullptr;
     const int64_t most = AlignedLanes(*store.buffer, store.indices, *lanes.var);
     if (most * DTypeBytes(store.buffer->dtype) < kLeastBypassBytes) return nullptr;
     return Changed(store, [&](Store* changed) { changed->bypass_lanes = most; });

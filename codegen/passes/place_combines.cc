@@ -34,8 +34,7 @@ std::vector<CombineGroup> GroupsOf(const Combine& combine, const ExecutingThread
     if (!UsesVar(combine.indices, var)) digits.push_back(digit);
   }
   if (digits.empty()) return {CombineGroup{1, 1, {}}};
-  std::sort(digits.begin(), digits.end(),
-            [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride < b.stride; });
+  std::ranges::sort(digits, [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride < b.stride; });
   std::vector<CombineGroup> groups;
   for (const ThreadDigit& digit : digits) {
     if (!groups.empty() && digit.stride == groups.back().stride * groups.back().extent) {

@@ -44,7 +44,7 @@ int64_t NextIteration(const ExprNode& load, const VarNode* lane, const std::vect
       if (UsesVar(atom, lane)) return 0;
       continue;
     }
-    const bool moves = std::count(outer.begin(), outer.end(), atom->var.get()) > 0;
+    const bool moves = std::ranges::count(outer, atom->var.get()) > 0;
     if (moves && (least == 0 || std::abs(coefficient) < std::abs(least))) least = coefficient;
   }
   return least;
@@ -63,7 +63,7 @@ Stmt PlaceFetches(const Stmt& body) {
     ForEachLoad(store.value, [&](const ExprNode& load) {
       if (load.buffer->scope != Scope::kGlobal || computed.contains(load.buffer.get())) return;
       const auto same = [&](const ExprNode* other) { return IsSameRead(*other, load); };
-      if (std::any_of(seen.begin(), seen.end(), same)) return;
+      if (std::ranges::any_of(seen, same)) return;
       seen.push_back(&load);
       const int64_t next = NextIteration(load, lanes.var.get(), *outer);
       if (next != 0) fetches.push_back({Load(load.buffer, load.args), next});

@@ -32,11 +32,10 @@ Stmt PlaceRoles(const Stmt& body) {
       role.threads = RoleThreads(role.body);
       warpgroups += role.by_one ? 0 : role.threads / kThreadsOfWarpgroup;
     }
-    const RegisterSplit split =
-        SplitRegisters(warpgroups, std::any_of(roles.begin(), roles.end(), HasOperandInRegisters));
+    const RegisterSplit split = SplitRegisters(warpgroups, std::ranges::any_of(roles, HasOperandInRegisters));
     for (Roles::Role& role : roles) role.registers = role.by_one ? split.copy : split.compute;
-    std::stable_sort(roles.begin(), roles.end(),
-                     [](const Roles::Role& a, const Roles::Role& b) { return a.by_one < b.by_one; });
+    std::ranges::stable_sort(roles,
+                             [](const Roles::Role& a, const Roles::Role& b) { return a.by_one < b.by_one; });
     return std::make_shared<Roles>(std::move(roles), in_order.barrier_counts);
   });
 }

@@ -31,7 +31,7 @@ LaunchShape ShapeWithShared(const Launch& launch, int64_t buffer_bytes) {
     int64_t bytes = 0;  // each part of a tuple has its own array
     combine.ForEachBuffer([&](const Buffer& buffer) { bytes += ExchangedBytes(buffer); });
     element_bytes = std::max(element_bytes, bytes);
-    uses_scratch |= std::any_of(combine.groups.begin(), combine.groups.end(), CrossesWarps);
+    uses_scratch |= std::ranges::any_of(combine.groups, CrossesWarps);
   });
   LaunchShape shape = launch.shape;
   const int64_t scratch = shape.threads > kThreadsOfWarp ? element_bytes * shape.threads : 0;

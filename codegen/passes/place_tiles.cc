@@ -70,7 +70,7 @@ bool HasWholeGroups(const Mma& mma) { return mma.k % mma.group == 0 || !IsFloat(
 bool IsForTileRegisters(const Products& products) {
   if (products.empty()) return false;
   const int rows = GridOf(*products.front()).rows();
-  return std::all_of(products.begin(), products.end(), [&](const Mma* mma) {
+  return std::ranges::all_of(products, [&](const Mma* mma) {
     const bool one_group = mma->k <= mma->group;
     return mma->row()->in_tiles() && GridOf(*mma).fits() && GridOf(*mma).rows() == rows &&
            mma->k <= mma->row()->k && HasWholeGroups(*mma) &&
@@ -253,8 +253,8 @@ void CountRuns(const Stmt& stmt, double times, bool in_team, Runs* runs) {
 TileGrid::Bytes MostUsed(const Stmt& function, bool in_team) {
   Runs runs;
   CountRuns(function, 1, in_team, &runs);
-  const auto most = std::max_element(runs.begin(), runs.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::ranges::max_element(runs, [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == runs.end() ? TileGrid::Bytes{} : most->first;
 }
 

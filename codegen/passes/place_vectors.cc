@@ -63,8 +63,8 @@ BufferSet PackedOperands(const Stmt& launch) {
 BufferSet SumsOfProducts(const Stmt& launch) {
   BufferSet sums;
   VisitEach<Store>(launch, [&](const Store& store) {
-    const bool multiplies = std::any_of(store.value->args.begin(), store.value->args.end(),
-                                        [](const Expr& term) { return term->op == Op::kMul; });
+    const bool multiplies =
+        std::ranges::any_of(store.value->args, [](const Expr& term) { return term->op == Op::kMul; });
     if (ReductionOf(store) == ReduceOp::kSum && multiplies && store.buffer->scope == Scope::kAccumulator &&
         store.buffer->dtype == DType::kF32)
       sums.insert(store.buffer.get());
@@ -129,9 +129,8 @@ class LaneMoves {
   }
 
   Stmt Build() {
-    const bool all_memory = std::none_of(written_.begin(), written_.end(), [&](const auto& written) {
-      return threads_.registers.contains(written.first);
-    });
+    const bool all_memory = std::ranges::none_of(
+        written_, [&](const auto& written) { return threads_.registers.contains(written.first); });
     const bool by_one = all_memory && threads_.replication > 1;
     for (const Store* store : stores_) Loads(store->value, {});
     for (const Store* store : stores_) {

@@ -130,8 +130,7 @@ StoragePlan PlanStorage(const Stmt& body, const Target& target) {
     plan.workspace.push_back(WorkspaceBuffer{live[i].buffer, live[i].per_thread, live[i].offset});
   }
   plan.body = RewriteEach<Alloc>(body, [&](const Alloc& alloc) {
-    const bool moved =
-        std::any_of(live.begin(), live.end(), [&](const Live& l) { return l.buffer == alloc.buffer; });
+    const bool moved = std::ranges::any_of(live, [&](const Live& l) { return l.buffer == alloc.buffer; });
     return moved ? alloc.body : nullptr;
   });
   return plan;

@@ -25,7 +25,7 @@ bool IsWarpgroupProduct(const Stmt& stmt) {
 std::vector<Buffer> TilesUsedBy(const Stmt& stmt, const std::vector<Buffer>& tiles) {
   std::vector<Buffer> used;
   ForEachBuffer(stmt, [&](const Buffer& buffer) {
-    if (std::count(tiles.begin(), tiles.end(), buffer) > 0) used.push_back(buffer);
+    if (std::ranges::count(tiles, buffer) > 0) used.push_back(buffer);
   });
   return used;
 }
@@ -34,7 +34,7 @@ bool ThreadsReadTiles(const std::vector<Buffer>& tiles, const std::vector<Stmt>&
   const auto reads = [&](const Stmt& stmt) {
     return !IsWarpgroupProduct(stmt) && !TilesUsedBy(stmt, tiles).empty();
   };
-  return std::any_of(work.begin(), work.end(), [&](const Stmt& root) { return AnyStmt(root, reads); });
+  return std::ranges::any_of(work, [&](const Stmt& root) { return AnyStmt(root, reads); });
 }
 
 // The tiles that the statement or one inside it uses, each once.
@@ -42,7 +42,7 @@ std::vector<Buffer> TilesUsedUnder(const Stmt& root, const std::vector<Buffer>& 
   std::vector<Buffer> used;
   VisitStmts(root, [&](const Stmt& stmt) {
     for (const Buffer& tile : TilesUsedBy(stmt, tiles)) {
-      if (std::count(used.begin(), used.end(), tile) == 0) used.push_back(tile);
+      if (std::ranges::count(used, tile) == 0) used.push_back(tile);
     }
     return true;
   });
@@ -81,8 +81,7 @@ std::vector<std::vector<Buffer>> TilesOfReaders(const std::vector<Buffer>& tiles
 bool HaveSameSteps(const Stmt& body, const Var& ring, const Var& cluster) {
   const std::vector<Stmt> path = PathTo(body, [&](const Stmt& stmt) { return IsLoopOver(stmt, ring); });
   // Neither the loop nor what is around it depends on the block.
-  return std::none_of(path.begin(), path.end(),
-                      [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
+  return std::ranges::none_of(path, [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
 }
 
 // The blocks divide the outermost dimension with several elements into equal parts of whole swizzles.
@@ -112,9 +111,7 @@ RingSets::RingSets(const LoopParts& parts, int slots)
   }
 }
 
-bool RingSets::Has(size_t set, const Buffer& tile) const {
-  return std::count(sets_[set].begin(), sets_[set].end(), tile) > 0;
-}
+bool RingSets::Has(size_t set, const Buffer& tile) const { return std::ranges::count(sets_[set], tile) > 0; }
 
 std::optional<size_t> RingSets::SetOf(const Stmt& reader) const {
   for (size_t set = 0; set < sets_.size(); ++set) {

@@ -52,8 +52,7 @@ bool Flatten(const Stmt& stmt, std::vector<Buffer>* buffers, std::vector<Stmt>* 
   if (const Let* let = DynAs<Let>(stmt))
     return Flatten(SubstituteSimplified(let->body, VarMap{{let->var.get(), let->value}}), buffers, stmts);
   if (const Seq* seq = DynAs<Seq>(stmt)) {
-    return std::all_of(seq->stmts.begin(), seq->stmts.end(),
-                       [&](const Stmt& part) { return Flatten(part, buffers, stmts); });
+    return std::ranges::all_of(seq->stmts, [&](const Stmt& part) { return Flatten(part, buffers, stmts); });
   }
   stmts->push_back(stmt);
   return true;

@@ -106,8 +106,7 @@ class Splitter {
     const auto width = ConstExtent(loop);
     if (store == nullptr || !width) return {};
     const ReduceOp op = ReductionOf(*store);
-    const bool still = !UsesAnyOf(store->indices, bound_) &&
-                       std::none_of(store->indices.begin(), store->indices.end(), HasLoad);
+    const bool still = !UsesAnyOf(store->indices, bound_) && std::ranges::none_of(store->indices, HasLoad);
     const int64_t lanes = VectorBytes(target_) / DTypeBytes(store->buffer->dtype);
     if (op == ReduceOp::kNone || !still || *width > kMaxVectors * lanes) return {};
     if (CountUses(around_.body, store->buffer) != 2) return {};

@@ -50,7 +50,7 @@ BufferSet LoadedUnder(const Stmt& root) {
 }
 
 bool Intersect(const BufferSet& a, const BufferSet& b) {
-  return std::any_of(a.begin(), a.end(), [&](const BufferNode* buffer) { return b.contains(buffer); });
+  return std::ranges::any_of(a, [&](const BufferNode* buffer) { return b.contains(buffer); });
 }
 
 ReduceOp ReductionOf(const Store& store) {

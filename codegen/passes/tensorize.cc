@@ -108,8 +108,8 @@ class ProductLoops {
       swapped_ = x_is_b;
     }
     if (lanes_ != nullptr) return;
-    swapped_ = std::any_of(product_.loops.begin(), product_.loops.end(),
-                           [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
+    swapped_ = std::ranges::any_of(product_.loops,
+                                   [](const Dim& dim) { return dim.acc != 0 && dim.x == 0 && dim.y != 0; });
   }
 
   bool IsRow(const Dim& dim) const { return !dim.is_reduction() && &dim != lanes_ && A(dim) && B(dim) == 0; }

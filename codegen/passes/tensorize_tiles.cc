@@ -28,7 +28,7 @@ struct Merged {
 // Combines the loops of one kind into one, the outermost (largest step of the accumulator, or of x) first;
 // nullopt when they do not step like one loop.
 std::optional<Merged> Merge(std::vector<const ProductLoop*> dims) {
-  std::stable_sort(dims.begin(), dims.end(), [](const ProductLoop* a, const ProductLoop* b) {
+  std::ranges::stable_sort(dims, [](const ProductLoop* a, const ProductLoop* b) {
     return std::max(a->acc, *a->x) > std::max(b->acc, *b->x);
   });
   Merged merged;
@@ -70,7 +70,7 @@ absl::StatusOr<Stmt> TileProduct(const For& marked) {
   }
   // The loops that are contiguous in the accumulator are the columns.
   const auto contiguous = [](const ProductLoop* dim) { return dim->acc == 1; };
-  const bool columns_are_x = std::any_of(along_x.begin(), along_x.end(), contiguous);
+  const bool columns_are_x = std::ranges::any_of(along_x, contiguous);
   const auto rows = Merge(columns_are_x ? along_y : along_x),
              columns = Merge(columns_are_x ? along_x : along_y), steps = Merge(depth);
   if (!rows || !columns || !steps)

@@ -29,8 +29,7 @@ struct SplitIndex {
 
 // Merges digits that continue each other, so that a thread loop and its splits give the same distribution.
 void Normalize(std::vector<ThreadDigit>* digits) {
-  std::sort(digits->begin(), digits->end(),
-            [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride > b.stride; });
+  std::ranges::sort(*digits, [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride > b.stride; });
   for (size_t i = 0; i + 1 < digits->size();) {
     ThreadDigit& high = (*digits)[i];
     const ThreadDigit low = (*digits)[i + 1];
@@ -41,8 +40,8 @@ void Normalize(std::vector<ThreadDigit>* digits) {
     high = ThreadDigit{low.coefficient, low.stride, low.extent * high.extent};
     digits->erase(digits->begin() + static_cast<ptrdiff_t>(i) + 1);
   }
-  std::sort(digits->begin(), digits->end(),
-            [](const ThreadDigit& a, const ThreadDigit& b) { return a.coefficient > b.coefficient; });
+  std::ranges::sort(*digits,
+                    [](const ThreadDigit& a, const ThreadDigit& b) { return a.coefficient > b.coefficient; });
 }
 
 SplitIndex Split(const Expr& index, const ThreadLoops& threads) {
@@ -76,7 +75,7 @@ Expr Close(Expr own, const std::vector<ThreadDigit>& digits) {
 
 // Whether no value of the rest overlaps the range of the digits.
 bool IsClear(const Expr& own, const std::vector<ThreadDigit>& digits) {
-  return std::all_of(digits.begin(), digits.end(), [&](const ThreadDigit& digit) {
+  return std::ranges::all_of(digits, [&](const ThreadDigit& digit) {
     const auto range = RangeOf(Simplify(Mod(own, digit.coefficient * digit.extent)));
     return digit.coefficient > 0 && range && range->max < digit.coefficient;
   });

@@ -73,7 +73,7 @@ class TermOperands {
     bool fits = true;
     Visit(parts.store_->value, [&](const ExprNode& e) {
       fits = fits && e.op != Op::kSelect;
-      if (e.op == Op::kLoad && std::count(tiles.begin(), tiles.end(), e.buffer) > 0)
+      if (e.op == Op::kLoad && std::ranges::count(tiles, e.buffer) > 0)
         fits = fits && parts.AddOperand(Load(e.buffer, e.args));
     });
     int64_t registers = 0;
@@ -126,9 +126,9 @@ class TermOperands {
   };
 
   bool AddOperand(const Expr& load) {
-    if (std::any_of(load->args.begin(), load->args.end(), HasLoad)) return false;
+    if (std::ranges::any_of(load->args, HasLoad)) return false;
     const auto is_same = [&](const Operand& operand) { return StructurallyEqual(operand.load, load); };
-    if (std::any_of(operands_.begin(), operands_.end(), is_same)) return true;
+    if (std::ranges::any_of(operands_, is_same)) return true;
     Operand operand{load, nullptr, threads_};
     for (const For* loop : inner_) {
       if (UsesVar(load, loop->var.get())) operand.loops.push_back(loop);
@@ -203,7 +203,7 @@ class ThreadsPipeline {
   std::optional<TermOperands> Operands(const Expr& total) const {
     if (parts_.work.size() != 1 || OnTensorCores() || !IsConstInt(total)) return std::nullopt;
     const Stmt& work = parts_.work.front();
-    const bool is_alike = std::none_of(nest_.begin(), nest_.end(), [&](const For* loop) {
+    const bool is_alike = std::ranges::none_of(nest_, [&](const For* loop) {
       return AnyStmt(work, [&](const Stmt& stmt) { return UsesVar(stmt, loop->var.get()); });
     });
     return is_alike && IterationsOf(nest_) > stages_ ? TermOperands::Of(work, parts_.tiles) : std::nullopt;
@@ -263,8 +263,7 @@ class ThreadsPipeline {
   }
 
   bool OnTensorCores() const {
-    return std::any_of(parts_.work.begin(), parts_.work.end(),
-                       [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
+    return std::ranges::any_of(parts_.work, [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
   }
 
   // A loop of computed length may have fewer iterations than slots. Copies of one that it does not have could

@@ -37,8 +37,7 @@ bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) 
       return true;
     }
   }
-  return std::all_of(expr->args.begin(), expr->args.end(),
-                     [&](const Expr& arg) { return CollectCuts(arg, var, cuts); });
+  return std::ranges::all_of(expr->args, [&](const Expr& arg) { return CollectCuts(arg, var, cuts); });
 }
 
 bool IsChain(const std::set<int64_t>& cuts, int64_t extent) {

@@ -61,8 +61,7 @@ Expr ForAll(const Expr& comparison, const VarSet& inner) {
 }
 
 bool IsAmong(const std::vector<Expr>& exprs, const Expr& expr) {
-  return std::any_of(exprs.begin(), exprs.end(),
-                     [&](const Expr& other) { return StructurallyEqual(other, expr); });
+  return std::ranges::any_of(exprs, [&](const Expr& other) { return StructurallyEqual(other, expr); });
 }
 
 bool WritesRegisters(const Stmt& stmt) {
@@ -139,7 +138,7 @@ class TileMasks {
   void Collect(const Expr& condition) {
     const std::vector<MaskPart> parts = PartsOf(condition);
     const auto is_bounded = [](const MaskPart& part) { return part.bound != nullptr; };
-    if (!std::all_of(parts.begin(), parts.end(), is_bounded)) return;
+    if (!std::ranges::all_of(parts, is_bounded)) return;
     for (const MaskPart& part : parts) {
       if (!IsAmong(bounds_, part.bound)) bounds_.push_back(part.bound);
     }

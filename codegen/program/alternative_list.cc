@@ -27,7 +27,7 @@ void AlternativeList::Add(const std::string& name, const Workload& instead_of, s
   if (!is_new) ++entry.alternative.instead_of[0].count;
   for (Workload& part : parts) {
     const std::string text = CanonicalText(part);
-    const auto known = std::find(entry.texts.begin(), entry.texts.end(), text);
+    const auto known = std::ranges::find(entry.texts, text);
     if (known != entry.texts.end()) {
       ++entry.alternative.parts[known - entry.texts.begin()].count;
       continue;
@@ -38,7 +38,7 @@ void AlternativeList::Add(const std::string& name, const Workload& instead_of, s
 }
 
 std::vector<Alternative> AlternativeList::Take(const std::unordered_map<std::string, size_t>& kernels) {
-  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(entries_, [](const Entry& a, const Entry& b) {
     return RoughWork(a.alternative.instead_of[0]) > RoughWork(b.alternative.instead_of[0]);
   });
   const size_t most = std::max(kLeastTasks, kernels.size() / kKernelsATask);

@@ -43,8 +43,8 @@ void GraphUses::ForceStages(size_t i) {
 }
 
 bool GraphUses::IsReadOutside(size_t i, const std::unordered_set<size_t>& set) const {
-  return IsOutput(i) || std::any_of(readers_[i].begin(), readers_[i].end(),
-                                    [&](size_t reader) { return set.count(reader) == 0; });
+  return IsOutput(i) ||
+         std::ranges::any_of(readers_[i], [&](size_t reader) { return set.count(reader) == 0; });
 }
 
 // Stages of constants alone belong to each group that reads them.
@@ -56,7 +56,7 @@ void GraphUses::AddConstantStages(std::vector<size_t>* nodes) const {
       if (set.insert(source).second) nodes->push_back(source);
     }
   }
-  std::sort(nodes->begin(), nodes->end());
+  std::ranges::sort(*nodes);
 }
 
 Buffer GraphUses::RootOf(Buffer tensor) const {

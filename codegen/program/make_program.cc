@@ -90,7 +90,7 @@ class ProgramMaker {
     std::vector<std::string> origins;
     for (size_t i : group.nodes) {
       for (const std::string& origin : graph_.nodes[i].origins) {
-        if (std::find(origins.begin(), origins.end(), origin) == origins.end()) origins.push_back(origin);
+        if (std::ranges::find(origins, origin) == origins.end()) origins.push_back(origin);
       }
     }
     return origins;
@@ -247,8 +247,8 @@ class ProgramMaker {
       const bool is_alike =
           tensor->dtype == output->dtype && workload.inputs[i].tensor->shape == workload.outputs[0]->shape;
       if (!is_free || !is_alike || root->bytes() != tensor->bytes()) continue;
-      const auto readers = std::count_if(launch.tensors.begin(), launch.tensors.end(),
-                                         [&](const Buffer& t) { return RootOf(t) == root; });
+      const auto readers =
+          std::ranges::count_if(launch.tensors, [&](const Buffer& t) { return RootOf(t) == root; });
       if (readers == 1) return root;
     }
     return nullptr;
@@ -256,10 +256,10 @@ class ProgramMaker {
 
   // Whether all stages compute elements of one shape, and read tensors of that shape at their own axes.
   static bool IsElementwise(const Workload& workload) {
-    return std::all_of(workload.stages.begin(), workload.stages.end(), [&](const Stage& stage) {
+    return std::ranges::all_of(workload.stages, [&](const Stage& stage) {
       if (stage.reduce != ReduceOp::kNone || stage.output->shape != workload.outputs[0]->shape) return false;
       const std::vector<Buffer> reads = TensorsIn(stage.value);
-      return std::all_of(reads.begin(), reads.end(), [&](const Buffer& read) {
+      return std::ranges::all_of(reads, [&](const Buffer& read) {
         return read->shape != stage.output->shape || ReadsElementwise(stage, read);
       });
     });

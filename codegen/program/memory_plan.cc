@@ -11,8 +11,7 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& tensors) {
   };
   std::vector<size_t> by_size(tensors.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
+  std::ranges::stable_sort(by_size, [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
   MemoryPlan plan;
   plan.offsets.resize(tensors.size());
   std::vector<size_t> placed;  // by offset
@@ -27,8 +26,8 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& tensors) {
     }
     plan.offsets[i] = offset;
     plan.peak_bytes = std::max(plan.peak_bytes, offset + rounded(i));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
+    placed.insert(std::ranges::upper_bound(
+                      placed, i, [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
                   i);
   }
   return plan;

@@ -74,7 +74,7 @@ class Partitioner {
   void TakeChains(const StreamTest& streams) {
     std::unordered_map<std::string, bool> known;  // by canonical text
     for (Nodes nodes : StreamChainsOf(uses_)) {
-      if (!std::all_of(nodes.begin(), nodes.end(), [&](size_t i) { return IsFree(i); })) continue;
+      if (!std::ranges::all_of(nodes, [&](size_t i) { return IsFree(i); })) continue;
       PullProducers(&nodes, [&](size_t i, size_t reader) {
         return KindOf(*StageAt(reader)) == StageKind::kInjective && IsCheap(*StageAt(i));
       });
@@ -92,7 +92,7 @@ class Partitioner {
 
   // The tensors of a set that are read outside of it.
   size_t OutputsOf(const std::unordered_set<size_t>& set) const {
-    return std::count_if(set.begin(), set.end(), [&](size_t i) { return uses_.IsReadOutside(i, set); });
+    return std::ranges::count_if(set, [&](size_t i) { return uses_.IsReadOutside(i, set); });
   }
 
   // Adds readers to the set, in the graph's order, and returns the largest set on the way with one output. No
@@ -196,7 +196,7 @@ class Partitioner {
   }
 
   void NewGroup(Nodes nodes) {
-    std::sort(nodes.begin(), nodes.end());
+    std::ranges::sort(nodes);
     for (size_t i : nodes) group_of_[i] = static_cast<int64_t>(groups_.size());
     groups_.push_back(std::move(nodes));
   }
@@ -211,7 +211,7 @@ class Partitioner {
       for (size_t i : groups_[g]) group_of_[i] = static_cast<int64_t>(*into);
       Nodes& nodes = groups_[*into];
       nodes.insert(nodes.end(), groups_[g].begin(), groups_[g].end());
-      std::sort(nodes.begin(), nodes.end());
+      std::ranges::sort(nodes);
       groups_[g].clear();
     }
     // Empty groups are none.
@@ -229,29 +229,28 @@ class Partitioner {
     if (uses_.IsOutput(last) || uses_.ReadersOf(last).empty()) return std::nullopt;
     const int64_t into = group_of_[uses_.ReadersOf(last)[0]];
     const auto& readers = uses_.ReadersOf(last);
-    if (!std::all_of(readers.begin(), readers.end(), [&](size_t i) { return group_of_[i] == into; }))
-      return std::nullopt;
+    if (!std::ranges::all_of(readers, [&](size_t i) { return group_of_[i] == into; })) return std::nullopt;
     if (into < 0 || nodes.size() + groups_[into].size() > kMostStages || !IsChain(groups_[into]))
       return std::nullopt;
     if (!IsReadOnce(last)) return std::nullopt;
     // A reader of more elements computes what it reads as many times more.
     const int64_t made = StageAt(last)->output->num_elements();
     const int64_t read = StageAt(readers[0])->output->num_elements();
-    const bool cheap =
-        std::all_of(nodes.begin(), nodes.end(), [&](size_t i) { return IsCheap(*StageAt(i)); });
+    const bool cheap = std::ranges::all_of(nodes, [&](size_t i) { return IsCheap(*StageAt(i)); });
     return read <= made || (read <= 2 * made && cheap) ? std::optional<size_t>(into) : std::nullopt;
   }
 
   // Whether the stages of a group are element-wise, and read what they make so that each element is computed
   // once. Only the last one is read outside.
   bool IsChain(const Nodes& nodes) const {
-    return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&](size_t i) {
+    return !nodes.empty() && std::ranges::all_of(nodes, [&](size_t i) {
       const Stage* stage = StageAt(i);
       if (stage == nullptr || KindOf(*stage) != StageKind::kInjective) return false;
       if (i == nodes.back()) return true;
       const bool is_inside =
-          !uses_.IsOutput(i) && std::all_of(uses_.ReadersOf(i).begin(), uses_.ReadersOf(i).end(),
-                                            [&](size_t reader) { return group_of_[reader] == group_of_[i]; });
+          !uses_.IsOutput(i) && std::ranges::all_of(uses_.ReadersOf(i), [&](size_t reader) {
+            return group_of_[reader] == group_of_[i];
+          });
       return is_inside && IsReadOnce(i);
     });
   }
@@ -300,7 +299,7 @@ class Partitioner {
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<size_t> sources;
       for (size_t i : groups_[g]) AddSources(i, &sources);
-      std::sort(sources.begin(), sources.end());
+      std::ranges::sort(sources);
       sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
       for (size_t source : sources) {
         if (source == g) continue;

@@ -85,7 +85,7 @@ class Regrouper {
         open.push_back(source);
       }
     }
-    std::sort(producers.begin(), producers.end());
+    std::ranges::sort(producers);
     return producers;
   }
 
@@ -129,8 +129,8 @@ class Regrouper {
       if (in_head.count(i) > 0 || !IsCheap(i) || !ReadsOnly(i, in_head)) continue;
       head.push_back(i);
       in_head.insert(i);
-      const auto outputs = std::count_if(head.begin(), head.end(),
-                                         [&](size_t node) { return uses_.IsReadOutside(node, in_head); });
+      const auto outputs =
+          std::ranges::count_if(head, [&](size_t node) { return uses_.IsReadOutside(node, in_head); });
       if (outputs == 1) kept = head.size();
     }
     if (head.size() == nodes_.size()) return {nodes_};
@@ -140,15 +140,15 @@ class Regrouper {
     for (size_t i : nodes_) {
       if (in_head.count(i) == 0) tail.push_back(i);
     }
-    std::sort(head.begin(), head.end());
+    std::ranges::sort(head);
     return {head, tail};
   }
 
   // Whether the node reads nothing of the group that is not in the head.
   bool ReadsOnly(size_t i, const NodeSet& head) const {
     const std::vector<size_t>& sources = uses_.SourcesOf(i);
-    return std::all_of(sources.begin(), sources.end(),
-                       [&](size_t source) { return set_.count(source) == 0 || head.count(source) > 0; });
+    return std::ranges::all_of(
+        sources, [&](size_t source) { return set_.count(source) == 0 || head.count(source) > 0; });
   }
 
   bool IsCheap(size_t i) const {
@@ -166,8 +166,8 @@ class Regrouper {
   bool IsMadeHere(size_t reader, const BufferNode* tensor) const {
     for (size_t source : uses_.SourcesOf(reader)) {
       const std::vector<Buffer>& outputs = uses_.graph().nodes[source].outputs;
-      const bool makes = std::any_of(outputs.begin(), outputs.end(),
-                                     [&](const Buffer& output) { return output.get() == tensor; });
+      const bool makes =
+          std::ranges::any_of(outputs, [&](const Buffer& output) { return output.get() == tensor; });
       if (makes) return set_.count(source) > 0 || !uses_.DependsOnInput(source);
     }
     return false;

@@ -26,7 +26,7 @@ StagesOfGraph StagesOf(const GraphUses& uses) {
     }
     known.insert(stage->output.get());
     const std::vector<size_t>& readers = uses.ReadersOf(i);
-    const bool is_kept = uses.IsOutput(i) || std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+    const bool is_kept = uses.IsOutput(i) || std::ranges::any_of(readers, [&](size_t reader) {
                            return uses.StageAt(reader) == nullptr;
                          });
     if (is_kept) all.workload.outputs.push_back(stage->output);
@@ -48,7 +48,7 @@ std::vector<std::vector<size_t>> StreamChainsOf(const GraphUses& uses) {
     const std::optional<StreamChain> chain = FindStreamChain(workload, links, s);
     if (!chain) continue;
     const std::vector<int> members = chain->Members();
-    if (std::any_of(members.begin(), members.end(), [&](int m) { return taken.count(m) > 0; })) continue;
+    if (std::ranges::any_of(members, [&](int m) { return taken.count(m) > 0; })) continue;
     taken.insert(members.begin(), members.end());
     std::vector<size_t>& nodes = chains.emplace_back();
     for (const int m : members) nodes.push_back(all.nodes[m]);

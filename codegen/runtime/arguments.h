@@ -31,7 +31,7 @@ class HostTensor {
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }  // a call changes that of a bounded output
-  void SetShape(const std::vector<int64_t>& shape) { std::copy(shape.begin(), shape.end(), shape_.begin()); }
+  void SetShape(const std::vector<int64_t>& shape) { std::ranges::copy(shape, shape_.begin()); }
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * DTypeBytes(dtype_); }
   uint8_t* data() const { return data_; }

@@ -20,7 +20,7 @@ class ChainValuesFinder {
   absl::StatusOr<ChainValues> Find() && {
     for (const int s : made_.members) {
       if (s == chain_.scores) continue;
-      const bool is_row = std::find(chain_.rows.begin(), chain_.rows.end(), s) != chain_.rows.end();
+      const bool is_row = std::ranges::find(chain_.rows, s) != chain_.rows.end();
       (is_row ? made_.inlined : made_.values)[s] = Inlined(stage(s).value);
     }
     for (auto r = chain_.reductions.rbegin(); r != chain_.reductions.rend(); ++r)

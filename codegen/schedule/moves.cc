@@ -61,7 +61,7 @@ bool WritesOneRun(const Expr& index, const VarSet& inner, bool whole) {
     if (varies) steps.emplace_back(coefficient, atom->var->extent);
     moves |= !varies;
   }
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   int64_t reach = 0;
   for (const auto& [step, count] : steps) {
     if (step < 1 || step > reach + 1) return false;
@@ -94,7 +94,7 @@ std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const Va
 }
 
 bool CarriesAxis(const Block& block, const For& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return !iter.reduce && !IsGuard(block, iter) && UsesVar(iter.binding, loop.var.get());
   });
 }
@@ -106,9 +106,9 @@ absl::Status CheckCarriesOneKind(const Block& block, const For& loop) {
 
 bool WritesAtItsAxes(const Block& block) {
   if (block.out->scope == Scope::kAccumulator) return false;
-  return std::all_of(block.indices.begin(), block.indices.end(), [&](const Expr& index) {
-    return index->op == Op::kVar && std::any_of(block.iters.begin(), block.iters.end(),
-                                                [&](const IterVar& iter) { return iter.var == index->var; });
+  return std::ranges::all_of(block.indices, [&](const Expr& index) {
+    return index->op == Op::kVar &&
+           std::ranges::any_of(block.iters, [&](const IterVar& iter) { return iter.var == index->var; });
   });
 }
 
@@ -167,9 +167,7 @@ absl::Status CheckNaive(const Path& path, bool guards_allowed) {
 }
 
 absl::Status CheckCanMove(const Function& function, const Path& block, const Path& to) {
-  const auto on_path = [&](const Stmt& stmt) {
-    return std::find(to.nodes.begin(), to.nodes.end(), stmt) != to.nodes.end();
-  };
+  const auto on_path = [&](const Stmt& stmt) { return std::ranges::find(to.nodes, stmt) != to.nodes.end(); };
   const std::string& name = block.block().name;
   for (size_t i = 0; i + 1 + NestOf(block).size() < block.nodes.size(); ++i) {
     const For* loop = DynAs<For>(block.nodes[i]);
@@ -193,8 +191,8 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block) {
 }
 
 size_t DimOf(const Block& block, const IterVar& iter) {
-  const auto named = std::find_if(block.indices.begin(), block.indices.end(),
-                                  [&](const Expr& index) { return index->var == iter.var; });
+  const auto named =
+      std::ranges::find_if(block.indices, [&](const Expr& index) { return index->var == iter.var; });
   return static_cast<size_t>(named - block.indices.begin());
 }
 

@@ -41,7 +41,7 @@ std::optional<Interval> ElementsAlong(const Expr& value, const Var& axis) {
 bool IsElementInBox(const Expr& value) {
   const std::vector<Expr> conditions = ConditionsOf(value);
   return !conditions.empty() && value->args[1]->op == Op::kLoad &&
-         std::all_of(conditions.begin(), conditions.end(), IsSideOfBox);
+         std::ranges::all_of(conditions, IsSideOfBox);
 }
 
 }  // namespace mycc

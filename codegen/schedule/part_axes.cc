@@ -53,7 +53,7 @@ ChainPartition::ChainPartition(const Workload& workload, const StreamChain& chai
 }
 
 bool ChainPartition::IsOfTiles(int s) const {
-  return s == chain_.scores || std::find(chain_.tiles.begin(), chain_.tiles.end(), s) != chain_.tiles.end();
+  return s == chain_.scores || std::ranges::find(chain_.tiles, s) != chain_.tiles.end();
 }
 
 // The dimension of a tile for each of a member's axes; -1 for those of the values.
@@ -134,9 +134,7 @@ std::vector<Expr> ChainPartition::RowInPart(const PartAxes& at) const {
 Expr ChainPartition::OfWhole(const Buffer& part, int s, const std::vector<Var>& axes,
                              const Expr& number) const {
   const std::vector<int> dims = DimsOf(s);
-  const auto axis_of = [&](int dim) {
-    return VarRef(axes[std::find(dims.begin(), dims.end(), dim) - dims.begin()]);
-  };
+  const auto axis_of = [&](int dim) { return VarRef(axes[std::ranges::find(dims, dim) - dims.begin()]); };
   std::vector<Expr> index;
   for (size_t a = 0; a < dims.size(); ++a) {
     const Expr own = VarRef(axes[a]);
@@ -154,8 +152,7 @@ std::vector<Expr> ChainPartition::RowInWhole(int s, const std::vector<Var>& axes
   const std::vector<int> dims = DimsOf(s);
   std::vector<Expr> row;
   for (int d = 0; d < static_cast<int>(chain_.weights->buffer->shape.size()); ++d) {
-    if (d != chain_.stream_dim)
-      row.push_back(VarRef(axes[std::find(dims.begin(), dims.end(), d) - dims.begin()]));
+    if (d != chain_.stream_dim) row.push_back(VarRef(axes[std::ranges::find(dims, d) - dims.begin()]));
   }
   return row;
 }

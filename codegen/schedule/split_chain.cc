@@ -235,7 +235,7 @@ class ChainSplitter {
   // Whether the epilogue is computed from a stage of the rows.
   bool IsReadAfter(int row) const {
     const std::vector<int>& readers = links_.ReadersOf(row);
-    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+    return std::ranges::any_of(readers, [&](int reader) {
       return !IsMember(reader) ||
              (found_.inlined.contains(reader) && !partition_.IsOfTiles(reader) && IsReadAfter(reader));
     });

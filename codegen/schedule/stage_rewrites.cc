@@ -39,14 +39,12 @@ std::vector<Var> InOrderOfLoads(const Expr& value, const std::vector<Var>& axes)
     if (e.op != Op::kLoad || !ordered.empty()) return;
     std::vector<Var> of_load;
     for (const Expr& index : e.args) {
-      const bool is_new =
-          index->op == Op::kVar && std::count(of_load.begin(), of_load.end(), index->var) == 0;
+      const bool is_new = index->op == Op::kVar && std::ranges::count(of_load, index->var) == 0;
       if (is_new) of_load.push_back(index->var);
     }
-    const bool has_all =
-        of_load.size() == e.args.size() && std::all_of(axes.begin(), axes.end(), [&](const Var& axis) {
-          return !UsesVar(value, axis.get()) || std::count(of_load.begin(), of_load.end(), axis) > 0;
-        });
+    const bool has_all = of_load.size() == e.args.size() && std::ranges::all_of(axes, [&](const Var& axis) {
+                           return !UsesVar(value, axis.get()) || std::ranges::count(of_load, axis) > 0;
+                         });
     if (has_all) ordered = std::move(of_load);
   });
   return ordered.empty() ? axes : ordered;
@@ -98,8 +96,8 @@ Stage WithFreshAxes(Stage stage) {
 bool HasSingleTerm(const Stage& stage) {
   const bool is_scalar = stage.reduce != ReduceOp::kNone && stage.reduce != ReduceOp::kArgMax &&
                          stage.reduce != ReduceOp::kArgMin;
-  return is_scalar && std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                                  [](const Var& axis) { return axis->extent == 1; });
+  return is_scalar &&
+         std::ranges::all_of(stage.reduce_axes, [](const Var& axis) { return axis->extent == 1; });
 }
 
 Stage SingleTermStage(const Stage& stage) {
@@ -130,8 +128,8 @@ absl::StatusOr<std::vector<Stage>> PermutedStages(const Stage& stage, const std:
 
 ValueStage StageOfValue(const std::string& tensor, const Expr& value, const std::vector<Var>& axes) {
   std::vector<Var> used;
-  std::copy_if(axes.begin(), axes.end(), std::back_inserter(used),
-               [&](const Var& axis) { return UsesVar(value, axis.get()); });
+  std::ranges::copy_if(axes, std::back_inserter(used),
+                       [&](const Var& axis) { return UsesVar(value, axis.get()); });
   return StageOverAxes(tensor, value, used);
 }
 

@@ -98,8 +98,8 @@ class Matcher {
     VarMap at;  // values of i and r for which i + offset - r is an element's index times the stride
     for (size_t d = 0; d < load.args.size(); ++d) {
       const Dimension* dimension = DividedIn(load.args[d]);
-      const bool plain = std::none_of(dimensions_.begin(), dimensions_.end(),
-                                      [&](const Dimension& other) { return IsUsed(load.args[d], other); });
+      const bool plain = std::ranges::none_of(
+          dimensions_, [&](const Dimension& other) { return IsUsed(load.args[d], other); });
       if (dimension == nullptr && !plain) return false;
       shape.push_back(dimension ? dimension->last - dimension->first + 1 : load.buffer->shape[d]);
       in_.axes.push_back(MakeVar(absl::StrCat("a", d), shape.back()));
@@ -126,8 +126,7 @@ class Matcher {
   bool IsOfOneDimension(const Expr& bound) const {
     if ((bound->op != Op::kLt && bound->op != Op::kLe) || bound->args[0]->dtype != DType::kI64) return false;
     const Linear linear = ToLinear(bound->args[0] - bound->args[1]);
-    return linear.terms.size() == 2 &&
-           std::any_of(dimensions_.begin(), dimensions_.end(), [&](const Dimension& d) {
+    return linear.terms.size() == 2 && std::ranges::any_of(dimensions_, [&](const Dimension& d) {
              const int64_t i = linear.CoefficientOf(stage_.axes[d.axis].get());
              return i != 0 && i == -linear.CoefficientOf(stage_.reduce_axes[d.tap].get());
            });

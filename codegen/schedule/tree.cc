@@ -61,8 +61,7 @@ absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& bu
 }
 
 bool IsParam(const Function& function, const Buffer& buffer) {
-  return std::any_of(function.params.begin(), function.params.end(),
-                     [&](const Param& param) { return param.buffer == buffer; });
+  return std::ranges::any_of(function.params, [&](const Param& param) { return param.buffer == buffer; });
 }
 
 Stmt ReplaceAt(const Path& path, Stmt replacement) {
@@ -72,7 +71,7 @@ Stmt ReplaceAt(const Path& path, Stmt replacement) {
     const Stmt& old = path.nodes[i + 1];
     if (parent->kind == StmtKind::kSeq) {
       std::vector<Stmt> stmts = As<Seq>(parent).stmts;
-      std::replace(stmts.begin(), stmts.end(), old, current);
+      std::ranges::replace(stmts, old, current);
       current = MakeSeq(std::move(stmts));
       if (DynAs<Seq>(current) && As<Seq>(current).stmts.empty()) current = nullptr;
       continue;
@@ -152,7 +151,7 @@ std::vector<const For*> LoopsOn(const Path& path) {
 
 std::vector<const For*> LoopsInside(const Path& path, const For& loop) {
   const std::vector<const For*> loops = LoopsOn(path);
-  const auto at = std::find(loops.begin(), loops.end(), &loop);
+  const auto at = std::ranges::find(loops, &loop);
   return at == loops.end() ? std::vector<const For*>() : std::vector<const For*>(at + 1, loops.end());
 }
 
@@ -253,9 +252,8 @@ Stmt WithParts(const Stmt& body, std::vector<Stmt> parts) {
 
 Stmt InsertBeforeReader(const Stmt& body, const std::vector<Buffer>& buffers, const Stmt& stmt) {
   std::vector<Stmt> parts = PartsOf(body);
-  const auto reader = std::find_if(parts.begin(), parts.end(), [&](const Stmt& part) {
-    return std::any_of(buffers.begin(), buffers.end(),
-                       [&](const Buffer& buffer) { return ReadsAnywhere(part, buffer); });
+  const auto reader = std::ranges::find_if(parts, [&](const Stmt& part) {
+    return std::ranges::any_of(buffers, [&](const Buffer& buffer) { return ReadsAnywhere(part, buffer); });
   });
   MYCC_CHECK(reader != parts.end()) << "no reader of " << buffers[0]->name;
   parts.insert(reader, stmt);

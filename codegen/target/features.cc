@@ -61,8 +61,8 @@ std::vector<std::string> DifferenceFrom(const std::string& mcpu, CpuFeatureSet s
     difference.push_back(
         absl::StrCat((set & bit) != 0 ? "+" : "-", CpuFeatureName(static_cast<CpuFeature>(i))));
   }
-  std::sort(difference.begin(), difference.end(),
-            [](const std::string& a, const std::string& b) { return a.substr(1) < b.substr(1); });
+  std::ranges::sort(difference,
+                    [](const std::string& a, const std::string& b) { return a.substr(1) < b.substr(1); });
   return difference;
 }
 

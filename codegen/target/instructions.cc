@@ -176,8 +176,8 @@ const std::vector<InstructionRow>& Rows() {
 }  // namespace
 
 const Instruction* InstructionNamed(std::string_view name) {
-  const auto row = std::find_if(Rows().begin(), Rows().end(),
-                                [&](const InstructionRow& r) { return r.instruction.name == name; });
+  const auto row =
+      std::ranges::find_if(Rows(), [&](const InstructionRow& r) { return r.instruction.name == name; });
   return row == Rows().end() ? nullptr : &row->instruction;
 }
 

@@ -29,9 +29,9 @@ Workload OperandOf(const Workload& workload, const Stage& stage) {
 }
 
 bool IsInput(const Workload& workload, const Expr& expr) {
-  return expr->op == Op::kLoad &&
-         std::any_of(workload.inputs.begin(), workload.inputs.end(),
-                     [&expr](const Argument& input) { return input.tensor == expr->buffer; });
+  return expr->op == Op::kLoad && std::ranges::any_of(workload.inputs, [&expr](const Argument& input) {
+           return input.tensor == expr->buffer;
+         });
 }
 
 std::vector<NDArray> CopyInputs(const Workload& workload, const std::vector<const uint8_t*>& inputs) {

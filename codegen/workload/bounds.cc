@@ -10,7 +10,7 @@ namespace mycc {
 namespace {
 
 bool IsEmpty(const std::vector<Var>& axes) {
-  return std::any_of(axes.begin(), axes.end(), [](const Var& axis) { return axis->extent == 0; });
+  return std::ranges::any_of(axes, [](const Var& axis) { return axis->extent == 0; });
 }
 
 // The first min or max whose operands contain no other one; nullptr when there is none.

@@ -158,9 +158,8 @@ std::string ShapeProblem(const std::vector<int64_t>& shape) {
 }
 
 std::string NameProblem(const std::string& name) {
-  const bool word =
-      !name.empty() && !absl::ascii_isdigit(name[0]) &&
-      std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+  const bool word = !name.empty() && !absl::ascii_isdigit(name[0]) &&
+                    std::ranges::all_of(name, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
   if (!word)
     return absl::StrCat("`", name,
                         "` is no name; expected letters, digits and _, not beginning with a digit");

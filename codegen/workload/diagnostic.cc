@@ -14,8 +14,7 @@ std::string OneLine(const std::string& origin, const Diagnostic& diagnostic) {
 }
 
 void Diagnostics::Add(Diagnostic diagnostic) {
-  const auto at = std::lower_bound(kept_.begin(), kept_.end(), diagnostic.position,
-                                   [](const Diagnostic& kept, Position p) { return kept.position < p; });
+  const auto at = std::ranges::lower_bound(kept_, diagnostic.position, {}, &Diagnostic::position);
   if (at != kept_.end() && at->position == diagnostic.position) return;
   ++count_;
   if (at == kept_.end() && kept_.size() == kMostKept) return;

@@ -35,7 +35,7 @@ class Eraser {
       return IsFloat(expr->dtype) && IsCountOfReduction(*expr) ? Load(MakeBuffer("_", expr->dtype, {}), {})
                                                                : expr;
     std::vector<Expr> args;
-    const bool of_axes = std::none_of(expr->args.begin(), expr->args.end(), HasLoad) && !expr->args.empty() &&
+    const bool of_axes = std::ranges::none_of(expr->args, HasLoad) && !expr->args.empty() &&
                          expr->args[0]->dtype == DType::kI64;
     for (const Expr& arg : expr->args)
       args.push_back(of_axes || expr->op == Op::kLoad ? EraseIndex(arg) : EraseValue(arg));
@@ -48,7 +48,7 @@ class Eraser {
   }
 
   bool IsCountOfReduction(const ExprNode& constant) const {
-    return std::any_of(counts_.begin(), counts_.end(), [&](double count) {
+    return std::ranges::any_of(counts_, [&](double count) {
       return RoundFloat(constant.dtype, count) == std::fabs(constant.value.f);
     });
   }

@@ -76,8 +76,8 @@ int LaneProgram::NewRegister(DType dtype) {
 
 int LaneProgram::Constant(DType dtype, Scalar value) {
   const int result = NewRegister(dtype);
-  std::fill(registers_[result].f.begin(), registers_[result].f.end(), value.f);
-  std::fill(registers_[result].i.begin(), registers_[result].i.end(), value.i);
+  std::ranges::fill(registers_[result].f, value.f);
+  std::ranges::fill(registers_[result].i, value.i);
   return result;
 }
 
@@ -146,9 +146,7 @@ int LaneProgram::CompileSelect(const Expr& expr, int mask) {
 bool LaneProgram::AccumulateForm(const Expr& expr, uint64_t factor, Form* form) const {
   switch (expr->op) {
     case Op::kConst: form->constant += factor * static_cast<uint64_t>(expr->value.i); return true;
-    case Op::kVar:
-      form->factors[std::find(axes_.begin(), axes_.end(), expr->var) - axes_.begin()] += factor;
-      return true;
+    case Op::kVar: form->factors[std::ranges::find(axes_, expr->var) - axes_.begin()] += factor; return true;
     case Op::kNeg: return AccumulateForm(expr->args[0], 0 - factor, form);
     case Op::kAdd:
     case Op::kSub:

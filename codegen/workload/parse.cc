@@ -158,8 +158,7 @@ absl::Status WorkloadParser::ParseVersion() {
 // N of a comment line `# count N` directly before the workload; 1 when there is none.
 absl::StatusOr<int64_t> WorkloadParser::CountBefore(int line) {
   const std::vector<Comment>& comments = tokens_.comments();
-  auto comment = std::lower_bound(comments.begin(), comments.end(), line,
-                                  [](const Comment& c, int l) { return c.line < l; });
+  auto comment = std::ranges::lower_bound(comments, line, {}, &Comment::line);
   while (comment != comments.begin() && std::prev(comment)->line == line - 1) {
     --comment;
     --line;

@@ -128,7 +128,7 @@ ValueSet BestIn(DType dtype, const std::vector<ValueSet>& values, const RangeFn&
     if (only_nan) break;  // later values cannot be better than the first NaN
   }
   // Among exactly known equal numbers only the first is right.
-  const bool exact = std::all_of(values.begin(), values.end(), [&](const ValueSet& v) {
+  const bool exact = std::ranges::all_of(values, [&](const ValueSet& v) {
     return !IsFloat(dtype) ? v.least == v.most : v.nan ? !v.has_numbers() : v.low == v.high;
   });
   return ValueSet::Integers(std::max<int64_t>(first, 0), exact ? std::max<int64_t>(first, 0) : last);
@@ -198,7 +198,7 @@ struct PermittedReference::Impl {
   }
 
   bool IsOutput(const Buffer& tensor) const {
-    return std::find(workload.outputs.begin(), workload.outputs.end(), tensor) != workload.outputs.end();
+    return std::ranges::find(workload.outputs, tensor) != workload.outputs.end();
   }
 
   // An element of an input at a known place, as it is or widened without rounding.
@@ -208,7 +208,7 @@ struct PermittedReference::Impl {
                             DTypeBytes(factor->args[0]->dtype) < DTypeBytes(factor->dtype);
     const Expr& load = is_widened ? factor->args[0] : factor;
     return load->op == Op::kLoad && numbers.contains(load->buffer.get()) &&
-           std::none_of(load->args.begin(), load->args.end(), HasLoad);
+           std::ranges::none_of(load->args, HasLoad);
   }
 
   // Most of the work of a network: sums of terms with two exact factors.

@@ -45,8 +45,7 @@ std::string PrintWorkload(const Workload& workload) {
                                 }),
                   ") {\n");
   for (const Stage& stage : workload.stages) {
-    const bool is_output =
-        std::find(workload.outputs.begin(), workload.outputs.end(), stage.output) != workload.outputs.end();
+    const bool is_output = std::ranges::find(workload.outputs, stage.output) != workload.outputs.end();
     absl::StrAppend(&text, "  ", PrintStage(stage, is_output), "\n");
   }
   return text + "}\n";

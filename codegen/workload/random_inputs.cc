@@ -78,7 +78,7 @@ std::optional<std::pair<const BufferNode*, Range>> BoundOf(const Expr& compariso
     const Expr& atom = term.first;
     return (atom->op == Op::kCast ? atom->args[0] : atom)->op == Op::kLoad;
   };
-  const auto number = std::find_if(rest.terms.begin(), rest.terms.end(), is_number);
+  const auto number = std::ranges::find_if(rest.terms, is_number);
   if (number == rest.terms.end() || std::abs(number->second) != 1) return std::nullopt;
   const Expr load = number->first->op == Op::kCast ? number->first->args[0] : number->first;
   const bool is_end = number->second == 1;

@@ -106,7 +106,7 @@ bool MayBeWinograd(const Stage& stage) { return WinogradShapeOf(stage).ok(); }
 
 std::vector<SpecialDraw> SpecialDrawsOf(const Workload& workload, uint64_t seed) {
   const std::map<const BufferNode*, Box> boxes = BoxesOf(workload);
-  const bool tame = std::any_of(workload.stages.begin(), workload.stages.end(), MayBeWinograd);
+  const bool tame = std::ranges::any_of(workload.stages, MayBeWinograd);
   std::vector<SpecialDraw> draws;
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
     const BufferNode& tensor = *workload.inputs[i].tensor;

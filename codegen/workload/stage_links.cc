@@ -22,8 +22,8 @@ std::set<int> ReachedFrom(std::set<int> stages, const std::vector<std::vector<in
 template <typename IsOwnFn>
 bool AllReads(const Stage& stage, const Buffer& tensor, const IsOwnFn& is_own) {
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return std::all_of(loads.begin(), loads.end(),
-                     [&](const ExprNode* load) { return load->buffer != tensor || is_own(*load); });
+  return std::ranges::all_of(loads,
+                             [&](const ExprNode* load) { return load->buffer != tensor || is_own(*load); });
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ StageLinks::StageLinks(const Workload& workload)
     for (const ExprNode* load : LoadsOf(workload.stages[s].value)) {
       const int producer = ProducerOf(load->buffer.get());
       std::vector<int>& producers = producers_[s];
-      if (producer < 0 || std::count(producers.begin(), producers.end(), producer) > 0) continue;
+      if (producer < 0 || std::ranges::count(producers, producer) > 0) continue;
       producers.push_back(producer);
       readers_[producer].push_back(s);
     }

@@ -38,7 +38,7 @@ class ChainFinder {
     TakeOtherReductions();
     if (!members_.contains(chain_.scores) || !HasReduction() || !IsClosed()) return std::nullopt;
     for (std::vector<int>* stages : {&chain_.tiles, &chain_.reductions, &chain_.rows})
-      std::sort(stages->begin(), stages->end());
+      std::ranges::sort(*stages);
     return chain_;
   }
 
@@ -104,7 +104,7 @@ class ChainFinder {
       axes.push_back(static_cast<int>(a));
     }
     LongestRowLast(sum);
-    return std::all_of(named.begin(), named.end(), [](bool is_named) { return is_named; });
+    return std::ranges::all_of(named, [](bool is_named) { return is_named; });
   }
 
   void LongestRowLast(const Stage& sum) {
@@ -119,8 +119,7 @@ class ChainFinder {
   bool IsTileShaped(int s) const { return stage(s).output->shape == tile_shape_; }
   // The sum and its epilogue may have a tile's shape, too.
   bool IsTakenTile(int s) const {
-    return members_.contains(s) &&
-           (s == chain_.scores || std::count(chain_.tiles.begin(), chain_.tiles.end(), s) > 0);
+    return members_.contains(s) && (s == chain_.scores || std::ranges::count(chain_.tiles, s) > 0);
   }
   // Without the streamed dimension.
   bool IsRowShaped(int s) const {
@@ -193,8 +192,8 @@ class ChainFinder {
     const Expr &keys = is_left ? factors->left : factors->right,
                &queries = is_left ? factors->right : factors->left;
     if (!uses(keys, chain_.stream_dim) || uses(queries, chain_.stream_dim)) return false;
-    if (std::any_of(chain_.row_axes.begin(), chain_.row_axes.end(),
-                    [&](int axis) { return uses(keys, chain_.dim_of_axis[axis]); })) {
+    if (std::ranges::any_of(chain_.row_axes,
+                            [&](int axis) { return uses(keys, chain_.dim_of_axis[axis]); })) {
       return false;
     }
     chain_.scores = s;
@@ -246,7 +245,7 @@ class ChainFinder {
     rows.erase(rows.begin() + chain_.stream_dim);
     return TakeAll([&] {
       const std::vector<const ExprNode*> loads = LoadsOf(stage(next).value);
-      return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+      return std::ranges::all_of(loads, [&](const ExprNode* load) {
         const int producer = links_.ProducerOf(load->buffer.get());
         if (producer < 0 || producer == last || !Depends(producer)) return true;
         return IsRowShaped(producer) && IsAt(*load, rows) && TakeRow(producer);
@@ -284,7 +283,7 @@ class ChainFinder {
     std::vector<int> inside = chain_.tiles;
     inside.push_back(chain_.scores);
     inside.insert(inside.end(), chain_.rows.begin(), chain_.rows.end());
-    return std::all_of(inside.begin(), inside.end(), [&](int s) { return IsInside(s); });
+    return std::ranges::all_of(inside, [&](int s) { return IsInside(s); });
   }
 
   bool IsInside(int s) {
@@ -308,8 +307,7 @@ class ChainFinder {
 // Whether a product is among the stages that a factor of the sum is computed from.
 bool MultipliesByProduct(const Workload& workload, const StageLinks& links, int sum) {
   const std::set<int> stages = links.WithProducers({sum});
-  return std::any_of(stages.begin(), stages.end(),
-                     [&](int s) { return s != sum && SumsProducts(workload.stages[s]); });
+  return std::ranges::any_of(stages, [&](int s) { return s != sum && SumsProducts(workload.stages[s]); });
 }
 
 }  // namespace
@@ -318,7 +316,7 @@ std::vector<int> StreamChain::Members() const {
   std::vector<int> members = {sum, scores};
   for (const std::vector<int>* stages : {&tiles, &reductions, &rows, &epilogue})
     members.insert(members.end(), stages->begin(), stages->end());
-  std::sort(members.begin(), members.end());
+  std::ranges::sort(members);
   return members;
 }
 

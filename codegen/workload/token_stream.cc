@@ -38,8 +38,7 @@ absl::Status TokenStream::Unexpected(const std::string& expected, const std::str
 }
 
 absl::Status TokenStream::Error(Position position, const std::string& message, const std::string& hint) {
-  const auto token = std::lower_bound(text_.tokens.begin(), text_.tokens.end(), position,
-                                      [](const Token& t, Position p) { return t.position < p; });
+  const auto token = std::ranges::lower_bound(text_.tokens, position, {}, &Token::position);
   const bool found = token != text_.tokens.end() && token->position == position;
   diagnostics_.Add({position, found ? std::max(1, static_cast<int>(token->text.size())) : 1, message, hint});
   return absl::InvalidArgumentError(message);

@@ -53,7 +53,7 @@ bool IsRead(const Workload& workload, const Buffer& tensor) {
 // f32(x) * f32(y) of 8-bit floats.
 bool IsProductOfFloat8(const Expr& expr) {
   if (expr->op != Op::kMul || expr->dtype != DType::kF32) return false;
-  return std::all_of(expr->args.begin(), expr->args.end(), [](const Expr& factor) {
+  return std::ranges::all_of(expr->args, [](const Expr& factor) {
     return factor->op == Op::kCast && IsFloat8(factor->args[0]->dtype);
   });
 }

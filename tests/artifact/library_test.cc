@@ -85,7 +85,7 @@ TEST_F(LibraryTest, WritesFourFiles) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder_->path()))
     names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   EXPECT_THAT(names, ElementsAre("dlpack.h", "m.h", "m.json", "m.so"));
 }
 

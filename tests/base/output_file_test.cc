@@ -30,7 +30,7 @@ class OutputFileTest : public ::testing::Test {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_->path()))
       names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
   }
   using Are = std::vector<std::string>;

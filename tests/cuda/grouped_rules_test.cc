@@ -120,8 +120,8 @@ TEST(GroupedRules, ShallowProductsOverlap) {
 TEST(GroupedRules, GroupsOfOneLineMayRunTogether) {
   const auto has_near = [](const char* text, const Target& target) {
     const Sketch sketch = GenerateSketches(CanonicalWorkload(text), target).front();
-    return std::any_of(sketch.space.decisions.begin(), sketch.space.decisions.end(),
-                       [](const Decision& decision) { return decision.name == "t2.near"; });
+    return std::ranges::any_of(sketch.space.decisions,
+                               [](const Decision& decision) { return decision.name == "t2.near"; });
   };
   for (const Target& target : {Sm80(), Sm90a()}) {
     EXPECT_TRUE(has_near(R"(workload c(x: f16[64,96], w: f16[96,32]) -> (y: f32[64,96]) {

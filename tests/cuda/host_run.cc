@@ -206,7 +206,7 @@ std::vector<NDArray> HostLibrary::Run(size_t unit, const std::vector<NDArray>& i
   for (size_t i = 0; i < params.size(); ++i) {
     tensors.emplace_back(params[i].buffer->bytes());
     uint8_t* data = tensors.back().data();
-    if (i < inputs.size()) std::copy(inputs[i].bytes.begin(), inputs[i].bytes.end(), data);
+    if (i < inputs.size()) std::ranges::copy(inputs[i].bytes, data);
     call.push_back(data);
     if (params[i].kind != ParamKind::kConst) continue;
     pack.push_back(data);

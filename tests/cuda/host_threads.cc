@@ -98,10 +98,10 @@ std::vector<int> Beginnings(std::mt19937_64* random) {
 bool RunCluster(std::mt19937_64* random) {
   std::vector<int> order(state.size);
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), *random);
+  std::ranges::shuffle(order, *random);
   for (const int t : order) MakeThread(t);
   const std::vector<int> begins = Beginnings(random);
-  const int all = *std::max_element(begins.begin(), begins.end());
+  const int all = *std::ranges::max_element(begins);
   state.progress = true;
   for (int turn = 0; state.progress || turn <= all; ++turn) {
     state.progress = false;
@@ -111,7 +111,7 @@ bool RunCluster(std::mt19937_64* random) {
       swapcontext(&state.scheduler, &state.threads[t]);
     }
   }
-  return std::none_of(order.begin(), order.end(), [](int t) { return state.running[t]; });
+  return std::ranges::none_of(order, [](int t) { return state.running[t]; });
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ bool RunOnHostThreads(int blocks, int cluster, int threads, uint64_t seed,
   std::mt19937_64 random(seed);
   std::vector<int> order(blocks / cluster);
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), random);
+  std::ranges::shuffle(order, random);
   state.size = threads * cluster;
   state.threads_of_block = threads;
   state.kernel = &kernel;

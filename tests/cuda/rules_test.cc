@@ -201,7 +201,7 @@ TEST(SimtRuleTest, OperandsOfManySumsAreLoadedATermAhead) {
       const Decision& decision = sketch.space.decisions[d];
       const auto value = values.find(decision.name.substr(decision.name.find('.') + 1));
       if (value == values.end()) continue;
-      const auto at = std::find(decision.choices.begin(), decision.choices.end(), value->second);
+      const auto at = std::ranges::find(decision.choices, value->second);
       ASSERT_NE(at, decision.choices.end()) << decision.name << " of " << wanted.workload;
       choice[d] = static_cast<int>(at - decision.choices.begin());
     }

@@ -25,8 +25,8 @@ using ::testing::HasSubstr;
 void CheckPoints(const char* text, const char* rule, const Target& target) {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  const auto found = std::find_if(sketches.begin(), sketches.end(),
-                                  [&](const Sketch& s) { return absl::StrContains(s.name, rule); });
+  const auto found =
+      std::ranges::find_if(sketches, [&](const Sketch& s) { return absl::StrContains(s.name, rule); });
   ASSERT_NE(found, sketches.end()) << sketches[0].name;
   CheckPointsOf(workload, *found, target, RandomSeeds(1));
 }
@@ -35,8 +35,8 @@ void CheckPoints(const char* text, const char* rule, const Target& target) {
 void CheckOnHostToo(const char* text, const Target& target) {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  const auto found = std::find_if(sketches.begin(), sketches.end(),
-                                  [](const Sketch& s) { return absl::StrContains(s.name, "multistage"); });
+  const auto found =
+      std::ranges::find_if(sketches, [](const Sketch& s) { return absl::StrContains(s.name, "multistage"); });
   ASSERT_NE(found, sketches.end());
   std::vector<Choice> choices = {found->default_choice};
   std::mt19937 rng(3);
@@ -84,9 +84,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, MultistageRules, testing::ValuesIn(kMultistageCa
 void CheckPointsOfWhere(const Workload& workload, const Sketch& sketch, const char* suffix,
                         bool (*wanted)(int64_t value), const Target& target) {
   const auto& decisions = sketch.space.decisions;
-  const auto decision = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& candidate) {
-    return absl::EndsWith(candidate.name, suffix);
-  });
+  const auto decision = std::ranges::find_if(
+      decisions, [&](const Decision& candidate) { return absl::EndsWith(candidate.name, suffix); });
   ASSERT_NE(decision, decisions.end());
   std::mt19937 rng(2);
   int left = 2;

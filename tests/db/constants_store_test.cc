@@ -70,10 +70,8 @@ TEST_F(ConstantsStoreTest, TheOldestGiveWayToOnesTooMany) {
   ASSERT_TRUE(store.Save(Make("newest", 2e9, 1'000'000)).ok());
   const std::vector<StoredConstants> listed = Listed();
   ASSERT_EQ(listed.size(), static_cast<size_t>(ConstantsStore::kMostDevices));
-  EXPECT_TRUE(
-      std::any_of(listed.begin(), listed.end(), [](const auto& one) { return one.host == "newest"; }));
-  EXPECT_FALSE(
-      std::any_of(listed.begin(), listed.end(), [](const auto& one) { return one.host == "oldest"; }));
+  EXPECT_TRUE(std::ranges::any_of(listed, [](const auto& one) { return one.host == "newest"; }));
+  EXPECT_FALSE(std::ranges::any_of(listed, [](const auto& one) { return one.host == "oldest"; }));
 }
 
 TEST_F(ConstantsStoreTest, AllCanBeForgotten) {

@@ -68,7 +68,7 @@ TEST_F(LogWriterTest, EveryChangeIsAnsweredInOrder) {
     }
   }
   ASSERT_EQ(answered.size(), 1200u);
-  EXPECT_TRUE(std::is_sorted(answered.begin(), answered.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(answered));
   EXPECT_EQ(CountRecords(path_), 1200u);
 }
 

@@ -211,7 +211,7 @@ TEST_P(MergeOrderTest, EveryOrderGivesTheSameRecordsAndTheSameRanking) {
   EXPECT_EQ(StateOf(*both), expected);
   for (const int i : {1, 2, 3}) Merge(*logs[i], logs[0].get());
   EXPECT_EQ(StateOf(*logs[0]), expected);
-  EXPECT_GT(std::count(expected.begin(), expected.end(), 'p'), 3) << "superseded records";
+  EXPECT_GT(std::ranges::count(expected, 'p'), 3) << "superseded records";
   EXPECT_GT(collisions, 30);
 }
 INSTANTIATE_TEST_SUITE_P(Logs, MergeOrderTest, ::testing::Values(12, 13, 14));

@@ -178,7 +178,7 @@ TEST_F(RankingTest, WhatIsBestDoesNotDependOnTheOrderOfArrival) {
     }
     if (round == 0) expected = ranked;
     EXPECT_EQ(ranked, expected) << "round " << round;
-    std::shuffle(records.begin(), records.end(), random);
+    std::ranges::shuffle(records, random);
   }
 }
 

@@ -24,7 +24,7 @@ void ExpectResult(const json& result) {
   EXPECT_TRUE(result["times"]["runtimes"].is_array());
   EXPECT_TRUE(result["correctness"].is_number());
   const json words = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"};
-  EXPECT_NE(std::find(words.begin(), words.end(), result["invalidity"]), words.end()) << result["invalidity"];
+  EXPECT_NE(std::ranges::find(words, result["invalidity"]), words.end()) << result["invalidity"];
   ASSERT_TRUE(result["measurements"].is_array());
   for (const json& measurement : result["measurements"]) {
     EXPECT_TRUE(measurement["name"].is_string() && measurement["unit"].is_string());

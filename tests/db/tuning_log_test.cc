@@ -214,8 +214,8 @@ TEST_F(TuningLogTest, VisitsEveryRecordOnceInEitherDirection) {
                                 })
                       .ok());
       EXPECT_EQ(ids.size(), limit == 0 ? 700u : std::min<size_t>(limit, 700));
-      EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end(),
-                                 [&](int64_t a, int64_t b) { return newest_first ? a > b : a < b; }));
+      EXPECT_TRUE(
+          std::ranges::is_sorted(ids, [&](int64_t a, int64_t b) { return newest_first ? a > b : a < b; }));
     }
   }
   int visited = 0;

@@ -25,7 +25,7 @@ class CliTest : public ::testing::Test {
   static void ExpectError(const Ran& ran, int exit_status, const std::string& words) {
     EXPECT_EQ(ran.exit_status, exit_status) << ran.output;
     EXPECT_THAT(ran.output, AllOf(StartsWith("mycc-tune: "), HasSubstr(words)));
-    EXPECT_EQ(std::count(ran.output.begin(), ran.output.end(), '\n'), 1) << ran.output;
+    EXPECT_EQ(std::ranges::count(ran.output, '\n'), 1) << ran.output;
   }
 
   TestFolder folder_;

@@ -38,7 +38,7 @@ std::vector<double> FiniteValues(DType dtype) {
 double NearestByTable(const std::vector<double>& values, double magnitude) {
   const double last = values.back(), step = last - values[values.size() - 2];
   if (magnitude >= last + step / 2) return kInf;
-  const size_t above = std::lower_bound(values.begin(), values.end(), magnitude) - values.begin();
+  const size_t above = std::ranges::lower_bound(values, magnitude) - values.begin();
   if (above == values.size()) return last;
   if (values[above] == magnitude) return magnitude;
   const double low = values[above - 1], high = values[above];

@@ -29,7 +29,7 @@ Layout RandomLayout(std::mt19937* random) {
   for (std::vector<Mode>& dim : layout.dims) {
     for (Mode& mode : dim) modes.push_back(&mode);
   }
-  std::shuffle(modes.begin(), modes.end(), *random);
+  std::ranges::shuffle(modes, *random);
   int64_t stride = 1;
   for (Mode* mode : modes) {
     *mode = {1 + draw(4), stride};

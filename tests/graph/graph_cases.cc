@@ -140,8 +140,8 @@ void ExpectCloseResults(const Graph& before, const Graph& after, double bound) {
 }
 
 int64_t CountStages(const Graph& graph) {
-  return std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                       [](const Node& node) { return std::holds_alternative<Stage>(node.made_by); });
+  return std::ranges::count_if(graph.nodes,
+                               [](const Node& node) { return std::holds_alternative<Stage>(node.made_by); });
 }
 
 }  // namespace mycc

@@ -72,7 +72,7 @@ TEST(StatisticsTest, TheBestOfDrawsIsThatOfAllSubsets) {
       for (unsigned i = 0; i < n; ++i) best = (subset >> i & 1) != 0 ? std::max(best, values[i]) : best;
       bests.push_back(best);
     }
-    std::sort(bests.begin(), bests.end());
+    std::ranges::sort(bests);
     const BestOfDraws expected = ExpectedBest(values, draws);
     EXPECT_NEAR(expected.mean, Mean(bests), 1e-12) << draws << " draws";
     EXPECT_GE(expected.median, bests[(bests.size() - 1) / 2]) << draws << " draws";

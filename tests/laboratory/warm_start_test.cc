@@ -30,8 +30,7 @@ TEST(WarmStartTest, BeginsWithWhatIsGoodOnAllOtherDevices) {
   const auto best = PointOf(warm->history[0], {replay.sketch()});
   ASSERT_TRUE(best.has_value());
   EXPECT_EQ(best->choice, (Choice{4, 3, 1, 1}));
-  const auto failed =
-      std::count_if(warm->prior.begin(), warm->prior.end(), [](const PriorResult& r) { return !r.seconds; });
+  const auto failed = std::ranges::count_if(warm->prior, [](const PriorResult& r) { return !r.seconds; });
   EXPECT_EQ(failed, 2 * 12);
 }
 

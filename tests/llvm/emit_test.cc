@@ -50,9 +50,8 @@ std::vector<std::string> HottestLoop(const std::string& assembly) {
     for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j) {
       if (lines[j].find("\tj") != 0 || lines[j].substr(lines[j].rfind('\t') + 1) != label) continue;
       const std::vector<std::string> body(lines.begin() + i, lines.begin() + j + 1);
-      const ptrdiff_t fmas = std::count_if(body.begin(), body.end(), [](const std::string& l) {
-        return l.find("vfmadd") != std::string::npos;
-      });
+      const ptrdiff_t fmas = std::ranges::count_if(
+          body, [](const std::string& l) { return l.find("vfmadd") != std::string::npos; });
       if (fmas <= most) continue;
       most = fmas;
       hottest = body;
@@ -62,7 +61,7 @@ std::vector<std::string> HottestLoop(const std::string& assembly) {
 }
 
 ptrdiff_t Count(const std::vector<std::string>& lines, const std::string& a, const std::string& b = "") {
-  return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
+  return std::ranges::count_if(lines, [&](const std::string& line) {
     return line.find(a) != std::string::npos && line.find(b) != std::string::npos;
   });
 }
@@ -173,7 +172,7 @@ TEST(EmitTest, CallsNothingButOpenMpAndLibm) {
       const std::string name = callee.substr(0, callee.find('@'));
       static const std::vector<std::string> kKnown = {
           "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "sinf", "tanh", "rint", "floorf"};
-      EXPECT_NE(std::find(kKnown.begin(), kKnown.end(), name), kKnown.end()) << mcpu << ": " << line;
+      EXPECT_NE(std::ranges::find(kKnown, name), kKnown.end()) << mcpu << ": " << line;
     }
   }
 }

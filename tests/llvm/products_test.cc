@@ -192,9 +192,8 @@ using Pins = std::vector<std::pair<std::string, int64_t>>;
 // The first decision of that name; null: there is none.
 const Decision* DecisionOf(const Sketch& sketch, const std::string& name) {
   const auto& decisions = sketch.space.decisions;
-  const auto found = std::find_if(decisions.begin(), decisions.end(), [&](const Decision& decision) {
-    return decision.name.ends_with(absl::StrCat(".", name));
-  });
+  const auto found = std::ranges::find_if(
+      decisions, [&](const Decision& decision) { return decision.name.ends_with(absl::StrCat(".", name)); });
   return found == decisions.end() ? nullptr : &*found;
 }
 
@@ -203,7 +202,7 @@ bool Pin(const Pins& pins, const Sketch& sketch, Choice* choice) {
   for (const auto& [name, value] : pins) {
     const Decision* decision = DecisionOf(sketch, name);
     if (decision == nullptr) return false;
-    const auto found = std::find(decision->choices.begin(), decision->choices.end(), value);
+    const auto found = std::ranges::find(decision->choices, value);
     if (found == decision->choices.end()) return false;
     (*choice)[decision - sketch.space.decisions.data()] = static_cast<int>(found - decision->choices.begin());
   }

@@ -80,7 +80,7 @@ TEST_F(DamagedRecordsTest, ArePassedOverAndToldOnce) {
     EXPECT_TRUE(log_->ForEach(filter, [&](const StoredRecord&) { return ++visited, absl::OkStatus(); }).ok());
     EXPECT_EQ(visited, 594);
   }
-  std::sort(told.begin(), told.end());
+  std::ranges::sort(told);
   EXPECT_EQ(told, damaged);
   EXPECT_EQ(log_->Get(1).status().code(), absl::StatusCode::kDataLoss) << "the very one is asked for";
 }

@@ -58,7 +58,7 @@ TEST(DecisionWorthTest, TheOrderOfResultsChangesNothing) {
   std::vector<DecidedCandidate> candidates = Candidates();
   candidates.push_back({0, "tile", {{"a", 2}, {"b", 3}, {"same", 7}}, 2e-3});  // as fast as the best
   const std::vector<DecisionWorth> expected = WorthOfDecisions(candidates);
-  std::reverse(candidates.begin(), candidates.end());
+  std::ranges::reverse(candidates);
   const std::vector<DecisionWorth> found = WorthOfDecisions(candidates);
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {

@@ -48,7 +48,7 @@ TEST(EventWriterTest, PeopleGetTheEventsThatHaveAText) {
   }
   EXPECT_EQ(text.str(), "serving\n");
   const std::string lines = json.str();
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 2);
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST(ProgressViewTest, PipeGetsLinesAndNotOneForEveryTrial) {
     view.Update(progress);
   }
   const std::string text = out.str();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
   EXPECT_THAT(text, Not(HasSubstr("\r")));
 }
 
@@ -228,7 +228,7 @@ TEST(ProgressViewTest, JsonIsOneObjectALine) {
   view.Say("words are for people");
   view.Finish(Half());
   const std::string text = out.str();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
   EXPECT_THAT(text, HasSubstr("\"workload_name\":\"gemm\""));
   EXPECT_THAT(text, HasSubstr("\"state\":\"running\""));
 }
@@ -291,7 +291,7 @@ TEST(ProgressViewTest, AFewOfManyMilestonesAreShownWithBothEnds) {
   for (int i = 0; i <= 60; ++i) latencies.push_back(0.010 - 0.0001 * i);
   const std::string table = MilestoneTable(Fallen(latencies));
   EXPECT_THAT(table, AllOf(HasSubstr("10.000 ms"), HasSubstr("4.000 ms"), HasSubstr("60.0 %")));
-  EXPECT_LE(std::count(table.begin(), table.end(), '\n'), 14);
+  EXPECT_LE(std::ranges::count(table, '\n'), 14);
 }
 
 TEST(ProgressViewTest, TheGainOfTwiceIsSaidWhereItIsKnown) {

@@ -27,8 +27,8 @@ std::vector<int64_t> SortedRow(const NDArray& x, int64_t first, int64_t n, int64
     if (std::isnan(value(a)) || std::isnan(value(b))) return std::isnan(value(a)) && !std::isnan(value(b));
     return value(a) > value(b);
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return is_largest ? is_above(a, b) : is_above(b, a); });
+  std::ranges::stable_sort(
+      order, [&](int64_t a, int64_t b) { return is_largest ? is_above(a, b) : is_above(b, a); });
   return order;
 }
 

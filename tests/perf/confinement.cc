@@ -42,7 +42,7 @@ constexpr Kernel kKernels[] = {
 };
 
 double Median(std::vector<double> values, double at = 0.5) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1))];
 }
 

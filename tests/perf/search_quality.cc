@@ -98,7 +98,7 @@ class CountingScorer final : public Scorer {
 };
 
 double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
@@ -111,7 +111,7 @@ std::vector<std::string> Leaders(const Tries& tries, size_t count) {
   for (size_t i = 0; i < std::min(count, tries.size()); ++i) {
     if (tries[i].seconds) valid.push_back({*tries[i].seconds, tries[i].trace});
   }
-  std::sort(valid.begin(), valid.end());
+  std::ranges::sort(valid);
   std::vector<std::string> leaders;
   for (size_t i = 0; i < std::min(kLeaders, valid.size()); ++i) leaders.push_back(valid[i].second);
   return leaders;
@@ -385,10 +385,10 @@ class Quality {
         right += rows[i].first < rows[j].first ? 1 : rows[i].first == rows[j].first ? 0.5 : 0;
       }
     }
-    std::sort(rows.begin(), rows.end());
+    std::ranges::sort(rows);
     double top = HUGE_VAL;
     for (size_t i = 0; i < std::min<size_t>(5, rows.size()); ++i) top = std::min(top, rows[i].second);
-    return {pairs > 0 ? right / pairs : 1, *std::min_element(measured.begin(), measured.end()) / top};
+    return {pairs > 0 ? right / pairs : 1, *std::ranges::min_element(measured) / top};
   }
 
   // The schedule that `mycc compile --model` chooses.

@@ -62,7 +62,7 @@ class Latencies {
   void Add(double seconds) { milliseconds_.push_back(1e3 * seconds); }
   double Percentile(double share) {
     if (milliseconds_.empty()) return 0;
-    std::sort(milliseconds_.begin(), milliseconds_.end());
+    std::ranges::sort(milliseconds_);
     return milliseconds_[static_cast<size_t>(share * static_cast<double>(milliseconds_.size() - 1))];
   }
 

@@ -35,7 +35,7 @@ void ExpectSoundGroups(const Graph& graph, const std::vector<KernelGroup>& group
   std::set<const BufferNode*> outputs;
   for (const KernelGroup& group : groups) {
     EXPECT_FALSE(group.outputs.empty());
-    EXPECT_TRUE(std::is_sorted(group.nodes.begin(), group.nodes.end()));
+    EXPECT_TRUE(std::ranges::is_sorted(group.nodes));
     for (const Buffer& input : group.inputs) EXPECT_TRUE(written.count(input.get())) << input->name;
     for (const Buffer& output : group.outputs) {
       EXPECT_TRUE(outputs.insert(output.get()).second) << output->name;

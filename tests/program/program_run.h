@@ -48,7 +48,7 @@ class ProgramRun {
     ASSERT_TRUE(results.ok()) << results.status();
     for (size_t i = 0; i < results->size(); ++i) {
       const std::vector<uint8_t>& bytes = (*results)[i].bytes;
-      std::copy(bytes.begin(), bytes.end(), At(launch.places[num_inputs + i], bytes.size()));
+      std::ranges::copy(bytes, At(launch.places[num_inputs + i], bytes.size()));
     }
   }
 

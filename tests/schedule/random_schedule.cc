@@ -128,7 +128,7 @@ class Stepper {
       case 7:
       case 8: {
         StepArg::Names chain = Pick(chains_);
-        std::shuffle(chain.begin(), chain.end(), random_);
+        std::ranges::shuffle(chain, random_);
         return Step{"reorder", {Arg(chain)}};
       }
       case 9: {

@@ -118,9 +118,8 @@ TEST(BuildFarmTest, TheMostUrgentJobIsBuiltForFirst) {
     return server.TrySubmit(request)->job();
   };
   const auto count = [](const std::vector<v1::BuildOrder>& orders, const std::string& job) {
-    return std::count_if(orders.begin(), orders.end(), [&](const v1::BuildOrder& order) {
-      return absl::StrContains(order.lease().trial(), job);
-    });
+    return std::ranges::count_if(
+        orders, [&](const v1::BuildOrder& order) { return absl::StrContains(order.lease().trial(), job); });
   };
   const std::string idle = submit(1, 0, true), low = submit(2, 0, false), high = submit(3, 5, false);
   EXPECT_EQ(count(builder.Lease(kTrials), high), kTrials);
@@ -346,7 +345,7 @@ TEST(BuildFarmTest, AFailureOnADeviceIsTheBuildersUntilItsCodeHasRun) {
   for (uint32_t i = 0; i < kTrials / 2; ++i) {
     for (v1::Assignment& assignment : gpu.Lease(2)) own.push_back(std::move(assignment));
   }
-  const auto again = std::find_if(own.begin(), own.end(), [&](const v1::Assignment& assignment) {
+  const auto again = std::ranges::find_if(own, [&](const v1::Assignment& assignment) {
     return assignment.lease().trial() == leased[0].lease().trial();
   });
   ASSERT_NE(again, own.end());

@@ -213,8 +213,8 @@ TEST_F(FinalsTest, TheNextJobsChallengerMeetsThoseOfBefore) {
   std::string challenger;
   std::vector<v1::Assignment> leased;
   while (leased = worker.Lease(1), !leased.empty() && leased[0].rivals().empty()) {
-    const bool is_known = leased[0].trace() == before.trace() ||
-                          std::count(before.rivals().begin(), before.rivals().end(), leased[0].trace()) > 0;
+    const bool is_known =
+        leased[0].trace() == before.trace() || std::ranges::count(before.rivals(), leased[0].trace()) > 0;
     const bool challenges = challenger.empty() && !is_known;
     if (challenges) challenger = leased[0].trace();
     ASSERT_TRUE(worker.Report(leased[0], Timed(challenges ? 1.001 : 3.0)).ok());

@@ -230,7 +230,7 @@ TEST_P(PeerListenerTest, NumbersThatHaveRestedAreFreeForOthers) {
   ASSERT_GE(own, 0);
   const auto has_own = [this] {
     const std::vector<int> all = Handed(1);
-    return std::any_of(all.begin(), all.end(), [this](int number) { return UserOf(number) == geteuid(); });
+    return std::ranges::any_of(all, [this](int number) { return UserOf(number) == geteuid(); });
   };
   for (int i = 0; i < 500 && !has_own(); ++i) usleep(10000);
   EXPECT_TRUE(has_own());

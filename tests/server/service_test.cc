@@ -180,9 +180,8 @@ class ServiceTest : public ::testing::TestWithParam<bool> {
     EXPECT_TRUE(log.ok()) << log.status();
     const auto records = (*log)->List(filter);
     EXPECT_TRUE(records.ok());
-    return static_cast<size_t>(std::count_if(records->begin(), records->end(), [](const auto& stored) {
-      return stored.record.result().timing().final_round().empty();
-    }));
+    return static_cast<size_t>(std::ranges::count_if(
+        *records, [](const auto& stored) { return stored.record.result().timing().final_round().empty(); }));
   }
 
   TestFolder folder_;

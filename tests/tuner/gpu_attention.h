@@ -58,8 +58,7 @@ inline void CheckLowered(const std::string& text, const Target& target, const st
                          const std::string& decision = "", const std::string& value = "") {
   const Workload workload = CanonicalWorkload(text);
   const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  const auto found =
-      std::find_if(sketches.begin(), sketches.end(), [&](const Sketch& s) { return s.name == rule; });
+  const auto found = std::ranges::find_if(sketches, [&](const Sketch& s) { return s.name == rule; });
   ASSERT_NE(found, sketches.end()) << rule << " is none; the first is " << sketches.front().name << "\n"
                                    << text;
   const Sketch& sketch = *found;

@@ -250,7 +250,7 @@ TEST(LearnerTest, OfALongTaskItKeepsWhatATrainingSees) {
     for (size_t i = version; i-- > 0;) {
       if (++(all[i].group == "long" ? of_task : of_others) <= 1000) trained.push_back(&all[i]);
     }
-    std::reverse(trained.begin(), trained.end());
+    std::ranges::reverse(trained);
     ASSERT_TRUE(expected.Train(trained, "long").ok());
     EXPECT_EQ(Factors(learner, asked, "long"), FactorsOf(expected, asked, "long")) << version;
     // Some versions serve for a while, and are asked for again after more samples.

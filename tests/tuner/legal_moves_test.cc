@@ -21,7 +21,7 @@ std::vector<Sketch> RepeatedDigits(int decisions = 4) {
   std::vector<Decision> digits;
   for (int d = 0; d < decisions; ++d) digits.push_back({absl::StrCat("d", d), kDigits});
   return {SketchOf("digits", digits, [](const Choice& c) {
-    return std::all_of(c.begin(), c.end(), [&](int digit) { return digit == c[0]; });
+    return std::ranges::all_of(c, [&](int digit) { return digit == c[0]; });
   })};
 }
 

@@ -87,7 +87,7 @@ int QuantileTo(double goal, const std::string& strategy, const Sketch& sketch, c
     const auto search = MakeNamed(ConfigOf(strategy, seed, generation_size), {sketch});
     evaluations.push_back(EvaluationsTo(goal, search.get(), seconds_of, limit));
   }
-  std::sort(evaluations.begin(), evaluations.end());
+  std::ranges::sort(evaluations);
   return evaluations[static_cast<size_t>(quantile * kSeeds) - 1];
 }
 

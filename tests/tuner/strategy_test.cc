@@ -137,7 +137,7 @@ TEST(StrategyTest, RestoredSearchContinuesBitForBit) {
     for (int g = 0; g < crash; ++g) {
       std::vector<Candidate> recorded = whole[g];
       for (Candidate& candidate : recorded) candidate.point = {};  // the log keeps the trace, not the point
-      std::reverse(recorded.begin(), recorded.end());
+      std::ranges::reverse(recorded);
       ASSERT_TRUE(search->Restore(recorded).ok());
     }
     for (int g = 0; g < crash; ++g) {
@@ -310,9 +310,8 @@ TEST(StrategyTest, EqualCodeIsProposedOnce) {
     EXPECT_FALSE(codes.contains("none"));
     if (std::string(name) != "evolutionary") continue;
     EXPECT_TRUE(reasons.contains("too many instructions"));
-    EXPECT_TRUE(std::any_of(reasons.begin(), reasons.end(), [](const std::string& reason) {
-      return reason.find("same code as trial ") == 0;
-    }));
+    EXPECT_TRUE(std::ranges::any_of(
+        reasons, [](const std::string& reason) { return reason.find("same code as trial ") == 0; }));
     EXPECT_LT(scorer.lowered, 1500) << "of some 1800 that were predicted";
   }
 }

@@ -106,8 +106,8 @@ void CheckStreamed(const char* text, const Target& target = TestTarget(), double
   ASSERT_THAT(sketches.front().name, StartsWith("streamed"));
   EXPECT_GT(CheckPoints(workload, sketches.front(), target, tolerance), 3);
   // The stages one by one are a sketch, too.
-  EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(),
-                          [](const Sketch& sketch) { return !IsStreamedSketch(sketch.name); }));
+  EXPECT_TRUE(
+      std::ranges::any_of(sketches, [](const Sketch& sketch) { return !IsStreamedSketch(sketch.name); }));
 }
 
 TEST(StreamedRuleTest, CausalWithLogSumExp) { CheckStreamed(kCausal); }

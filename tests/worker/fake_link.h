@@ -135,7 +135,7 @@ class FakeLink final : public ServerLink {
   // How often a report of the trial came.
   int TimesReported(const std::string& trial) const {
     int times = 0;
-    for (const auto& call : reported_) times += static_cast<int>(std::count(call.begin(), call.end(), trial));
+    for (const auto& call : reported_) times += static_cast<int>(std::ranges::count(call, trial));
     return times;
   }
   // Whether any message named the trial.

@@ -62,8 +62,8 @@ TEST_F(GpuSemanticsTest, PermittedSharesAreTheWhole) {
   for (size_t o = 0; o < whole.size(); ++o) {
     std::vector<int64_t> places = permitted[o].places, all = whole[o].places;
     EXPECT_EQ(permitted[o].sets.size(), places.size());
-    std::sort(places.begin(), places.end());
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(places);
+    std::ranges::sort(all);
     EXPECT_EQ(places, all);
   }
 }
@@ -82,8 +82,8 @@ TEST(PickPlacesTest, SharesDivideTheList) {
     for (int64_t i = 0; i < 5; ++i) {
       for (const int64_t place : PickPlaces(elements, 64, 1, {i, 5})) shares.push_back(place);
     }
-    std::sort(shares.begin(), shares.end());
-    std::sort(whole.begin(), whole.end());
+    std::ranges::sort(shares);
+    std::ranges::sort(whole);
     EXPECT_EQ(shares, whole);
   }
 }

@@ -48,7 +48,7 @@ TEST_F(RepetitionTest, LooksAtEveryOutputBitByBit) {
 
 TEST_F(RepetitionTest, LooksWhereLaunchesLeaveTheirOutputsNow) {
   std::vector<float> elsewhere = floats_;
-  std::fill(floats_.begin(), floats_.end(), 0.0f);
+  std::ranges::fill(floats_, 0.0f);
   repetition_.MoveTo({{MakeBuffer("y", DType::kF32, {64, 64}), Bytes(elsewhere.data())},
                       {MakeBuffer("z", DType::kI8, {7}), Bytes(bytes_.data())}});
   EXPECT_TRUE(repetition_.Check().ok());

@@ -76,9 +76,8 @@ class WorkerTest : public ::testing::Test {
 
   int TimesLogged(const std::string& part) {
     const MutexLock lock(&log_mutex_);
-    return static_cast<int>(std::count_if(log_.begin(), log_.end(), [&part](const std::string& line) {
-      return line.find(part) != std::string::npos;
-    }));
+    return static_cast<int>(std::ranges::count_if(
+        log_, [&part](const std::string& line) { return line.find(part) != std::string::npos; }));
   }
 
   FakeLink server_;

@@ -125,8 +125,7 @@ std::vector<ConversionCase> ConversionCases() {
   std::vector<ConversionCase> cases;
   for (const DType type : kTypes) {
     std::vector<DType> others;
-    std::copy_if(kTypes.begin(), kTypes.end(), std::back_inserter(others),
-                 [&](DType to) { return to != type; });
+    std::ranges::copy_if(kTypes, std::back_inserter(others), [&](DType to) { return to != type; });
     if (IsInt(type)) {
       cases.push_back(CastsOf(Integers(type, 2000), others));
     } else if (DTypeBytes(type) <= 2 && type != DType::kBool) {

@@ -54,7 +54,7 @@ class Disguiser {
     const auto output = outputs_.find(stage.output.get());
     std::vector<Buffer> tensors = {output != outputs_.end() ? output->second : Renamed(stage.output)};
     if (dice_.Chance(25)) tensors.push_back(Renamed(stage.output));
-    if (dice_.Chance(50)) std::reverse(tensors.begin(), tensors.end());
+    if (dice_.Chance(50)) std::ranges::reverse(tensors);
     for (const Buffer& tensor : tensors) result_.stages.push_back(Copy(stage, tensor));
     tensors_[stage.output.get()] = tensors;
   }

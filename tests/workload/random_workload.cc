@@ -32,7 +32,7 @@ class Generator {
       if (dice_.Chance(30)) workload_.outputs.push_back(stage.output);
     }
     if (workload_.outputs.empty()) workload_.outputs.push_back(workload_.stages.back().output);
-    if (dice_.Chance(30)) std::reverse(workload_.outputs.begin(), workload_.outputs.end());
+    if (dice_.Chance(30)) std::ranges::reverse(workload_.outputs);
     workload_.count = dice_.Chance(50) ? 1 : 1 + dice_.Below(9);
     return std::move(workload_);
   }

@@ -194,8 +194,7 @@ TEST(RandomInputs, AreInTheirRangesAndRepeatable) {
   EXPECT_NE(inputs[0].bytes, other[0].bytes);
   const auto range = [&](int k) {
     const std::vector<double> values = Values(inputs[k]);
-    return std::make_pair(*std::min_element(values.begin(), values.end()),
-                          *std::max_element(values.begin(), values.end()));
+    return std::make_pair(*std::ranges::min_element(values), *std::ranges::max_element(values));
   };
   EXPECT_GE(range(0).first, -1);
   EXPECT_LT(range(0).first, -0.9);
@@ -217,8 +216,7 @@ TEST(RandomInputs, LengthsReachFromNoKeysToAll) {
   const std::vector<NDArray> inputs = RandomInputs(workload, 3);
   const auto range = [&](int k) {
     const std::vector<double> values = Values(inputs[k]);
-    return std::make_pair(*std::min_element(values.begin(), values.end()),
-                          *std::max_element(values.begin(), values.end()));
+    return std::make_pair(*std::ranges::min_element(values), *std::ranges::max_element(values));
   };
   EXPECT_EQ(DrawsOf(workload)[1].low, 0);
   EXPECT_EQ(DrawsOf(workload)[1].high, 300);

@@ -32,10 +32,9 @@ absl::StatusOr<Explanation> ExplainRatio(const std::vector<Sample>& samples, con
     explanation.log_ratio += share;
     if (share != 0) explanation.shares.push_back({slots[i], first.features[i], second.features[i], share});
   }
-  std::stable_sort(explanation.shares.begin(), explanation.shares.end(),
-                   [](const FeatureShare& a, const FeatureShare& b) {
-                     return std::abs(a.log_ratio) > std::abs(b.log_ratio);
-                   });
+  std::ranges::stable_sort(explanation.shares, [](const FeatureShare& a, const FeatureShare& b) {
+    return std::abs(a.log_ratio) > std::abs(b.log_ratio);
+  });
   return explanation;
 }
 

@@ -52,7 +52,7 @@ std::vector<FeatureSlot> MakeFunctionSlots() {
 std::vector<const NestAccess*> Ordered(const NestBlock& nest) {
   std::vector<const NestAccess*> accesses;
   for (const NestAccess& access : nest.accesses) accesses.push_back(&access);
-  std::stable_sort(accesses.begin(), accesses.end(), [](const NestAccess* a, const NestAccess* b) {
+  std::ranges::stable_sort(accesses, [](const NestAccess* a, const NestAccess* b) {
     if (a->write != b->write) return a->write;
     return a->line_bytes[0] > b->line_bytes[0];
   });
@@ -85,7 +85,7 @@ std::vector<int> ByCycles(const FunctionNest& nest, const Cost& cost) {
   }
   if (running.empty()) running.push_back(0);
   const auto work = [&](int b) { return nest.blocks[b].ops.arithmetic() * nest.blocks[b].instances(); };
-  std::stable_sort(running.begin(), running.end(), [&](int a, int b) {
+  std::ranges::stable_sort(running, [&](int a, int b) {
     const double of_a = cost.blocks[a].cycles, of_b = cost.blocks[b].cycles;
     return of_a != of_b ? of_a > of_b : work(a) > work(b);
   });

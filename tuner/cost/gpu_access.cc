@@ -144,7 +144,7 @@ void MeasureWarp(const NestBlock& nest, const Place& place, int lane, WarpAccess
   }
   access->bytes = static_cast<double>(lanes * element);
   access->instructions = together ? std::max(1.0, access->bytes / 16) : static_cast<double>(lanes);
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   access->sectors = static_cast<double>(std::unique(all.begin(), all.end()) - all.begin());
   if (access->buffer->scope != Scope::kShared) {
     access->wavefronts = std::max(access->instructions, access->sectors / 4);

@@ -191,7 +191,7 @@ double BlockSeconds(const LaunchCost& launch, const GpuMachine& machine) {
     const NestBlock& nest = *part.nest;
     const double serial = Loops(nest, LoopKind::kSerial), stages = StagesOf(nest);
     const auto reads = [&](bool shared) {
-      return std::any_of(part.accesses.begin(), part.accesses.end(), [&](const WarpAccess& access) {
+      return std::ranges::any_of(part.accesses, [&](const WarpAccess& access) {
         return !access.write && (access.buffer->scope == Scope::kShared) == shared;
       });
     };

@@ -8,7 +8,7 @@ namespace {
 
 void AddScaled(IndexForm* to, const IndexForm& from, double factor) {
   const auto constant = [](const IndexForm& form) {
-    return std::all_of(form.per_step.begin(), form.per_step.end(), [](double step) { return step == 0; });
+    return std::ranges::all_of(form.per_step, [](double step) { return step == 0; });
   };
   const bool alone = constant(*to);
   if (alone) {
@@ -112,9 +112,8 @@ IndexForm IndexScope::FormOf(const Expr& expr) const {
     case Op::kMin:
     case Op::kMax: {  // a clamp: as the operand that moves
       IndexForm form = FormOf(expr->args[0]);
-      return std::all_of(form.per_step.begin(), form.per_step.end(), [](double s) { return s == 0; })
-                 ? FormOf(expr->args[1])
-                 : form;
+      return std::ranges::all_of(form.per_step, [](double s) { return s == 0; }) ? FormOf(expr->args[1])
+                                                                                 : form;
     }
     case Op::kSelect: return FormOf(expr->args[1]);
     default: return OfData(expr->args);

@@ -41,9 +41,9 @@ Sample GetSample(uint32_t width, ByteReader* in) {
 // Refuses a sample that training would stumble over in every job from then on.
 absl::Status CheckSample(const Sample& sample) {
   const bool is_timed = !sample.seconds || std::isfinite(*sample.seconds);
-  const bool is_sound = is_timed && std::isfinite(sample.analytic_seconds) && sample.analytic_seconds > 0 &&
-                        std::none_of(sample.features.begin(), sample.features.end(),
-                                     [](float feature) { return std::isinf(feature); });
+  const bool is_sound =
+      is_timed && std::isfinite(sample.analytic_seconds) && sample.analytic_seconds > 0 &&
+      std::ranges::none_of(sample.features, [](float feature) { return std::isinf(feature); });
   if (is_sound) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the cost model has a sample of task ",
                                                  absl::CHexEscape(sample.group.substr(0, 64)),
@@ -79,7 +79,7 @@ std::vector<const Sample*> LatestOf(const std::vector<const Sample*>& samples) {
   for (size_t i = samples.size(); i-- > 0 && kept.size() < kMaxSamples;) {
     if (++of_task[samples[i]->group] <= kMaxSamplesOfTask) kept.push_back(samples[i]);
   }
-  std::reverse(kept.begin(), kept.end());
+  std::ranges::reverse(kept);
   return kept;
 }
 
@@ -105,8 +105,7 @@ absl::Status Learner::Add(const std::vector<Sample>& samples) {
 void Learner::Forget(const std::string& group) {
   const std::vector<uint64_t>& numbers = numbers_[group];
   const auto latest_before = [&](uint64_t count) {
-    const size_t before =
-        static_cast<size_t>(std::lower_bound(numbers.begin(), numbers.end(), count) - numbers.begin());
+    const size_t before = static_cast<size_t>(std::ranges::lower_bound(numbers, count) - numbers.begin());
     return std::make_pair(before < kTrainedOfTask ? 0 : numbers[before - kTrainedOfTask], count);
   };
   const auto then = latest_before(std::min(proposed_by_, num_own_)), now = latest_before(num_own_);
@@ -129,7 +128,7 @@ uint64_t Learner::VersionDue(const std::string& group) const {
   const auto of_group = [&](uint64_t count) -> uint64_t {
     if (numbers == numbers_.end()) return 0;
     const std::vector<uint64_t>& all = numbers->second;
-    return static_cast<uint64_t>(std::lower_bound(all.begin(), all.end(), count) - all.begin());
+    return static_cast<uint64_t>(std::ranges::lower_bound(all, count) - all.begin());
   };
   const uint64_t then = std::min(proposed_by_, num_own_);
   return grown(num_own_, then) || grown(of_group(num_own_), of_group(then)) ? num_own_ : then;
@@ -146,15 +145,14 @@ std::vector<const Sample*> Learner::TrainingSet(const std::string& group, uint64
     ++taken;
     samples.push_back(&own_[i].sample);
   }
-  std::reverse(samples.begin(), samples.end());
+  std::ranges::reverse(samples);
   return samples;
 }
 
 void Learner::ForgetModel() {
   if (own_models_.size() < kModelsInMemory) return;
-  own_models_.erase(
-      std::min_element(own_models_.begin(), own_models_.end(),
-                       [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+  own_models_.erase(std::ranges::min_element(
+      own_models_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
 }
 
 absl::Status Learner::Update(const std::string& group) {

@@ -19,8 +19,7 @@ template <typename Key>
 std::set<size_t> Smallest(const Rows& rows, size_t k, const Key& key) {
   std::vector<size_t> order(rows.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return key(*rows[a]) < key(*rows[b]); });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return key(*rows[a]) < key(*rows[b]); });
   return {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k)};
 }
 
@@ -28,8 +27,7 @@ double Recall(const Rows& rows) {
   const size_t k = std::max<size_t>(1, rows.size() / 10);
   const auto best = Smallest(rows, k, [](const Predicted& p) { return p.measured; });
   const auto predicted = Smallest(rows, k, [](const Predicted& p) { return p.predicted; });
-  return static_cast<double>(
-             std::count_if(best.begin(), best.end(), [&](size_t i) { return predicted.count(i) > 0; })) /
+  return static_cast<double>(std::ranges::count_if(best, [&](size_t i) { return predicted.count(i) > 0; })) /
          static_cast<double>(k);
 }
 

@@ -15,9 +15,8 @@ constexpr char kFormat[] = "mycc-model", kVersion[] = "1";
 // The file's kind is printed, and kept in logs.
 bool IsName(const std::string& kind) {
   constexpr size_t kMostBytes = 64;
-  return !kind.empty() && kind.size() <= kMostBytes && std::all_of(kind.begin(), kind.end(), [](char c) {
-    return absl::ascii_isalnum(c) || c == '_' || c == '-';
-  });
+  return !kind.empty() && kind.size() <= kMostBytes &&
+         std::ranges::all_of(kind, [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-'; });
 }
 
 std::string DeviceName(TargetKind device) { return device == TargetKind::kCpu ? "cpu" : "cuda"; }

@@ -57,8 +57,7 @@ std::vector<std::string> NearestKinds(const std::string& kind, const std::vector
   const auto order = [&](const std::string& other) {
     return std::tuple(other != kind, other == old, Distance(kind, other), other);
   };
-  std::sort(kinds.begin(), kinds.end(),
-            [&](const std::string& a, const std::string& b) { return order(a) < order(b); });
+  std::ranges::sort(kinds, [&](const std::string& a, const std::string& b) { return order(a) < order(b); });
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   return kinds;
 }

@@ -231,8 +231,8 @@ class Analyzer {
   }
 
   bool InParallel() const {
-    return std::any_of(loops_.begin(), loops_.end(),
-                       [](const For* loop) { return loop->loop_kind == LoopKind::kParallel; });
+    return std::ranges::any_of(loops_,
+                               [](const For* loop) { return loop->loop_kind == LoopKind::kParallel; });
   }
 
   void Enter(const Alloc& alloc) {

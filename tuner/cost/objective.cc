@@ -21,7 +21,7 @@ double LogRatio(const Sample& sample) { return std::log(*sample.seconds / sample
 std::map<std::string, std::vector<double>> ByGroup(const Samples& samples, double (*value)(const Sample&)) {
   std::map<std::string, std::vector<double>> values;
   for (const Sample* sample : samples) values[sample->group].push_back(value(*sample));
-  for (auto& [group, of_group] : values) std::sort(of_group.begin(), of_group.end());
+  for (auto& [group, of_group] : values) std::ranges::sort(of_group);
   return values;
 }
 
@@ -38,7 +38,7 @@ absl::Status SetPairs(const Samples& samples, BoosterMatrix* matrix) {
   std::vector<unsigned> sizes;
   for (size_t i = 0; i < samples.size(); ++i) {
     const std::vector<double>& sorted = measured.at(samples[i]->group);
-    const auto slower = sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), *samples[i]->seconds);
+    const auto slower = sorted.end() - std::ranges::upper_bound(sorted, *samples[i]->seconds);
     labels.push_back(static_cast<float>(
         std::floor(kRanks * static_cast<double>(slower) / static_cast<double>(sorted.size()))));
     margins.push_back(static_cast<float>(-kMarginOfLog * std::log(samples[i]->analytic_seconds)));
@@ -109,8 +109,7 @@ absl::Status FillMatrix(std::vector<const Sample*> samples, Objective objective,
   std::vector<float> weights;
   // The library wants the rows of a group side by side.
   if (objective == Objective::kPairs) {
-    std::stable_sort(samples.begin(), samples.end(),
-                     [](const Sample* a, const Sample* b) { return a->group < b->group; });
+    std::ranges::stable_sort(samples, [](const Sample* a, const Sample* b) { return a->group < b->group; });
   }
   for (const Sample* sample : samples) {
     if (!std::isfinite(LogRatio(*sample))) {

@@ -35,7 +35,7 @@ class OpCounter {
   OpCounter(const NestBlock& nest, const IndexScope& scope, const WriterLoops& writers)
       : nest_(nest), scope_(scope), writers_(writers) {
     // The threads of a GPU share nothing that they compute.
-    on_gpu_ = std::any_of(nest.loops.begin(), nest.loops.end(), [](const NestLoop& loop) {
+    on_gpu_ = std::ranges::any_of(nest.loops, [](const NestLoop& loop) {
       return loop.loop->loop_kind == LoopKind::kGrid || loop.loop->loop_kind == LoopKind::kThread;
     });
   }
@@ -104,7 +104,7 @@ class OpCounter {
     if (const auto writer = writers_.find(load->buffer.get()); writer != writers_.end()) {
       for (size_t l = 0; l < nest_.loops.size(); ++l) {
         const auto& loops = writer->second;
-        if (std::find(loops.begin(), loops.end(), nest_.loops[l].loop) != loops.end()) result.loops[l] = true;
+        if (std::ranges::find(loops, nest_.loops[l].loop) != loops.end()) result.loops[l] = true;
       }
     }
     result.on_data = true;

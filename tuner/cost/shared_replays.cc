@@ -134,8 +134,7 @@ void SharedReplays::Replay(const std::string& task, const Workload& canonical, c
   Work work{target, asked, {}, std::vector<size_t>(asked.size()), use};
   for (const Asked& one : asked) work.lines.push_back(LinesOf(one.steps_key));
   std::iota(work.order.begin(), work.order.end(), size_t{0});
-  std::stable_sort(work.order.begin(), work.order.end(),
-                   [&](size_t a, size_t b) { return work.lines[a] < work.lines[b]; });
+  std::ranges::stable_sort(work.order, [&](size_t a, size_t b) { return work.lines[a] < work.lines[b]; });
   const size_t most_parts = parallel->width() == 1 ? 1 : kPartsOfThread * parallel->width();
   const size_t parts = std::clamp<size_t>(asked.size() / kLeastPart, 1, most_parts);
   std::vector<std::vector<Branch>> branches(parts);

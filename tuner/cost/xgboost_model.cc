@@ -36,7 +36,7 @@ std::vector<bool> HeldOut(const std::vector<const Sample*>& samples, bool* tasks
   // By hash, so that neighbours in name do not go together.
   std::vector<std::pair<std::string, std::string>> order;
   for (const auto& [group, count] : groups) order.emplace_back(Sha256Hex(group), group);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::map<std::string, bool> chosen;
   size_t rows = 0;
   for (const auto& [hash, group] : order) {

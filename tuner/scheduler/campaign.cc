@@ -36,8 +36,8 @@ std::vector<std::pair<std::string, int>> Campaign::refusals_of(int task) const {
 
 bool Campaign::Complete(const ProposalRef& proposal) const {
   const auto& generation = tasks_[proposal.task].search->ledger().generation(proposal.generation);
-  return std::all_of(generation.begin(), generation.end(),
-                     [](const SearchLedger::Entry& entry) { return entry.outcome.has_value(); });
+  return std::ranges::all_of(generation,
+                             [](const SearchLedger::Entry& entry) { return entry.outcome.has_value(); });
 }
 
 bool Campaign::Ready(int64_t window) const {

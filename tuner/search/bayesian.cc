@@ -67,7 +67,7 @@ void BayesianSearch::Fill(Turn* turn) {
   }
   for (const ProposedPoint& pick : turn->picks.proposals()) penalize(pick.candidate.point);
   for (size_t left = choices.size(); left > 0 && !turn->picks.full(); --left) {
-    const size_t best = static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    const size_t best = static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
     if (Take(choices[best], Origin::kSurrogate, turn)) penalize(choices[best]);
     scores[best] = -1;
   }

@@ -19,7 +19,7 @@ void CoordinateDescent::Fill(Turn* turn) {
     const auto seconds = turn->seen.Seconds(Start(number));
     if (seconds && *seconds < std::numeric_limits<double>::infinity()) starts.emplace_back(*seconds, number);
   }
-  std::sort(starts.begin(), starts.end());
+  std::ranges::sort(starts);
   for (const auto& [seconds, number] : starts) {
     if (turn->picks.full()) return;
     Descend({Start(number), seconds}, number, turn);
@@ -62,8 +62,7 @@ bool CoordinateDescent::MoveAlong(int decision, bool upwards, Centre* centre, Tu
   const int size = static_cast<int>(line.size());
   for (const int step : {upwards ? 1 : -1, upwards ? -1 : 1}) {
     bool moved = false;
-    int at =
-        static_cast<int>(std::find(line.begin(), line.end(), centre->point.choice[decision]) - line.begin());
+    int at = static_cast<int>(std::ranges::find(line, centre->point.choice[decision]) - line.begin());
     for (at += step; at >= 0 && at < size; at += step) {
       point.choice[decision] = line[at];
       const double seconds = Look(point, turn);

@@ -55,8 +55,7 @@ bool DifferentialEvolution::TakeChallenger(const std::vector<Member>& population
   for (const Member* member : known) {
     if (member->point->sketch == challenged.point->sketch) peers.push_back(member);
   }
-  std::stable_sort(peers.begin(), peers.end(),
-                   [](const Member* a, const Member* b) { return a->seconds < b->seconds; });
+  std::ranges::stable_sort(peers, [](const Member* a, const Member* b) { return a->seconds < b->seconds; });
   const auto any = [&](int count) -> const Point& { return *peers[rng->Below(count)]->point; };
   for (int i = 0; i < kTries; ++i) {
     const int leaders = std::max(1, static_cast<int>(peers.size()) / 5);

@@ -32,8 +32,7 @@ EvolutionarySearch::EvolutionarySearch(const SearchConfig& config, std::vector<S
     : SearchStrategy(config, std::move(sketches), scorer) {
   for (const Trace& trace : history) {
     const auto point = Refit(trace, sketches_);
-    if (point && std::find(history_.begin(), history_.end(), *point) == history_.end())
-      history_.push_back(*point);
+    if (point && std::ranges::find(history_, *point) == history_.end()) history_.push_back(*point);
   }
 }
 

@@ -111,8 +111,8 @@ void GaussianProcess::Fit(const std::vector<std::vector<int>>& points, const std
   points_ = points;
   varying_.clear();
   for (size_t a = 0; a < axes_.size(); ++a) {
-    const bool varies = std::any_of(points_.begin(), points_.end(),
-                                    [&](const std::vector<int>& p) { return p[a] != points_[0][a]; });
+    const bool varies =
+        std::ranges::any_of(points_, [&](const std::vector<int>& p) { return p[a] != points_[0][a]; });
     if (varies) varying_.push_back(a);
   }
   const double n = static_cast<double>(std::max<size_t>(1, values.size()));

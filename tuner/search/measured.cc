@@ -15,8 +15,7 @@ MeasuredSearch::MeasuredSearch(const SearchConfig& config, std::vector<Sketch> s
     : SearchStrategy(config, std::move(sketches), scorer), moves_(sketches_) {
   for (const Trace& trace : history) {
     const auto point = Refit(trace, sketches_);
-    if (point && std::find(history_.begin(), history_.end(), *point) == history_.end())
-      history_.push_back(*point);
+    if (point && std::ranges::find(history_, *point) == history_.end()) history_.push_back(*point);
   }
 }
 

@@ -30,15 +30,15 @@ class RankCounts {
 PairOrder CountPairs(const std::vector<std::pair<double, double>>& rows) {
   std::vector<double> predicted;
   for (const auto& row : rows) predicted.push_back(row.first);
-  std::sort(predicted.begin(), predicted.end());
+  std::ranges::sort(predicted);
   predicted.erase(std::unique(predicted.begin(), predicted.end()), predicted.end());
   // By measurement, each with its rank among the predictions.
   std::vector<std::pair<double, size_t>> measured;
   for (const auto& row : rows) {
-    const auto at = std::lower_bound(predicted.begin(), predicted.end(), row.first);
+    const auto at = std::ranges::lower_bound(predicted, row.first);
     measured.emplace_back(row.second, static_cast<size_t>(at - predicted.begin()));
   }
-  std::sort(measured.begin(), measured.end());
+  std::ranges::sort(measured);
 
   PairOrder order;
   RankCounts faster(predicted.size());  // rows that were measured faster than those from `first` on

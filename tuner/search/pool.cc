@@ -95,8 +95,8 @@ void Pool::KeepFastest(int count) {
 }
 
 void Pool::Sort() {
-  std::stable_sort(members_.begin(), members_.end(),
-                   [](const Member& a, const Member& b) { return a.expected_seconds < b.expected_seconds; });
+  std::ranges::stable_sort(
+      members_, [](const Member& a, const Member& b) { return a.expected_seconds < b.expected_seconds; });
 }
 
 }  // namespace mycc

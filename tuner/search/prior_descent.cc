@@ -96,11 +96,10 @@ std::vector<Point> DescendPrior(const std::vector<Point>& starts, int most_predi
     for (size_t d = 0; d < decisions && predictions.size() < most_predictions; ++d)
       moved |= Move(d, sketches, &lines, &predictions);
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.seconds < b.seconds; });
+  std::ranges::stable_sort(lines, [](const Line& a, const Line& b) { return a.seconds < b.seconds; });
   std::vector<Point> ends;
   for (const Line& line : lines) {
-    if (std::find(ends.begin(), ends.end(), line.point) == ends.end()) ends.push_back(line.point);
+    if (std::ranges::find(ends, line.point) == ends.end()) ends.push_back(line.point);
   }
   return ends;
 }

@@ -34,9 +34,8 @@ std::vector<const SearchLedger::Entry*> SearchLedger::Fastest(int visible) const
       if (entry.outcome && entry.outcome->ok()) entries.push_back(&entry);
     }
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
-    return *a->outcome->seconds < *b->outcome->seconds;
-  });
+  std::ranges::stable_sort(
+      entries, [](const Entry* a, const Entry* b) { return *a->outcome->seconds < *b->outcome->seconds; });
   return entries;
 }
 

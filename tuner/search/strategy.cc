@@ -70,8 +70,7 @@ absl::StatusOr<std::vector<Candidate>> SearchStrategy::Ask(int visible, int limi
   std::vector<ProposedPoint> proposals = Propose(generation, visible);
   MYCC_CHECK(static_cast<int>(proposals.size()) <= config_.generation_size)
       << proposals.size() << " proposals";
-  std::stable_sort(refusals_.begin(), refusals_.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(refusals_, [](const auto& a, const auto& b) { return a.second > b.second; });
   exhausted_ = static_cast<int>(proposals.size()) < wanted_;
   if (!exhausted_) proposals.resize(wanted_);
   if (proposals.empty()) return std::vector<Candidate>();
@@ -100,8 +99,7 @@ absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
                                                    " candidates; expected 1 to ", config_.generation_size));
   }
   std::vector<Candidate> candidates = generation;
-  std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate& a, const Candidate& b) { return a.index < b.index; });
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) { return a.index < b.index; });
   std::vector<std::string> keys;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Candidate& candidate = candidates[i];
@@ -121,7 +119,7 @@ absl::Status SearchStrategy::Restore(const std::vector<Candidate>& generation) {
       return absl::InvalidArgumentError(absl::StrCat(where, "its decisions are not of these sketches"));
     candidate.point = *point;
     keys.push_back(StepsKey(*trace));
-    if (ledger_.Proposed(keys.back()) || std::count(keys.begin(), keys.end(), keys.back()) > 1) {
+    if (ledger_.Proposed(keys.back()) || std::ranges::count(keys, keys.back()) > 1) {
       return absl::InvalidArgumentError(absl::StrCat(where, "an earlier candidate has the same steps"));
     }
   }
@@ -160,8 +158,7 @@ bool Learns(const std::string& strategy) {
 
 absl::Status CheckStrategy(const std::string& name) {
   const std::vector<std::string> names = StrategyNames();
-  if (name == kListedStrategy || std::find(names.begin(), names.end(), name) != names.end())
-    return absl::OkStatus();
+  if (name == kListedStrategy || std::ranges::find(names, name) != names.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("search: unknown strategy \"", name, "\"; expected ",
                                                  absl::StrJoin(names, ", "), " or ", kListedStrategy));
 }

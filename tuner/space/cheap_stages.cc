@@ -53,7 +53,7 @@ class Inlining {
     if (class_[s] != StageClass::kElementwise || info.is_output || info.readers.empty() || follows_tiled_[s])
       return false;
     const bool cheap = info.ops_per_element <= 4;
-    return std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
+    return std::ranges::all_of(info.readers, [&](int reader) {
       if (class_[reader] == StageClass::kContraction || class_[reader] == StageClass::kTile) return false;
       if (on_gpu_ && IsCheapForGpu(s, reader)) return true;
       return cheap || (info.readers.size() == 1 && anatomy_.ReadsElementwise(reader, s));
@@ -67,19 +67,16 @@ class Inlining {
   }
   // An epilogue of a contraction or tile: left for its rule.
   bool FollowsTiled(int s) const {
-    return std::any_of(
-        anatomy_.info(s).producers.begin(), anatomy_.info(s).producers.end(), [&](int producer) {
-          if (class_[producer] == StageClass::kContraction || class_[producer] == StageClass::kTile)
-            return true;
-          return class_[producer] == StageClass::kElementwise && !inlined_[producer] &&
-                 follows_tiled_[producer];
-        });
+    return std::ranges::any_of(anatomy_.info(s).producers, [&](int producer) {
+      if (class_[producer] == StageClass::kContraction || class_[producer] == StageClass::kTile) return true;
+      return class_[producer] == StageClass::kElementwise && !inlined_[producer] && follows_tiled_[producer];
+    });
   }
 
   // REQUIRES: inlined_[s], for the readers to be what they then are.
   bool LeavesReadersSmall(int s) const {
     const std::vector<int>& readers = anatomy_.info(s).readers;
-    return std::all_of(readers.begin(), readers.end(), [&](int reader) {
+    return std::ranges::all_of(readers, [&](int reader) {
       return SizeOf(anatomy_.stage(reader).value).nodes() <= kMostInlinedNodes;
     });
   }

@@ -109,8 +109,8 @@ std::vector<CpuProduct> CpuProductsOf(const Contraction& c, const Stage& stage, 
 Buffer SignToChange(const Contraction& c, const Stage& stage, const Target& target) {
   if (c.scalar.buffer->dtype != c.vector.buffer->dtype) return nullptr;
   const std::vector<CpuProduct> products = CpuProductsOf(c, stage, target);
-  const bool unlike = std::any_of(products.begin(), products.end(),
-                                  [](const CpuProduct& product) { return product.instruction.u8_by_i8(); });
+  const bool unlike =
+      std::ranges::any_of(products, [](const CpuProduct& product) { return product.instruction.u8_by_i8(); });
   if (!unlike) return nullptr;
   return c.scalar.is_const && !c.vector.is_const ? c.vector.buffer : c.scalar.buffer;
 }

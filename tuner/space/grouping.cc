@@ -30,8 +30,7 @@ class Grouping {
     for (int s = 0; s < anatomy.num_stages(); ++s) {
       if (!taken_[s]) Take(Group{s, {s}}, StageClass::kElementwise);
     }
-    std::sort(parts_.begin(), parts_.end(),
-              [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
+    std::ranges::sort(parts_, [](const auto& a, const auto& b) { return a.first.anchor < b.first.anchor; });
   }
 
   const Groups& groups() const { return parts_; }
@@ -46,15 +45,14 @@ class Grouping {
   bool IsPlain(int s) const {
     if (class_[s] != StageClass::kElementwise) return false;
     const std::vector<int>& producers = anatomy_.info(s).producers;
-    return std::all_of(producers.begin(), producers.end(),
-                       [&](int p) { return class_[p] != StageClass::kRow; });
+    return std::ranges::all_of(producers, [&](int p) { return class_[p] != StageClass::kRow; });
   }
 
   void TakeStreamed(int sum) {
     const std::optional<StreamChain> chain = FindStreamChain(anatomy_, sum);
     if (!chain) return;
     std::vector<int> members = chain->Members();
-    if (std::any_of(members.begin(), members.end(), [&](int s) { return taken_[s]; })) return;
+    if (std::ranges::any_of(members, [&](int s) { return taken_[s]; })) return;
     // Queries in the order of a tile are computed as they are copied to it.
     const int queries = anatomy_.ProducerOf(chain->queries->buffer.get());
     if (on_gpu_ && queries >= 0 && IsPlain(queries) && OnlyFeeds(queries, chain->scores))
@@ -72,7 +70,7 @@ class Grouping {
     for (const ExprNode* load : LoadsOf(stage.value)) {
       if (!results.contains(anatomy_.ProducerOf(load->buffer.get()))) continue;
       const int dim = PlainDim(load->args, stage.reduce_axes[0]);
-      if (std::count(chain.batch_axes.begin(), chain.batch_axes.end(), dim) == 0) return false;
+      if (std::ranges::count(chain.batch_axes, dim) == 0) return false;
       merges = true;
     }
     return merges;
@@ -97,13 +95,13 @@ class Grouping {
     members.insert(anchor);
     const auto only_feeds_members = [&](int s) {
       const StageInfo& info = anatomy_.info(s);
-      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(),
-                                            [&](int reader) { return members.contains(reader); });
+      return !info.is_output &&
+             std::ranges::all_of(info.readers, [&](int reader) { return members.contains(reader); });
     };
     for (int s = anchor - 1; s >= 0; --s) {
       const std::vector<int>& of_stage = anatomy_.info(s).readers;
       const bool is_read =
-          std::any_of(of_stage.begin(), of_stage.end(), [&](int reader) { return members.contains(reader); });
+          std::ranges::any_of(of_stage, [&](int reader) { return members.contains(reader); });
       if (is_read && !taken_[s] && only_feeds_members(s)) members.insert(s);
     }
     Take(Group{anchor, {members.begin(), members.end()}}, StageClass::kMerge);
@@ -125,7 +123,7 @@ class Grouping {
     }
     const std::vector<int> epilogue = EpilogueOf(anchor);
     group.members.insert(group.members.end(), epilogue.begin(), epilogue.end());
-    std::sort(group.members.begin(), group.members.end());
+    std::ranges::sort(group.members);
     Take(group, class_[anchor]);
   }
 
@@ -149,7 +147,7 @@ class Grouping {
     if (taken_[s] || class_[s] != StageClass::kElementwise) return false;
     bool follows = false;
     for (int producer : anatomy_.info(s).producers) {
-      if (std::count(grown.begin(), grown.end(), producer) > 0) {
+      if (std::ranges::count(grown, producer) > 0) {
         if (!anatomy_.ReadsElementwise(s, producer)) return false;
         follows = true;
       } else if (producer > anchor) {
@@ -174,8 +172,8 @@ class Grouping {
   bool IsClosed(const std::vector<int>& stages) const {
     return std::all_of(stages.begin(), stages.end() - 1, [&](int s) {
       const StageInfo& info = anatomy_.info(s);
-      return !info.is_output && std::all_of(info.readers.begin(), info.readers.end(), [&](int reader) {
-        return std::count(stages.begin(), stages.end(), reader) > 0;
+      return !info.is_output && std::ranges::all_of(info.readers, [&](int reader) {
+        return std::ranges::count(stages, reader) > 0;
       });
     });
   }
@@ -240,8 +238,7 @@ class Grouping {
   bool Touches(int s, const std::set<int>& members) const {
     const auto in = [&](int other) { return members.count(other) > 0; };
     const StageInfo& info = anatomy_.info(s);
-    return std::any_of(info.readers.begin(), info.readers.end(), in) ||
-           std::any_of(info.producers.begin(), info.producers.end(), in);
+    return std::ranges::any_of(info.readers, in) || std::ranges::any_of(info.producers, in);
   }
 
   void Take(const Group& group, StageClass c) {

@@ -15,7 +15,7 @@ std::string Numbered(const std::string& name, int64_t taken) {
 }  // namespace
 
 int64_t TraceBuilder::StepsOn(const std::string& primitive, size_t arg, const std::string& buffer) const {
-  return std::count_if(steps.begin(), steps.end(), [&](const Step& step) {
+  return std::ranges::count_if(steps, [&](const Step& step) {
     return step.primitive == primitive && std::get<std::string>(step.args[arg].value) == buffer;
   });
 }
@@ -176,9 +176,9 @@ void TraceBuilder::PadDomain(const std::string& block) { Add("pad_domain", {{blo
 void TraceBuilder::Pingpong(const std::string& loop, int64_t groups) { Add("pingpong", {{loop}, {groups}}); }
 
 void Part::Decide(const std::string& name, std::vector<int64_t> choices, int64_t preferred, bool ordered) {
-  if (ordered) std::sort(choices.begin(), choices.end());
+  if (ordered) std::ranges::sort(choices);
   choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
-  if (!std::count(choices.begin(), choices.end(), preferred)) preferred = choices.front();
+  if (!std::ranges::count(choices, preferred)) preferred = choices.front();
   decisions.push_back(Decision{name, std::move(choices), ordered});
   defaults.push_back(preferred);
 }
@@ -190,10 +190,10 @@ void Part::Start(const Values& values) {
     const std::string& name = decisions[d].name;
     const std::vector<int64_t>& choices = decisions[d].choices;
     if (values.contains(name)) start[d] = values.at(name);
-    if (std::count(choices.begin(), choices.end(), start[d]) == 0) return;
+    if (std::ranges::count(choices, start[d]) == 0) return;
     all.Add(name, start[d]);
   }
-  const bool is_known = start == defaults || std::count(starts.begin(), starts.end(), start) > 0;
+  const bool is_known = start == defaults || std::ranges::count(starts, start) > 0;
   if (!is_known && (!legal || legal(all))) starts.push_back(std::move(start));
 }
 

@@ -27,7 +27,7 @@ std::optional<int> SketchOf(const Trace& trace, const std::vector<Sketch>& sketc
 }
 
 std::optional<int> IndexOf(const Decision& decision, int64_t value) {
-  const auto it = std::find(decision.choices.begin(), decision.choices.end(), value);
+  const auto it = std::ranges::find(decision.choices, value);
   if (it == decision.choices.end()) return std::nullopt;
   return static_cast<int>(it - decision.choices.begin());
 }
@@ -55,7 +55,7 @@ Ranked Rank(const Decision& decision, std::optional<int64_t> value, int default_
                                                        : 1;
     order.emplace_back(is_named ? apart : kOfDefault * apart, static_cast<int>(i));
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   Ranked ranked;
   for (const auto& [distance, choice] : order) {
     ranked.choices.push_back(choice);

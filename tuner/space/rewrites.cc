@@ -67,9 +67,9 @@ Replacement OperandStagesOf(const Workload& workload, const Stage& stage, TraceB
   for (const int factor : {0, 1}) {
     if (!IsComputedFactor(stage, factor)) continue;
     const std::vector<const ExprNode*> loads = LoadsOf(stage.value->args[factor]);
-    const bool is_computed = std::any_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
-      return std::any_of(workload.stages.begin(), workload.stages.end(),
-                         [&](const Stage& other) { return other.output == load->buffer; });
+    const bool is_computed = std::ranges::any_of(loads, [&](const ExprNode* load) {
+      return std::ranges::any_of(workload.stages,
+                                 [&](const Stage& other) { return other.output == load->buffer; });
     });
     absl::StatusOr<std::vector<Stage>> stages = OperandStages(stage, factor);
     if (!is_computed || !stages.ok()) continue;
@@ -132,7 +132,7 @@ std::vector<int64_t> OrderOfReader(const Workload& workload, const StageLinks& l
     if (!order.empty() && of_load != order) return {};
     order = std::move(of_load);
   }
-  const bool in_order = std::is_sorted(order.begin(), order.end());
+  const bool in_order = std::ranges::is_sorted(order);
   return in_order || order.back() + 1 != static_cast<int64_t>(rank) ? std::vector<int64_t>() : order;
 }
 
@@ -267,8 +267,8 @@ namespace {
 // Whether tiles of this type are products of the copy engine's and wgmma's.
 bool HasWarpgroups(const Target& target, DType operand) {
   const std::vector<const Instruction*> rows = InstructionsOf(target);
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const Instruction* row) { return row->of_warpgroups() && row->operand == operand; });
+  return std::ranges::any_of(
+      rows, [&](const Instruction* row) { return row->of_warpgroups() && row->operand == operand; });
 }
 
 // Rows of these bytes fill a swizzle.
@@ -370,13 +370,13 @@ std::optional<RoundedProduct> RoundedProductOf(const Workload& workload, const S
   }
   for (const Expr& factor : stage.value->args) {
     const ExprNode* load = factor->op == Op::kTF32 ? LoadOfFactor(factor) : nullptr;
-    const bool is_plain = load != nullptr && load->dtype == DType::kF32 &&
-                          std::all_of(load->args.begin(), load->args.end(),
-                                      [](const Expr& index) { return index->op == Op::kVar; });
+    const bool is_plain =
+        load != nullptr && load->dtype == DType::kF32 &&
+        std::ranges::all_of(load->args, [](const Expr& index) { return index->op == Op::kVar; });
     if (!is_plain) return std::nullopt;
-    const bool is_const =
-        std::any_of(workload.inputs.begin(), workload.inputs.end(),
-                    [&](const Argument& input) { return input.is_const && input.tensor == load->buffer; });
+    const bool is_const = std::ranges::any_of(workload.inputs, [&](const Argument& input) {
+      return input.is_const && input.tensor == load->buffer;
+    });
     if (!is_const) product.rounded += static_cast<double>(load->buffer->num_elements());
   }
   return product;

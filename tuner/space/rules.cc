@@ -51,8 +51,7 @@ Part MakePart(const Anatomy& anatomy, const Group& group, StageClass c, const Ta
 // Every sum along an axis is shorter than the rows that the copy engine fetches best.
 bool IsShallow(const Stage& stage) {
   constexpr int64_t kFewest = 64;
-  return std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                     [](const Var& axis) { return axis->extent < kFewest; });
+  return std::ranges::all_of(stage.reduce_axes, [](const Var& axis) { return axis->extent < kFewest; });
 }
 
 // With lanes along an axis of the output, where there are such; along the depth, where no panels are made
@@ -72,7 +71,7 @@ std::vector<Part> CpuContractionParts(const Anatomy& anatomy, const Group& group
 using Refusals = std::vector<std::string>;  // each once
 
 void AddRefusal(const std::string& why, Refusals* refusals) {
-  if (!why.empty() && std::count(refusals->begin(), refusals->end(), why) == 0) refusals->push_back(why);
+  if (!why.empty() && std::ranges::count(*refusals, why) == 0) refusals->push_back(why);
 }
 
 // The rules' ways to stream a chain, the most promising first.
@@ -135,12 +134,11 @@ std::vector<bool> KnownAhead(const Anatomy& anatomy) {
   std::vector<bool> known;
   for (int s = 0; s < anatomy.num_stages(); ++s) {
     const std::vector<const ExprNode*> loads = LoadsOf(anatomy.stage(s).value);
-    const bool is_known = std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+    const bool is_known = std::ranges::all_of(loads, [&](const ExprNode* load) {
       const int producer = anatomy.ProducerOf(load->buffer.get());
       if (producer >= 0) return static_cast<bool>(known[producer]);
-      return std::any_of(inputs.begin(), inputs.end(), [&](const Argument& input) {
-        return input.tensor == load->buffer && input.is_const;
-      });
+      return std::ranges::any_of(
+          inputs, [&](const Argument& input) { return input.tensor == load->buffer && input.is_const; });
     });
     known.push_back(is_known && !anatomy.info(s).is_output);
   }
@@ -172,7 +170,7 @@ Values ValuesOf(const Part& part, const Choice& choice, size_t first) {
 std::vector<std::vector<Part>> Combinations(const std::vector<std::vector<Part>>& choices) {
   std::vector<Part> first;
   first.reserve(choices.size());
-  if (std::any_of(choices.begin(), choices.end(), [](const auto& parts) { return parts.empty(); })) return {};
+  if (std::ranges::any_of(choices, [](const auto& parts) { return parts.empty(); })) return {};
   for (const std::vector<Part>& alternatives : choices) first.push_back(alternatives.front());
   std::vector<std::vector<Part>> all = {first};
   for (size_t g = 0; g < choices.size(); ++g) {
@@ -194,7 +192,7 @@ Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>&
       Decision decision = part.decisions[d];
       const auto& choices = decision.choices;
       sketch.default_choice.push_back(
-          static_cast<int>(std::find(choices.begin(), choices.end(), part.defaults[d]) - choices.begin()));
+          static_cast<int>(std::ranges::find(choices, part.defaults[d]) - choices.begin()));
       decision.name = part.prefix + decision.name;
       sketch.space.decisions.push_back(std::move(decision));
     }
@@ -206,7 +204,7 @@ Sketch Joined(const std::vector<Step>& rewrites, const std::vector<std::string>&
       for (size_t d = 0; d < part.decisions.size(); ++d) {
         const auto& choices = part.decisions[d].choices;
         sketch.starts.back()[first + d] =
-            static_cast<int>(std::find(choices.begin(), choices.end(), start[d]) - choices.begin());
+            static_cast<int>(std::ranges::find(choices, start[d]) - choices.begin());
       }
     }
     first += part.decisions.size();
@@ -252,9 +250,8 @@ SketchWithDefault NaiveSketch(const Workload& canonical) {
 // Tensors without elements and sums of nothing: there are no tiles to choose.
 bool HasEmptyLoops(const Workload& workload) {
   const auto empty = [](const Var& axis) { return axis->extent == 0; };
-  return std::any_of(workload.stages.begin(), workload.stages.end(), [&](const Stage& stage) {
-    return std::any_of(stage.axes.begin(), stage.axes.end(), empty) ||
-           std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(), empty);
+  return std::ranges::any_of(workload.stages, [&](const Stage& stage) {
+    return std::ranges::any_of(stage.axes, empty) || std::ranges::any_of(stage.reduce_axes, empty);
   });
 }
 
@@ -281,8 +278,8 @@ std::vector<SketchWithDefault> SketchesOf(const Workload& canonical, const Rewri
   for (int s : cheap) inlined.push_back(whole.name(s));
   const Anatomy anatomy(WithoutStages(rewritten.workload, cheap));
   const Groups groups = GroupStages(anatomy, target, streams);
-  const bool has_streams = std::any_of(
-      groups.begin(), groups.end(), [](const auto& group) { return group.second == StageClass::kStreamed; });
+  const bool has_streams =
+      std::ranges::any_of(groups, [](const auto& group) { return group.second == StageClass::kStreamed; });
   if (streams && !has_streams) return {};
   const std::vector<bool> known_ahead = KnownAhead(anatomy);
   std::vector<std::vector<Part>> choices;
@@ -366,7 +363,7 @@ bool HasStreamedSketch(const Workload& canonical, const Target& target) {
   };
   if (streams(whole)) return true;
   const std::vector<Rewritten> ways = WithPartsOfChains(whole, target);
-  return std::any_of(ways.begin(), ways.end(), streams);
+  return std::ranges::any_of(ways, streams);
 }
 
 std::vector<std::string> WhyNotStreamed(const Workload& canonical, const Target& target) {

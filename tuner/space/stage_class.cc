@@ -18,22 +18,21 @@ bool ContiguousAlong(const Anatomy& anatomy, const ExprNode& load, const Var& la
   if (target.kind == TargetKind::kCuda) return false;
   if (stride && *stride > 1 && *stride <= kFewApart) return true;
   return PlainDim(load.args, lane) >= 0 &&
-         std::any_of(anatomy.workload().inputs.begin(), anatomy.workload().inputs.end(),
-                     [&](const Argument& input) { return input.is_const && input.tensor == load.buffer; });
+         std::ranges::any_of(anatomy.workload().inputs, [&](const Argument& input) {
+           return input.is_const && input.tensor == load.buffer;
+         });
 }
 
 // Tiles of both operands can be of one tensor. For tensor cores, bytes must lie along the sum, in both of
 // them or in one copy for both.
 bool CanBeOfOneTensor(const Contraction& c, const Stage& stage, const Target& target) {
   if (DTypeBytes(c.scalar.buffer->dtype) > 1 || !HasTensorInstruction(c, stage, target)) return true;
-  return std::all_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                     [&](const Var& axis) { return c.scalar.PlainDim(axis) == c.vector.PlainDim(axis); });
+  return std::ranges::all_of(
+      stage.reduce_axes, [&](const Var& axis) { return c.scalar.PlainDim(axis) == c.vector.PlainDim(axis); });
 }
 
 // Its elements are found by other data: no tile of it is a box.
-bool IsGathered(const Operand& operand) {
-  return std::any_of(operand.index.begin(), operand.index.end(), HasLoad);
-}
+bool IsGathered(const Operand& operand) { return std::ranges::any_of(operand.index, HasLoad); }
 
 constexpr int64_t kFewest = 9;  // rows, and columns, for each operand to be used several times
 
@@ -61,8 +60,8 @@ StageClass ClassOfLoads(const Anatomy& anatomy, const Stage& stage, const Target
   // Lanes along the output's last axis, unless only the reduction axis is contiguous.
   bool along_output = false, along_reduction = false;
   for (const ExprNode* load : LoadsOf(stage.value)) {
-    const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                                     [&](const Var& r) { return UsesVar(load->args, r.get()); });
+    const bool reduced =
+        std::ranges::any_of(stage.reduce_axes, [&](const Var& r) { return UsesVar(load->args, r.get()); });
     if (!reduced) continue;  // one value for each output: a mean, a bias
     along_output |= ContiguousAlong(anatomy, *load, stage.axes.back(), target);
     along_reduction |= !stage.reduce_axes.empty() && StrideOf(*load, stage.reduce_axes.back()) == 1;
@@ -77,7 +76,7 @@ bool HasTensorInstruction(const Contraction& c, const Stage& product, const Targ
   const Operand &a = c.scalar, &b = c.vector;
   if (a.buffer->dtype != b.buffer->dtype || a.is_tf32 != b.is_tf32) return false;
   const std::vector<const Instruction*> rows = InstructionsOf(target);
-  return std::any_of(rows.begin(), rows.end(), [&](const Instruction* row) {
+  return std::ranges::any_of(rows, [&](const Instruction* row) {
     return row->kind == InstructionClass::kWarp && row->operand == a.buffer->dtype &&
            row->accumulator == product.output->dtype && row->tf32 == a.is_tf32;
   });

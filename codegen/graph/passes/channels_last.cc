@@ -152,10 +152,9 @@ class ChannelsLastChooser {
     Visit(stage->value, [&](const ExprNode& e) {
       if (e.op == Op::kLoad && KeepsChannels(*stage, e)) kept.push_back(e.buffer);
     });
-    const bool any =
-        chosen_.count(stage->output.get()) > 0 || std::any_of(kept.begin(), kept.end(), [&](const Buffer& b) {
-          return !IsConstant(b) && chosen_.count(b.get()) > 0;
-        });
+    const bool any = chosen_.count(stage->output.get()) > 0 ||
+                     std::ranges::any_of(
+                         kept, [&](const Buffer& b) { return !IsConstant(b) && chosen_.count(b.get()) > 0; });
     if (!any) return;
     Choose(stage->output);
     if (!chosen_.count(stage->output.get())) return;

@@ -108,8 +108,7 @@ class ScaleFolder {
     ChannelNumbers numbers;
     for (const Expr& index : read->args) {
       if (IsConstInt(index, int64_t{0})) continue;
-      const auto axis = index->op == Op::kVar ? std::find(stage.axes.begin(), stage.axes.end(), index->var)
-                                              : stage.axes.end();
+      const auto axis = index->op == Op::kVar ? std::ranges::find(stage.axes, index->var) : stage.axes.end();
       if (axis == stage.axes.end() || numbers.dim >= 0) return std::nullopt;
       numbers.dim = static_cast<int>(axis - stage.axes.begin());
     }
@@ -198,9 +197,8 @@ class ScaleFolder {
     const auto is_held = [&](double number) {
       return std::isfinite(RoundFloat(affine.source->dtype, number));
     };
-    if (!std::all_of(affine.shift.begin(), affine.shift.end(), is_held)) return false;
-    if (!std::all_of(affine.scale.begin(), affine.scale.end(), [](double s) { return std::isfinite(s); }))
-      return false;
+    if (!std::ranges::all_of(affine.shift, is_held)) return false;
+    if (!std::ranges::all_of(affine.scale, [](double s) { return std::isfinite(s); })) return false;
     std::vector<double> largest(affine.scale.size()), largest_scaled(affine.scale.size());
     const ChannelOf channel(weights, affine, weight_dim);
     for (int64_t i = 0; i < weights.num_elements(); ++i) {
@@ -225,8 +223,7 @@ class ScaleFolder {
     chains_[stage.output.get()] = *affine;
     // A wider type may hold what the type of the product, in which its result is stored, does not.
     if (DTypeBytes(stage.output->dtype) > DTypeBytes(affine->source->dtype)) return;
-    const bool scales =
-        std::any_of(affine->scale.begin(), affine->scale.end(), [](double s) { return s != 1; });
+    const bool scales = std::ranges::any_of(affine->scale, [](double s) { return s != 1; });
     int weight_dim = 0;
     const ExprNode* weights =
         scales ? WeightsOf(*StageOf(affine->source), affine->dim, &weight_dim) : nullptr;
@@ -266,8 +263,7 @@ class ScaleFolder {
     std::vector<Expr> refs;
     for (const Var& axis : stage.axes) refs.push_back(VarRef(axis));
     Expr value = Load(affine.source, refs);
-    const bool shifts =
-        std::any_of(affine.shift.begin(), affine.shift.end(), [](double t) { return t != 0; });
+    const bool shifts = std::ranges::any_of(affine.shift, [](double t) { return t != 0; });
     if (shifts && affine.dim < 0) value = value + FloatConst(affine.shift[0], dtype);
     if (shifts && affine.dim >= 0) {
       NDArray numbers = NDArray::Zeros(dtype, {static_cast<int64_t>(affine.shift.size())});
@@ -280,8 +276,7 @@ class ScaleFolder {
     stage.value = MakeCast(stage.output->dtype, value);
     Node last{node.outputs, std::move(stage), graph_.nodes[maker_.at(affine.source.get())].origins};
     for (const std::string& origin : node.origins) {
-      if (std::find(last.origins.begin(), last.origins.end(), origin) == last.origins.end())
-        last.origins.push_back(origin);
+      if (std::ranges::find(last.origins, origin) == last.origins.end()) last.origins.push_back(origin);
     }
     nodes->push_back(std::move(last));
   }

@@ -131,7 +131,7 @@ class ProductMerger {
         if (e->op != Op::kLoad) return nullptr;
         const auto own = numbers.find(e->buffer.get());
         if (own == numbers.end() && ConstantOf(e->buffer) == nullptr) return nullptr;
-        const auto place = std::find(reads.begin(), reads.end(), e->buffer) - reads.begin();
+        const auto place = std::ranges::find(reads, e->buffer) - reads.begin();
         const std::string name = own == numbers.end()
                                      ? absl::StrCat("constant", place, "_", DTypeName(e->dtype), "_",
                                                     absl::StrJoin(e->buffer->shape, "_"))

@@ -112,7 +112,7 @@ Graph InlineMoves(Graph graph, const Target&) {
       const auto move = moves.find(e->buffer.get());
       if (move == moves.end()) return nullptr;
       Expr read = ReadThrough(*move->second, *e);
-      const bool plain = std::all_of(read->args.begin(), read->args.end(), IsPlain);
+      const bool plain = std::ranges::all_of(read->args, IsPlain);
       // A contraction reads along its axes, so its indices stay simple.
       return (is_heavy && !plain) || !IsSmallRead(*read) ? nullptr : read;
     });

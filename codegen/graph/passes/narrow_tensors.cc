@@ -48,8 +48,8 @@ bool IsSensitiveOperation(const ExprNode& e) {
 // A comparison with a number, as activation functions have it: both sides meet there, or the sign decides.
 bool IsThreshold(const Expr& condition) {
   const bool compares = condition->op == Op::kLt || condition->op == Op::kLe;
-  return compares && std::any_of(condition->args.begin(), condition->args.end(),
-                                 [](const Expr& arg) { return arg->op == Op::kConst; });
+  return compares &&
+         std::ranges::any_of(condition->args, [](const Expr& arg) { return arg->op == Op::kConst; });
 }
 
 // Whether the literal keeps a value in a range, and is none itself: min(x, 3e38).
@@ -113,7 +113,7 @@ void NarrowTensors::FindProducts() {
   Tensors known;  // at compile time: rounding would gain nothing
   for (const Node& node : graph_.nodes) {
     const std::vector<Buffer> reads = ReadsOf(node);
-    if (std::all_of(reads.begin(), reads.end(), [&](const Buffer& b) { return known.count(b.get()) > 0; }))
+    if (std::ranges::all_of(reads, [&](const Buffer& b) { return known.count(b.get()) > 0; }))
       known.insert(node.outputs[0].get());
     const Stage* stage = std::get_if<Stage>(&node.made_by);
     if (stage == nullptr || !IsSumOfProducts(*stage) || known.count(stage->output.get())) continue;
@@ -140,7 +140,7 @@ bool NarrowTensors::ComputeFits(const Node& node) {
   if (stage == nullptr) return true;
   if (!IsMoveOfElements(*stage)) return LiteralsFit(stage->value);
   const std::vector<const ExprNode*> loads = MovedLoads(stage->value);
-  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) { return Fits(load->buffer); }) &&
+  return std::ranges::all_of(loads, [&](const ExprNode* load) { return Fits(load->buffer); }) &&
          LiteralsFit(stage->value);
 }
 
@@ -215,7 +215,7 @@ bool NarrowTensors::IsChosen(const Stage& stage) {
   if (IsMoveOfElements(stage)) {
     const std::vector<const ExprNode*> loads = MovedLoads(stage.value);
     const bool is_narrow =
-        std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) { return IsStored(load->buffer); });
+        std::ranges::all_of(loads, [&](const ExprNode* load) { return IsStored(load->buffer); });
     // Its source was rounded already.
     if (is_narrow && LiteralsFit(stage.value)) return true;
   }

@@ -85,8 +85,8 @@ class RowReshapes {
       reads_others |= !ReadsElementwise(stage, e->buffer);
       return IsFloat(e->dtype) ? FloatConst(0, e->dtype) : IntConst(0, e->dtype);
     });
-    return !reads_others && std::none_of(row_axes.begin(), row_axes.end(),
-                                         [&](const VarNode* axis) { return UsesVar(rest, axis); });
+    return !reads_others &&
+           std::ranges::none_of(row_axes, [&](const VarNode* axis) { return UsesVar(rest, axis); });
   }
 
   void TakeRows(Stage* stage, const std::vector<int64_t>& shape, const std::vector<std::string>& origins) {

@@ -89,7 +89,7 @@ std::optional<View> Moved(const View& view, const Stage& stage) {
       return std::nullopt;
     if (begin != 0) moved.offset += begin * view.dims[d][0].stride;
     if (!is_axis || index->var->extent == 1) continue;
-    const size_t axis = std::find(stage.axes.begin(), stage.axes.end(), index->var) - stage.axes.begin();
+    const size_t axis = std::ranges::find(stage.axes, index->var) - stage.axes.begin();
     const bool is_whole = index->var->extent == stage.value->buffer->shape[d];
     if (!moved.dims[axis].empty() || (!is_whole && view.dims[d].size() != 1)) return std::nullopt;
     moved.dims[axis] = view.dims[d];
@@ -119,8 +119,8 @@ std::optional<Split> SplitRoot(const View& view, const std::vector<int64_t>& sha
     if (view.dims[d].size() > 1) return std::nullopt;
     if (!view.dims[d].empty() && view.dims[d][0].stride > 0) order.push_back(d);
   }
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return view.dims[a][0].stride > view.dims[b][0].stride; });
+  std::ranges::sort(order,
+                    [&](size_t a, size_t b) { return view.dims[a][0].stride > view.dims[b][0].stride; });
   int64_t outer = view.root->num_elements(), offset = view.offset;
   for (size_t d : order) {
     const int64_t stride = view.dims[d][0].stride;
@@ -203,7 +203,7 @@ class ViewFinder {
     if (const Reshape* reshape = std::get_if<Reshape>(&node.made_by)) {
       if (reshape->offset == 0) view = Reshaped(ViewOf(reshape->source, *views), node.outputs[0]->shape);
       const auto joins = [](const std::vector<ElementRun>& dim) { return dim.size() > 1; };
-      if (view && views == &near_ && std::any_of(view->dims.begin(), view->dims.end(), joins)) return;
+      if (view && views == &near_ && std::ranges::any_of(view->dims, joins)) return;
     } else if (const Stage* stage = std::get_if<Stage>(&node.made_by)) {
       if (stage->reduce != ReduceOp::kNone || stage->value->op != Op::kLoad) return;
       const Buffer& source = stage->value->buffer;

@@ -97,8 +97,8 @@ absl::Status CheckMulticast(const Marking& step) {
 
 // OK when no other loop of this grid has a mark that assigns its iterations to blocks.
 absl::Status CheckGrid(const Path& path) {
-  const Stmt& grid = *std::find_if(path.nodes.begin(), path.nodes.end(),
-                                   [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
+  const Stmt& grid =
+      *std::ranges::find_if(path.nodes, [](const Stmt& stmt) { return stmt->kind == StmtKind::kFor; });
   const For* divided = FirstOf<For>(grid, [](const For& loop) {
     const LoopMarks& marks = loop.marks;
     return marks.multicast_cluster || marks.persistent_blocks != 0 || marks.cluster_reduce_blocks != 0;

@@ -96,8 +96,7 @@ absl::Status CheckOutsideThreads(const Path& at) {
 // Refuses packed layouts with padding: it is never written, but a copy would read it.
 bool IsPacked(const Block& writer) {
   const auto divides = [](const ExprNode& e) { return e.op == Op::kFloorDiv || e.op == Op::kMod; };
-  return std::any_of(writer.indices.begin(), writer.indices.end(),
-                     [&](const Expr& index) { return AnyExpr(index, divides); });
+  return std::ranges::any_of(writer.indices, [&](const Expr& index) { return AnyExpr(index, divides); });
 }
 
 // Elements of a box beyond the tensor's edge are never written.
@@ -113,7 +112,7 @@ absl::Status CheckWrittenAtOnce(const Function& function, const Block& writer,
   for (const For* outer : around) {
     if (loop == nullptr || !ContainsBlock(outer->body, writer.name)) break;
     const auto holds = [&](const Stmt& stmt) { return stmt.get() == outer; };
-    if (alloc.ok() && std::any_of(alloc->nodes.begin(), alloc->nodes.end(), holds)) continue;
+    if (alloc.ok() && std::ranges::any_of(alloc->nodes, holds)) continue;
     return Refusal(writer.name, " writes a part of ", writer.out->name, " in each iteration of loop ",
                    outer->var->name);
   }

@@ -33,8 +33,8 @@ absl::Status CheckReadersInside(const Function& function, const std::vector<Buff
                                 const Stmt& loop) {
   bool any = false;
   for (const Block* block : BlocksUnder(function.body)) {
-    const auto read = std::find_if(buffers.begin(), buffers.end(),
-                                   [&](const Buffer& buffer) { return Reads(*block, buffer); });
+    const auto read =
+        std::ranges::find_if(buffers, [&](const Buffer& buffer) { return Reads(*block, buffer); });
     if (read == buffers.end()) continue;
     any = true;
     if (!ContainsBlock(loop, block->name)) {

@@ -21,8 +21,7 @@ std::string FusedName(const std::string& first, const std::string& second) {
 // Whether the loop runs along elements of the block's tensor or accumulator, or along a guard of elements.
 bool CarriesElements(const Block& block, const For& loop) {
   const VarNode* var = loop.var.get();
-  return UsesVar(block.indices, var) ||
-         std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return UsesVar(block.indices, var) || std::ranges::any_of(block.iters, [&](const IterVar& iter) {
            return !iter.reduce && !GuardsTerms(block, iter) && UsesVar(iter.binding, var);
          });
 }
@@ -32,7 +31,7 @@ bool CarriesElements(const Block& block, const For& loop) {
 absl::Status CheckOneNature(const std::vector<const For*>& loops) {
   for (const Block* block : BlocksUnder(loops.back()->body)) {
     const auto carries = [&](auto&& what) {
-      return std::any_of(loops.begin(), loops.end(), [&](const For* l) { return what(*block, *l); });
+      return std::ranges::any_of(loops, [&](const For* l) { return what(*block, *l); });
     };
     if (carries(CarriesReduction) && carries(CarriesElements)) {
       return Refusal("the fused loop would carry both a reduction and an axis of ", block->name);

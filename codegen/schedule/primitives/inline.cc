@@ -47,8 +47,8 @@ Block OverElements(const Path& path) {
 // Whether the comparison is true wherever the block's guards hold.
 bool IsImplied(const Guards& guards, const VarMap& bindings, const Expr& comparison) {
   if (comparison->op == Op::kAnd) {
-    return std::all_of(comparison->args.begin(), comparison->args.end(),
-                       [&](const Expr& part) { return IsImplied(guards, bindings, part); });
+    return std::ranges::all_of(comparison->args,
+                               [&](const Expr& part) { return IsImplied(guards, bindings, part); });
   }
   const Expr margin = MarginOf(comparison);
   return margin != nullptr && guards.ProvablyAtLeastZero(Simplify(Substitute(margin, bindings)));

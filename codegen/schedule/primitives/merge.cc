@@ -27,7 +27,7 @@ absl::Status CheckNeighbours(const Path& first, const Path& second) {
     return fail("are not adjacent in one body");
   }
   const std::vector<Stmt> parts = Children(first.nodes[first.nodes.size() - 2]);
-  const auto at = std::find(parts.begin(), parts.end(), first.target());
+  const auto at = std::ranges::find(parts, first.target());
   if (at == parts.end() || at + 1 == parts.end() || *(at + 1) != second.target())
     return fail("do not follow each other directly, in this order");
   for (const Path* path : {&first, &second}) {
@@ -84,8 +84,7 @@ absl::Status CheckDependences(const Function& function, const For& first, const 
       const std::vector<Buffer> written = ReducedBy(*after).buffers;
       const auto touched = [&](const Buffer& buffer) { return Touches(*before, buffer); };
       const auto written_by_both = [&](const Accumulator& part) { return Touches(*after, part.buffer); };
-      if (std::any_of(written.begin(), written.end(), touched) ||
-          std::any_of(before->more.begin(), before->more.end(), written_by_both)) {
+      if (std::ranges::any_of(written, touched) || std::ranges::any_of(before->more, written_by_both)) {
         return Refusal(after->name, " and ", before->name,
                        " share a buffer other than the result of the latter "
                        "that the former reads");

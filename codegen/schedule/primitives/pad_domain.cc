@@ -44,7 +44,7 @@ bool FillsTile(const Block& writer, const VarSet& around) {
   for (size_t d = 0; d < writer.indices.size(); ++d) {
     const Expr& index = writer.indices[d];
     if (index->op != Op::kVar || index->var->extent != writer.out->shape[d]) return false;
-    if (std::find(named.begin(), named.end(), index->var.get()) != named.end()) return false;
+    if (std::ranges::find(named, index->var.get()) != named.end()) return false;
     named.push_back(index->var.get());
   }
   return true;

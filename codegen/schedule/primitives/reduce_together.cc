@@ -61,7 +61,7 @@ class Together {
       return Refuse("expected a reduction to one value, and a sum");
     if (first_.out->shape != second_.out->shape) return Refuse("they have results of different shapes");
     const std::vector<const Block*> blocks = BlocksUnder(function_.body);
-    if (std::find(blocks.begin(), blocks.end(), &first_) > std::find(blocks.begin(), blocks.end(), &second_))
+    if (std::ranges::find(blocks, &first_) > std::ranges::find(blocks, &second_))
       return Refuse(second_.name, " comes first");
     return CheckCanMove(function_, second_path_, first_path_);
   }
@@ -78,7 +78,7 @@ class Together {
         status = Refuse(writer->name, ", between them, is no block of one value for each element");
         return nullptr;
       }
-      if (std::find(looked_through_.begin(), looked_through_.end(), writer->name) == looked_through_.end())
+      if (std::ranges::find(looked_through_, writer->name) == looked_through_.end())
         looked_through_.push_back(writer->name);
       const absl::StatusOr<Expr> inner = WrittenOut(Substitute(writer->value, *iters));
       status.Update(inner.status());

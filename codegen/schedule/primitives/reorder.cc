@@ -29,7 +29,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
     if (std::find(names.begin(), name, *name) != name) return Refusal("loop ", *name, " is named twice");
   }
   const auto position = [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) - names.begin();
+    return std::ranges::find(names, name) - names.begin();
   };
 
   // The outermost named loop is the one whose path contains no other.
@@ -47,8 +47,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
                      " holds something other than one loop");
     }
     const std::string& name = As<For>(stmt).var->name;
-    const bool again =
-        std::any_of(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == name; });
+    const bool again = std::ranges::any_of(chain, [&](const For* loop) { return loop->var->name == name; });
     chain.push_back(&As<For>(stmt));
     if (position(name) < static_cast<ptrdiff_t>(names.size())) {
       if (again) return Refusal("two loops are called ", name);
@@ -66,8 +65,7 @@ absl::StatusOr<Function> Reorder(const Function& function, const Target&, const 
   for (const For*& slot : ordered) {
     if (position(slot->var->name) == static_cast<ptrdiff_t>(names.size())) continue;
     const std::string& wanted = names[next++];
-    slot =
-        *std::find_if(chain.begin(), chain.end(), [&](const For* loop) { return loop->var->name == wanted; });
+    slot = *std::ranges::find_if(chain, [&](const For* loop) { return loop->var->name == wanted; });
   }
   return WithBody(function, ReplaceAt(top, InLoops(ordered, chain.back()->body)));
 }

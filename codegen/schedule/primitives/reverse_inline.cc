@@ -56,7 +56,7 @@ absl::StatusOr<const Block*> ProducerOf(const Function& function, const Block& c
 bool WritesOneOf(const Stmt& stmt, const BufferSet& buffers) {
   return AnyOf<Block>(stmt, [&](const Block& block) {
     return buffers.contains(block.out.get()) ||
-           std::any_of(block.more.begin(), block.more.end(), [&](const Accumulator& accumulator) {
+           std::ranges::any_of(block.more, [&](const Accumulator& accumulator) {
              return buffers.contains(accumulator.buffer.get());
            });
   });
@@ -75,8 +75,7 @@ absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& 
                                          const Block& producer) {
   const std::vector<Stmt> stmts = PartsOf(function.body);
   const auto holding = [&](const Block& block) {
-    return std::find_if(stmts.begin(), stmts.end(),
-                        [&](const Stmt& stmt) { return ContainsBlock(stmt, block.name); });
+    return std::ranges::find_if(stmts, [&](const Stmt& stmt) { return ContainsBlock(stmt, block.name); });
   };
   const auto nest = holding(producer), end = holding(consumer);
   if (nest == stmts.end() || end <= nest) return function;
@@ -108,8 +107,7 @@ absl::StatusOr<Function> WithInputsFirst(const Function& function, const Block& 
 // dimension.
 bool IsWholeDimension(const Expr& index, int64_t extent) {
   Linear linear = ToLinear(index);
-  std::sort(linear.terms.begin(), linear.terms.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::ranges::sort(linear.terms, [](const auto& a, const auto& b) { return a.second < b.second; });
   int64_t covered = 1;
   for (const auto& [atom, coefficient] : linear.terms) {
     if (atom->op != Op::kVar || coefficient != covered) return false;
@@ -122,8 +120,8 @@ bool WritesWholeTensor(const Block& block) {
   if (block.out->scope == Scope::kAccumulator) return false;
   for (int d = 0; d < block.out->rank(); ++d) {
     const bool is_own = !AnyExpr(block.indices[d], [&](const ExprNode& e) {
-      return e.op == Op::kVar && std::none_of(block.iters.begin(), block.iters.end(),
-                                              [&](const IterVar& iter) { return iter.var == e.var; });
+      return e.op == Op::kVar &&
+             std::ranges::none_of(block.iters, [&](const IterVar& iter) { return iter.var == e.var; });
     });
     if (!is_own || !IsWholeDimension(block.indices[d], block.out->shape[d])) return false;
   }

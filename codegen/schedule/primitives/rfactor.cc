@@ -36,8 +36,7 @@ namespace {
 // already.
 std::string LaneName(const Block& block) {
   return FirstFree("v", [&](const std::string& name) {
-    return std::any_of(block.iters.begin(), block.iters.end(),
-                       [&](const IterVar& iter) { return iter.var->name == name; });
+    return std::ranges::any_of(block.iters, [&](const IterVar& iter) { return iter.var->name == name; });
   });
 }
 

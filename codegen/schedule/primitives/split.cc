@@ -38,7 +38,7 @@ absl::Status CheckPlain(const For& loop) {
 
 // True when an iteration variable's domain already excludes every value of the loop beyond its extent.
 bool DomainCovers(const Block& block, const Var& loop) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return iter.binding->op == Op::kVar && iter.binding->var == loop && iter.var->extent == loop->extent;
   });
 }

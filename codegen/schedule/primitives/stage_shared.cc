@@ -229,7 +229,7 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   Window window;
   if (!taps.empty()) {
     MYCC_ASSIGN_OR_RETURN(const Path taps_path, FindLoopAround(function, taps, block.name));
-    if (std::count(around.begin(), around.end(), &taps_path.loop()) == 0)
+    if (std::ranges::count(around, &taps_path.loop()) == 0)
       return Refusal("loop ", taps, " is not inside ", args.Name(2), ", or ", buffer->name,
                      " does not step with it");
     MYCC_ASSIGN_OR_RETURN(window, WindowOf(bound, around, taps_path.loop()));

@@ -85,8 +85,8 @@ absl::StatusOr<Component> ParseComponent(const std::string& text) {
 // The components of each dimension, from the finest, must cover it without gap or overlap, so that the layout
 // is one to one.
 absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
-  std::stable_sort(components.begin(), components.end(),
-                   [](const Component& a, const Component& b) { return a.divisor < b.divisor; });
+  std::ranges::stable_sort(components,
+                           [](const Component& a, const Component& b) { return a.divisor < b.divisor; });
   for (int dim = 0; dim < rank; ++dim) {
     int64_t expected = 1;  // divisor of the next component; 0 after one without a modulus
     bool any = false;
@@ -138,7 +138,7 @@ absl::StatusOr<Function> SetScope(const Function& function, const Target& target
   MYCC_ASSIGN_OR_RETURN(const Path alloc, FindAlloc(function, buffer));
   const std::vector<const For*> around = LoopsOn(alloc);
   const auto is_thread = [](const For* loop) { return loop->loop_kind == LoopKind::kThread; };
-  if (scope == Scope::kShared && std::any_of(around.begin(), around.end(), is_thread)) {
+  if (scope == Scope::kShared && std::ranges::any_of(around, is_thread)) {
     return Refusal(buffer->name, " is allocated inside a thread loop; each thread has its own");
   }
   if (around.empty()) {

@@ -117,9 +117,8 @@ class Streaming {
       for (const Access& tile : ReadsUnder(path_.loop().body, load.buffer)) {
         Access row;
         for (const Expr& index : reduction_.indices) {
-          const auto dim = std::find_if(load.args.begin(), load.args.end(), [&](const Expr& arg) {
-            return arg->op == Op::kVar && arg->var == index->var;
-          });
+          const auto dim = std::ranges::find_if(
+              load.args, [&](const Expr& arg) { return arg->op == Op::kVar && arg->var == index->var; });
           if (dim != load.args.end()) row.push_back(tile[dim - load.args.begin()]);
         }
         if (row.size() == reduction_.indices.size()) rows.push_back(std::move(row));
@@ -228,8 +227,7 @@ class Streaming {
       if (writer == nullptr) return true;
       return writer->reduce == ReduceOp::kNone && MayBeLarge(writer->value, seen);
     }
-    return std::any_of(value->args.begin(), value->args.end(),
-                       [&](const Expr& arg) { return MayBeLarge(arg, seen); });
+    return std::ranges::any_of(value->args, [&](const Expr& arg) { return MayBeLarge(arg, seen); });
   }
 
   // The reduction of this iteration's part of the axis into the running result.
@@ -305,7 +303,7 @@ class Streaming {
     VarMap renamed;
     std::vector<LoopSpec> loops;
     for (const For* loop : sum.loops) {
-      if (std::find(sum.tile.begin(), sum.tile.end(), loop->var) == sum.tile.end()) continue;
+      if (std::ranges::find(sum.tile, loop->var) == sum.tile.end()) continue;
       loops.push_back({MakeVar(RenamedLoop(loop->var->name, sum.block->name, name), loop->var->extent)});
       renamed[loop->var.get()] = VarRef(loops.back().var);
     }
@@ -323,7 +321,7 @@ class Streaming {
   static Stmt WhereChanged(const std::vector<LoopSpec>& loops, const std::vector<Expr>& row,
                            const Expr& change, const Stmt& block) {
     const auto is_of_row = [&](const LoopSpec& loop) { return UsesVar(row, loop.var.get()); };
-    const auto rest = std::find_if_not(loops.begin(), loops.end(), is_of_row);
+    const auto rest = std::ranges::find_if_not(loops, is_of_row);
     if (rest == loops.end() || std::any_of(rest, loops.end(), is_of_row)) return MakeNest(loops, block);
     const std::vector<LoopSpec> outer(loops.begin(), rest), inner(rest, loops.end());
     const Expr changed = MakeBinary(Op::kNe, change, FloatConst(1, change->dtype));
@@ -404,12 +402,12 @@ absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, c
   const auto nest = std::find_first_of(stages.begin(), stages.end(), loop.nodes.begin(), loop.nodes.end());
   std::vector<Buffer> late;
   const auto reads_late = [&](const Block* block) {
-    return std::any_of(late.begin(), late.end(), [&](const Buffer& out) { return Reads(*block, out); });
+    return std::ranges::any_of(late, [&](const Buffer& out) { return Reads(*block, out); });
   };
   std::vector<Stmt> ordered, behind;
   for (auto stage = stages.begin(); stage != nest; ++stage) {
     const std::vector<const Block*> blocks = BlocksUnder(*stage);
-    const bool moves = ReadsAnywhere(*stage, result) || std::any_of(blocks.begin(), blocks.end(), reads_late);
+    const bool moves = ReadsAnywhere(*stage, result) || std::ranges::any_of(blocks, reads_late);
     (moves ? behind : ordered).push_back(*stage);
     if (!moves) continue;
     for (const Block* block : blocks) late.push_back(block->out);

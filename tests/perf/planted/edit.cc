@@ -55,7 +55,7 @@ bool HasVariable(const Expr& expr) {
 
 bool IsParam(const Kernel& kernel, const Buffer& buffer, bool output) {
   const auto& params = kernel.code.kernel.params;
-  return std::any_of(params.begin(), params.end(), [&](const Param& param) {
+  return std::ranges::any_of(params, [&](const Param& param) {
     return param.buffer == buffer && (param.kind == ParamKind::kOutput) == output;
   });
 }
@@ -69,7 +69,7 @@ const For* Place::LoopOf(const VarNode* var) const {
 }
 
 bool Place::Within(StmtKind kind) const {
-  return std::any_of(around.begin(), around.end(), [kind](const Stmt& stmt) { return stmt->kind == kind; });
+  return std::ranges::any_of(around, [kind](const Stmt& stmt) { return stmt->kind == kind; });
 }
 
 std::vector<Place> PlacesOf(const Kernel& kernel, const std::function<bool(const Place&)>& wanted) {
@@ -132,7 +132,7 @@ Stmt StoreWith(const Store& store, const ExprNode* at, const Expr& by) {
 std::vector<const ExprNode*> NodesOf(const Expr& expr, const std::function<bool(const ExprNode&)>& wanted) {
   std::vector<const ExprNode*> nodes;
   Visit(expr, [&](const ExprNode& node) {
-    if (wanted(node) && std::find(nodes.begin(), nodes.end(), &node) == nodes.end()) nodes.push_back(&node);
+    if (wanted(node) && std::ranges::find(nodes, &node) == nodes.end()) nodes.push_back(&node);
   });
   return nodes;
 }

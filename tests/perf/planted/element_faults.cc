@@ -79,9 +79,8 @@ std::vector<Fault> StoresLeftOut(const Kernel& kernel) {
   std::vector<Fault> faults;
   for (const Place& place : stores) {
     const Buffer& buffer = As<Store>(place.stmt).buffer;
-    const auto fills = std::count_if(stores.begin(), stores.end(), [&](const Place& other) {
-      return As<Store>(other.stmt).buffer == buffer;
-    });
+    const auto fills = std::ranges::count_if(
+        stores, [&](const Place& other) { return As<Store>(other.stmt).buffer == buffer; });
     if (fills == 1 && ReductionOf(As<Store>(place.stmt)) == ReduceOp::kNone && IsReached(kernel, place.stmt))
       faults.push_back(FaultAt(kernel, place.stmt, nullptr));
   }

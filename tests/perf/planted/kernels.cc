@@ -226,9 +226,8 @@ absl::StatusOr<Kernel> Make(const Recipe& recipe) {
     MYCC_ASSIGN_OR_RETURN(trace, ParseTrace("v1\n" + recipe.trace));
   } else {
     const std::vector<Sketch> sketches = GenerateSketches(kernel.workload, kernel.target);
-    const auto found = std::find_if(sketches.begin(), sketches.end(), [&wanted](const Sketch& sketch) {
-      return absl::StartsWith(sketch.name, wanted);
-    });
+    const auto found = std::ranges::find_if(
+        sketches, [&wanted](const Sketch& sketch) { return absl::StartsWith(sketch.name, wanted); });
     if (found == sketches.end())
       return absl::NotFoundError(
           absl::StrCat(recipe.name, ": no sketch ", wanted, "; the first is ", sketches[0].name));

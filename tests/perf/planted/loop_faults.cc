@@ -12,7 +12,7 @@ namespace mycc::planted {
 namespace {
 
 bool Mentions(const std::vector<Expr>& exprs, const VarNode* var) {
-  return std::any_of(exprs.begin(), exprs.end(), [var](const Expr& expr) { return UsesVar(expr, var); });
+  return std::ranges::any_of(exprs, [var](const Expr& expr) { return UsesVar(expr, var); });
 }
 
 // The stores and tiles under a statement that name an element by the variable.

@@ -66,7 +66,7 @@ std::vector<Fault> WaitsAtAnotherBarrier(const Kernel& kernel) {
 // Whether the role may come to the place again. An arrival elsewhere, after the last turn, is nobody's to
 // wait for.
 bool IsRepeated(const Place& place) {
-  return std::any_of(place.around.begin(), place.around.end(), [](const Stmt& stmt) {
+  return std::ranges::any_of(place.around, [](const Stmt& stmt) {
     const For* loop = DynAs<For>(stmt);
     return loop != nullptr && loop->loop_kind == LoopKind::kSerial;
   });
@@ -166,7 +166,7 @@ std::vector<Fault> ArrivalsThatExpectTooFewBytes(const Kernel& kernel) {
 // Whether somebody waits for a phase of the barrier that others have to complete.
 bool IsWaitedFor(const Kernel& kernel, int64_t barrier) {
   const std::vector<Place> waits = PlacesOf(kernel, StmtKind::kWait);
-  return std::any_of(waits.begin(), waits.end(), [&](const Place& place) {
+  return std::ranges::any_of(waits, [&](const Place& place) {
     const Wait& wait = As<Wait>(place.stmt);
     const Expr is_this = MakeBinary(Op::kEq, wait.barrier, IntConst(barrier));
     return IsReached(kernel, place.stmt, MakeBinary(Op::kAnd, is_this, IsAtLeast(wait.phase, 0)));

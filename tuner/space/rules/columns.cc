@@ -50,7 +50,7 @@ void Emit(const Plan& plan, const Values& v, TraceBuilder* b) {
 // The rows follow each other in everything that is read.
 bool IsDense(const Stage& stage) {
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return !loads.empty() && std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+  return !loads.empty() && std::ranges::all_of(loads, [&](const ExprNode* load) {
     return StrideOf(*load, stage.axes[0]) == 1 &&
            StrideOf(*load, stage.reduce_axes[0]) == stage.axes[0]->extent;
   });

@@ -112,8 +112,8 @@ std::vector<int64_t> LinesInTile(const Plan& plan) {
     const bool run_on = plan.InTiles() && plan.RowsInTile(more, pixels) < more * RoundUp(pixels, 16);
     if (run_on && WindowCycles(plan, more, 1) <= WindowCycles(plan, fastest, 1)) fastest = more;
   }
-  if (std::find(lines.begin(), lines.end(), fastest) == lines.end()) lines.push_back(fastest);
-  std::sort(lines.begin(), lines.end());
+  if (std::ranges::find(lines, fastest) == lines.end()) lines.push_back(fastest);
+  std::ranges::sort(lines);
   return lines;
 }
 
@@ -369,8 +369,7 @@ std::vector<Part> ContractionParts(const Anatomy& anatomy, const Group& group, c
     const Plan plan = MakeContractionPlan(anatomy, group, target, product);
     parts.emplace_back(CyclesOf(plan), PartFor(plan));
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Part> result;
   result.reserve(parts.size());
   for (auto& [cycles, part] : parts) result.push_back(std::move(part));

@@ -96,8 +96,7 @@ void EmitSumOfParts(const ContractionPlan& plan, int64_t split, TraceBuilder* b)
   for (int a = 0; a < static_cast<int>(sum.axes.size()); ++a)
     loops.push_back(plan.anatomy.Loop(plan.group.anchor, a));
   // Vectors continue across the ends of rows if only the elements themselves are read.
-  const bool flat = std::all_of(plan.epilogue.begin(), plan.epilogue.end(),
-                                [&](int s) { return IsFlat(plan.anatomy.stage(s)); });
+  const bool flat = std::ranges::all_of(plan.epilogue, [&](int s) { return IsFlat(plan.anatomy.stage(s)); });
   if (flat) loops = {b->Fuse(loops)};
   const std::string last = loops.back(), vectors = absl::StrCat(last, ".0"), lane = absl::StrCat(last, ".1");
   b->Split(last, {plan.lanes});

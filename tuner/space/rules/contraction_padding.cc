@@ -29,7 +29,7 @@ Movement MovementOf(const Expr& index, const Stage& product, int tile_row, int l
     const auto is = [&](int axis) { return axis >= 0 && atom->var == product.axes[axis]; };
     result.along_row |= is(tile_row);
     result.along_lane |= is(lane);
-    const bool is_sum = std::count(product.reduce_axes.begin(), product.reduce_axes.end(), atom->var) > 0;
+    const bool is_sum = std::ranges::count(product.reduce_axes, atom->var) > 0;
     result.along_sum |= is_sum;
     (is_sum ? result.sum_step : result.place_step) = std::abs(coefficient);
   }

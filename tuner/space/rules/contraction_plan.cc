@@ -42,7 +42,7 @@ std::vector<int> WindowOrder(const Operand& operand, const Stage& stage) {
   std::vector<int> order;
   order.reserve(stage.reduce_axes.size());
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) order.push_back(k);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+  std::ranges::stable_sort(order, [&](int a, int b) {
     return StrideOf(load, stage.reduce_axes[a]).value_or(0) >
            StrideOf(load, stage.reduce_axes[b]).value_or(0);
   });
@@ -123,12 +123,12 @@ ContractionPlan MakeContractionPlan(const Anatomy& anatomy, const Group& group, 
                       (!plan.InTiles() || RowsFollowEachOther(plan.way().scalar, stage, plan.way().rows));
   plan.line_pitch = LinePitch(plan.way().scalar, stage, plan.way().rows);
   for (int k = 0; k < static_cast<int>(stage.reduce_axes.size()); ++k) plan.k_order.push_back(k);
-  std::stable_sort(plan.k_order.begin(), plan.k_order.end(),
-                   [&](int a, int b) { return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent; });
+  std::ranges::stable_sort(plan.k_order, [&](int a, int b) {
+    return stage.reduce_axes[a]->extent < stage.reduce_axes[b]->extent;
+  });
   if (product.depth_axis >= 0)
-    std::rotate(std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis),
-                std::find(plan.k_order.begin(), plan.k_order.end(), product.depth_axis) + 1,
-                plan.k_order.end());
+    std::rotate(std::ranges::find(plan.k_order, product.depth_axis),
+                std::ranges::find(plan.k_order, product.depth_axis) + 1, plan.k_order.end());
   plan.k_extent = stage.reduce_axes[plan.k_order.back()]->extent;
   plan.window_order = WindowOrder(product.way.scalar, stage);
   for (int member : group.members) {

@@ -25,7 +25,7 @@ std::vector<std::string> ReadOnce(const Anatomy& anatomy, const Group& group, co
 }  // namespace
 
 bool IsAmong(const std::vector<std::string>& blocks, const std::string& block) {
-  return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+  return std::ranges::find(blocks, block) != blocks.end();
 }
 
 std::optional<JointRows> FindJointRows(const Anatomy& anatomy, const Group& group, const Target& target) {

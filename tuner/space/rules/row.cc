@@ -111,8 +111,8 @@ void UnrollRows(const Plan& plan, const Member& m, bool has_partials, TraceBuild
 
 // The reduction's partial results grow as the elements are computed: one loop for both.
 void EmitMerged(const Plan& plan, const Member& m, TraceBuilder* b) {
-  const Member& source = *std::find_if(plan.members.begin(), plan.members.end(),
-                                       [&](const Member& other) { return other.name == m.fed_by; });
+  const Member& source =
+      *std::ranges::find_if(plan.members, [&](const Member& other) { return other.name == m.fed_by; });
   const size_t rank = plan.row_loops.size();
   const std::string partial = absl::StrCat(m.name, ".rf");
   const std::vector<std::string> rows = RowLoops(source.name, rank), others = RowLoops(partial, rank);
@@ -248,8 +248,7 @@ bool IsArg(const Stage& stage) {
 
 bool AllContiguous(const Stage& stage, const Var& axis) {
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return std::all_of(loads.begin(), loads.end(),
-                     [&](const ExprNode* load) { return StrideOf(*load, axis) == 1; });
+  return std::ranges::all_of(loads, [&](const ExprNode* load) { return StrideOf(*load, axis) == 1; });
 }
 
 // The member that feeds reduction `s` alone: another one's elements would have to be computed before the loop
@@ -258,7 +257,7 @@ std::string FedBy(const Anatomy& anatomy, const Group& group, int s, size_t row_
   const Stage& stage = anatomy.stage(s);
   int only = -1;
   for (int producer : anatomy.info(s).producers) {
-    if (!std::count(group.members.begin(), group.members.end(), producer)) continue;
+    if (!std::ranges::count(group.members, producer)) continue;
     if (only >= 0 || anatomy.stage(producer).reduce != ReduceOp::kNone) return "";
     only = producer;
   }
@@ -281,9 +280,9 @@ bool ReadsRows(const Anatomy& anatomy, const Group& group, const Stage& stage, s
   if (row_rank == 0 || (!reduces && stage.axes.size() <= row_rank)) return false;
   const Var& along = reduces ? stage.reduce_axes.back() : stage.axes.back();
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return std::any_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
-    const bool own = std::any_of(group.members.begin(), group.members.end(),
-                                 [&](int s) { return anatomy.stage(s).output == load->buffer; });
+  return std::ranges::any_of(loads, [&](const ExprNode* load) {
+    const bool own =
+        std::ranges::any_of(group.members, [&](int s) { return anatomy.stage(s).output == load->buffer; });
     return !own && StrideOf(*load, along) == 1 && StrideOf(*load, stage.axes[row_rank - 1]).value_or(0) != 0;
   });
 }

@@ -17,11 +17,10 @@ std::vector<const ExprNode*> BiasesOf(const Anatomy& anatomy, const StreamChain&
   std::vector<const ExprNode*> biases = LoadsOf(anatomy.stage(tile).value);
   std::erase_if(biases, [&](const ExprNode* load) {
     const int producer = anatomy.ProducerOf(load->buffer.get());
-    const bool is_member =
-        producer == chain.scores || std::count(chain.tiles.begin(), chain.tiles.end(), producer) > 0;
+    const bool is_member = producer == chain.scores || std::ranges::count(chain.tiles, producer) > 0;
     const Var& key = anatomy.stage(tile).axes[chain.stream_dim];
-    return is_member || std::none_of(load->args.begin(), load->args.end(),
-                                     [&](const Expr& index) { return UsesVar(index, key.get()); });
+    return is_member ||
+           std::ranges::none_of(load->args, [&](const Expr& index) { return UsesVar(index, key.get()); });
   });
   return biases;
 }
@@ -89,9 +88,9 @@ namespace {
 bool IsSameInBlock(const Anatomy& anatomy, const StreamChain& chain, const Stage& tile, const Expr& margin) {
   const Var &key = tile.axes[chain.stream_dim], &row = tile.axes[chain.dim_of_axis[chain.row_axes.back()]];
   const std::vector<const ExprNode*> loads = LoadsOf(margin);
-  return std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
+  return std::ranges::all_of(loads, [&](const ExprNode* load) {
     return anatomy.ProducerOf(load->buffer.get()) < 0 &&
-           std::none_of(load->args.begin(), load->args.end(), [&](const Expr& index) {
+           std::ranges::none_of(load->args, [&](const Expr& index) {
              return UsesVar(index, key.get()) || UsesVar(index, row.get());
            });
   });
@@ -170,14 +169,13 @@ void EmitChain(const Anatomy& anatomy, const StreamChain& chain, const StreamLoo
   const std::vector<int> members = chain.Members(), tiles = KeptTiles(anatomy, chain);
   const auto turn = [&](int s) {
     const StageInfo& info = anatomy.info(s);
-    const bool is_read = std::any_of(info.readers.begin(), info.readers.end(), [&](int reader) {
-      return std::binary_search(members.begin(), members.end(), reader);
-    });
-    return is_read ? s : *std::max_element(info.producers.begin(), info.producers.end());
+    const bool is_read = std::ranges::any_of(
+        info.readers, [&](int reader) { return std::ranges::binary_search(members, reader); });
+    return is_read ? s : *std::ranges::max_element(info.producers);
   };
   std::vector<int> stages = chain.reductions;
   stages.insert(stages.end(), tiles.begin(), tiles.end());
-  std::stable_sort(stages.begin(), stages.end(), [&](int a, int b) { return turn(a) > turn(b); });
+  std::ranges::stable_sort(stages, [&](int a, int b) { return turn(a) > turn(b); });
   for (const int s : stages) {
     if (place && place(s)) continue;
     if (anatomy.stage(s).reduce != ReduceOp::kNone) {

@@ -119,13 +119,13 @@ class Emitter {
                   const std::function<void(const ExprNode& load, int rows)>& visit) const {
     for (const ExprNode* load : LoadsOf(stage.value)) {
       const int producer = plan_.anatomy.ProducerOf(load->buffer.get());
-      const bool is_inlined = std::count(chain_.tiles.begin(), chain_.tiles.end(), producer) > 0 &&
-                              IsInlinedTile(plan_.anatomy, chain_, producer);
+      const bool is_inlined =
+          std::ranges::count(chain_.tiles, producer) > 0 && IsInlinedTile(plan_.anatomy, chain_, producer);
       if (is_inlined) {
         const Stage& tile = plan_.anatomy.stage(producer);
         VisitMasks(tile, tile.axes[plan_.row_dim], tile.axes[chain_.stream_dim], visit);
       }
-      if (std::count(members_.begin(), members_.end(), producer) > 0) continue;
+      if (std::ranges::count(members_, producer) > 0) continue;
       const int rows = PlainDim(load->args, row);
       if (rows >= 0 && PlainDim(load->args, place) == load->buffer->rank() - 1) visit(*load, rows);
     }

@@ -254,7 +254,7 @@ std::optional<OnePass> FindOnePass(const Anatomy& anatomy, const StreamChain& ch
   if (chain.stream_dim + 1 != static_cast<int>(anatomy.stage(chain.scores).axes.size())) return std::nullopt;
   const int weights = anatomy.ProducerOf(chain.weights->buffer.get());
   const std::vector<int> tiles = KeptTiles(anatomy, chain);
-  const auto is_tile = [&](int s) { return std::count(tiles.begin(), tiles.end(), s) > 0; };
+  const auto is_tile = [&](int s) { return std::ranges::count(tiles, s) > 0; };
   // Weights that are divided by the sum need the reduction before they stand under the loop.
   if (!is_tile(weights) || anatomy.info(weights).readers != std::vector<int>{chain.sum} ||
       anatomy.info(weights).producers.size() != 1)
@@ -263,9 +263,9 @@ std::optional<OnePass> FindOnePass(const Anatomy& anatomy, const StreamChain& ch
     if (reduction == chain.reductions.front()) continue;  // the weights need its result
     for (const int tile : anatomy.info(reduction).producers) {
       std::vector<int> readers = anatomy.info(tile).readers;
-      std::sort(readers.begin(), readers.end());
+      std::ranges::sort(readers);
       std::vector<int> both = {reduction, weights};
-      std::sort(both.begin(), both.end());
+      std::ranges::sort(both);
       if (is_tile(tile) && readers == both) return OnePass{tile, reduction, weights};
     }
   }
@@ -289,8 +289,7 @@ absl::StatusOr<Part> StreamedPairsPart(const Anatomy& anatomy, const Group& grou
   if (!chain) return absl::NotFoundError("no chain");
   const auto is_pair = [](const Expr& load) { return load->dtype == DType::kBF16; };
   const std::vector<Expr> loads = {chain->weights, chain->values, chain->queries, chain->keys};
-  if (anatomy.stage(chain->sum).output->dtype != DType::kF32 ||
-      !std::all_of(loads.begin(), loads.end(), is_pair))
+  if (anatomy.stage(chain->sum).output->dtype != DType::kF32 || !std::ranges::all_of(loads, is_pair))
     return OtherTypes(*chain, kStreamedTypes);
   const std::vector<Instruction> rows = CpuInstructionsFor(DType::kBF16, DType::kBF16, DType::kF32, target);
   if (rows.empty() || rows.front().group != kPair)

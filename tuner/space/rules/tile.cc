@@ -40,8 +40,8 @@ struct Plan {
 bool IsStream(const Stage& stage, int64_t terms) {
   constexpr int64_t kMostTermsOfWindow = 64;
   const std::vector<const ExprNode*> loads = LoadsOf(stage.value);
-  return terms > kMostTermsOfWindow && std::all_of(loads.begin(), loads.end(), [&](const ExprNode* load) {
-           return std::all_of(stage.axes.begin(), stage.axes.end(), [&](const Var& axis) {
+  return terms > kMostTermsOfWindow && std::ranges::all_of(loads, [&](const ExprNode* load) {
+           return std::ranges::all_of(stage.axes, [&](const Var& axis) {
              return axis->extent == 1 || StrideOf(*load, axis).value_or(0) != 0;
            });
          });
@@ -66,7 +66,7 @@ std::vector<ConstOperand> FindRepacks(const Anatomy& anatomy, const Stage& stage
 // The conditions of these stages (a window's padding) are the same for all lanes: inlined they cost a copy of
 // the code for the border, and save a pass over the input.
 bool IsUniformAlongLanes(const Anatomy& anatomy, const std::vector<int>& stages) {
-  return std::all_of(stages.begin(), stages.end(), [&](int s) {
+  return std::ranges::all_of(stages, [&](int s) {
     bool uniform = true;
     Visit(anatomy.stage(s).value, [&](const ExprNode& e) {
       uniform &= e.op != Op::kSelect || !UsesVar(e.args[0], anatomy.stage(s).axes.back().get());
@@ -142,7 +142,7 @@ Plan PlanOf(const Anatomy& anatomy, const Group& group, const Target& target) {
     if (s < group.anchor) plan.pads.push_back(anatomy.name(s)), plan.pad_stages.push_back(s);
     if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));
   }
-  std::reverse(plan.pads.begin(), plan.pads.end());
+  std::ranges::reverse(plan.pads);
   plan.repack = FindRepacks(anatomy, stage);
   return plan;
 }

@@ -16,7 +16,7 @@ std::vector<int64_t> TileCounts(int64_t tiles) {
   for (int64_t parts : {2, 3, 4, 8}) {
     if (tiles > parts) counts.push_back(CeilDiv(tiles, parts));
   }
-  std::sort(counts.begin(), counts.end());
+  std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }

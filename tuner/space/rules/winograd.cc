@@ -265,8 +265,8 @@ int64_t BestRows(const Plan& plan, const Target& target) {
 // Tiles overlap, so inlined stages are computed several times: conditions of padding may be, functions not.
 bool PadsAreCheap(const Plan& plan) {
   constexpr double kMostOps = 12;
-  return std::all_of(plan.pads.begin(), plan.pads.end(),
-                     [&](int pad) { return plan.anatomy.info(pad).ops_per_element <= kMostOps; });
+  return std::ranges::all_of(plan.pads,
+                             [&](int pad) { return plan.anatomy.info(pad).ops_per_element <= kMostOps; });
 }
 
 Part MakePart(const Plan& plan, const Target& target) {

@@ -143,7 +143,7 @@ Part GpuColumnsRule(const Anatomy& anatomy, const Group& group, const Target& ta
     if (s < group.anchor) plan.pads.push_back(anatomy.name(s));
     if (s > group.anchor) plan.epilogue.push_back(anatomy.name(s));
   }
-  std::reverse(plan.pads.begin(), plan.pads.end());
+  std::ranges::reverse(plan.pads);
   int64_t lanes = 1;
   for (const ExprNode* load : LoadsOf(stage.value)) {
     if (StrideOf(*load, stage.axes.back()) == 1)

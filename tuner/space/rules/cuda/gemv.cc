@@ -112,7 +112,7 @@ Part GemvPart(const Anatomy& anatomy, const Group& group, const Target& target) 
     for (int a : c.rows) plan.rows.push_back(stage.axes[a]->name);
     const int n = static_cast<int>(stage.axes.size()) - 1;
     for (int a = 0; a < n; ++a) {
-      if (std::count(c.rows.begin(), c.rows.end(), a)) continue;
+      if (std::ranges::count(c.rows, a)) continue;
       plan.others.push_back(stage.axes[a]->name);
       others *= stage.axes[a]->extent;
     }

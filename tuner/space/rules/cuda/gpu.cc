@@ -42,7 +42,7 @@ int64_t LanesOf(const Stage& stage, const Var& lane) {
   };
   std::vector<Expr> own;
   for (const Var& axis : stage.axes) own.push_back(VarRef(axis));
-  if (std::find(stage.axes.begin(), stage.axes.end(), lane) != stage.axes.end()) limit(*stage.output, own);
+  if (std::ranges::find(stage.axes, lane) != stage.axes.end()) limit(*stage.output, own);
   for (const ExprNode* load : LoadsOf(stage.value)) {
     if (StrideOf(*load, lane) == 1) limit(*load->buffer, load->args);
   }
@@ -72,8 +72,7 @@ void MakeDefaultsLegal(Part* part) {
   std::vector<size_t> point(count, 0), preferred(count, 0), best;
   for (size_t d = 0; d < count; ++d) {
     const std::vector<int64_t>& choices = part->decisions[d].choices;
-    preferred[d] =
-        static_cast<size_t>(std::find(choices.begin(), choices.end(), part->defaults[d]) - choices.begin());
+    preferred[d] = static_cast<size_t>(std::ranges::find(choices, part->defaults[d]) - choices.begin());
   }
   size_t nearest = std::numeric_limits<size_t>::max();
   const auto visit = [&] {

@@ -209,7 +209,7 @@ std::optional<Part> MultistagePart(const Anatomy& anatomy, const Group& group, c
   std::vector<int64_t> repacks = FormsOf(*forms, DTypeBytes(row->operand) == 1, ArriveSoon(plan));
   if (repacks.empty()) return std::nullopt;
   const int64_t repack = repacks.front();
-  std::sort(repacks.begin(), repacks.end());
+  std::ranges::sort(repacks);
   Part part;
   part.prefix = absl::StrCat(anatomy.name(group.anchor), ".");
   part.rule = "multistage";

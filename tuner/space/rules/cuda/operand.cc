@@ -21,13 +21,13 @@ const ExprNode* PaddedLoad(const Stage& stage) {
 
 // The load that the stage pads, if it is a stage of the group that does nothing else.
 const ExprNode* PaddingOf(const Anatomy& anatomy, const Group& group, int stage) {
-  const bool member = std::count(group.members.begin(), group.members.end(), stage) > 0;
+  const bool member = std::ranges::count(group.members, stage) > 0;
   return member ? PaddedLoad(anatomy.stage(stage)) : nullptr;
 }
 
 // The load that a stage of the group rounds, one element for each of its own.
 const ExprNode* RoundedLoadOf(const Anatomy& anatomy, const Group& group, int stage) {
-  if (stage < 0 || std::count(group.members.begin(), group.members.end(), stage) == 0) return nullptr;
+  if (stage < 0 || std::ranges::count(group.members, stage) == 0) return nullptr;
   const Expr& value = anatomy.stage(stage).value;
   const bool rounds = anatomy.stage(stage).reduce == ReduceOp::kNone && value->op == Op::kTF32;
   return rounds && value->args[0]->op == Op::kLoad ? value->args[0].get() : nullptr;

@@ -12,7 +12,7 @@ double TimeInFixedOrder(const std::vector<double>& tiles, int64_t workers) {
     const size_t round = tile / workers, place = tile % workers;
     times[round % 2 == 0 ? place : workers - 1 - place] += tiles[tile];
   }
-  return *std::max_element(times.begin(), times.end());
+  return *std::ranges::max_element(times);
 }
 
 double TimeWhenReady(const std::vector<double>& tiles, int64_t workers) {

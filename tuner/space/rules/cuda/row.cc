@@ -46,8 +46,7 @@ int64_t Steps(int64_t length, int64_t threads, int64_t lanes) { return CeilDiv(l
 
 std::vector<int64_t> KeepsOf(const RowPlan& plan) {
   std::vector<int64_t> keeps = {kReadAgain};
-  const bool kept_stages =
-      std::any_of(plan.members.begin(), plan.members.end(), [](const RowMember& m) { return m.is_kept; });
+  const bool kept_stages = std::ranges::any_of(plan.members, [](const RowMember& m) { return m.is_kept; });
   if (!plan.inputs.empty()) keeps.push_back(kKeepInputs);
   if (kept_stages) keeps.push_back(kKeepAll);
   return keeps;
@@ -283,7 +282,7 @@ std::vector<Part> GpuRowParts(const Anatomy& anatomy, const Group& group, const 
   // A row that a block or a cluster holds is read once anyway.
   const std::vector<int64_t> clusters = ClustersFor(plan, target);
   const auto holds = [&](int64_t cluster) { return ThreadsThatHold(plan, cluster) != 0; };
-  if (std::any_of(clusters.begin(), clusters.end(), holds)) return parts;
+  if (std::ranges::any_of(clusters, holds)) return parts;
   if (const std::optional<RowPlan> joined = JoinedRowPlan(anatomy, group, plan, target)) {
     for (Part& part : RowPartsOf(anatomy, group, *joined, target)) parts.push_back(std::move(part));
   }

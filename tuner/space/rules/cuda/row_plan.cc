@@ -78,9 +78,7 @@ std::vector<RowInput> FindInputs(const Anatomy& anatomy, const Group& group, siz
     for (const ExprNode* load : LoadsOf(anatomy.stage(s).value)) {
       const auto same = [&](const RowInput& input) { return input.buffer == load->buffer; };
       const int producer = anatomy.ProducerOf(load->buffer.get());
-      if (std::any_of(inputs.begin(), inputs.end(), same) ||
-          std::count(group.members.begin(), group.members.end(), producer) > 0)
-        continue;
+      if (std::ranges::any_of(inputs, same) || std::ranges::count(group.members, producer) > 0) continue;
       if (ReadersAlongRow(anatomy, group, load->buffer, row_rank) > 1) inputs.push_back({load->buffer});
     }
   }
@@ -104,8 +102,8 @@ int SplitAxis(const Stage& anchor, size_t row_rank) {
 int64_t LanesAlong(const Anatomy& anatomy, const Group& group, const Stage& stage, const Var& along) {
   Stage in_memory = stage;
   in_memory.value = Rewrite(stage.value, [&](const Expr& e) -> Expr {
-    const bool is_member = e->op == Op::kLoad && std::count(group.members.begin(), group.members.end(),
-                                                            anatomy.ProducerOf(e->buffer.get())) > 0;
+    const bool is_member =
+        e->op == Op::kLoad && std::ranges::count(group.members, anatomy.ProducerOf(e->buffer.get())) > 0;
     if (!is_member) return nullptr;
     return IsFloat(e->dtype) ? FloatConst(0, e->dtype) : IntConst(0, e->dtype);
   });

@@ -12,7 +12,7 @@ namespace {
 SharedTile DescribeTile(const Anatomy& anatomy, const Group& group, const Operand& operand, const Var& side,
                         const Var& depth) {
   SharedTile tile{operand.buffer->name};
-  tile.computed = std::count(group.members.begin(), group.members.end(), operand.producer) > 0;
+  tile.computed = std::ranges::count(group.members, operand.producer) > 0;
   tile.rank = operand.buffer->rank();
   if (tile.computed) {
     const Stage& stage = anatomy.stage(operand.producer);

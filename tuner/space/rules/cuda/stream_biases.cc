@@ -26,10 +26,9 @@ bool IsTileOf(const ExprNode& load, const TileAxes& axes) {
   };
   const auto is_row = [&](const Expr& index) { return IsAxis(index, axes.row); };
   const Linear keys = ToLinear(load.args.back());
-  const bool runs_along_keys = keys.CoefficientOf(axes.key.get()) == 1 &&
-                               !UsesVar(load.args.back(), axes.row.get()) &&
-                               std::all_of(keys.terms.begin(), keys.terms.end(),
-                                           [](const auto& term) { return term.first->op == Op::kVar; });
+  const bool runs_along_keys =
+      keys.CoefficientOf(axes.key.get()) == 1 && !UsesVar(load.args.back(), axes.row.get()) &&
+      std::ranges::all_of(keys.terms, [](const auto& term) { return term.first->op == Op::kVar; });
   const auto last = load.args.end() - 1;
   return runs_along_keys && std::count_if(load.args.begin(), last, is_row) == 1 &&
          std::all_of(load.args.begin(), last,
@@ -42,7 +41,7 @@ std::vector<TileBias> TileBiasesOf(const Anatomy& anatomy, const StreamChain& ch
   std::vector<TileBias> biases;
   for (const int tile : KeptTiles(anatomy, chain)) {
     for (const ExprNode* load : BiasesOf(anatomy, chain, tile)) {
-      const bool is_known = std::any_of(biases.begin(), biases.end(), [&](const TileBias& other) {
+      const bool is_known = std::ranges::any_of(biases, [&](const TileBias& other) {
         return other.tile == tile && other.load->buffer == load->buffer;
       });
       if (!is_known && IsTileOf(*load, AxesOf(anatomy, chain, tile))) biases.push_back({tile, load});
@@ -72,10 +71,10 @@ bool CanFetchInTiles(const Anatomy& anatomy, const StreamChain& chain, const Til
 
 bool BiasesDependOn(const Anatomy& anatomy, const StreamChain& chain, const std::vector<TileBias>& biases,
                     int axis) {
-  return std::any_of(biases.begin(), biases.end(), [&](const TileBias& bias) {
+  return std::ranges::any_of(biases, [&](const TileBias& bias) {
     const Var& of_tile = anatomy.stage(bias.tile).axes[chain.dim_of_axis[axis]];
-    return std::any_of(bias.load->args.begin(), bias.load->args.end(),
-                       [&](const Expr& index) { return UsesVar(index, of_tile.get()); });
+    return std::ranges::any_of(bias.load->args,
+                               [&](const Expr& index) { return UsesVar(index, of_tile.get()); });
   });
 }
 

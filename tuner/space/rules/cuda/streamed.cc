@@ -185,8 +185,7 @@ bool Legal(const Plan& plan, const Values& v) {
   if (v.at("bn") > plan.keys) return false;
   // The copy engine fetches a tile at one place; and the numbers of pages end with the keys.
   if (v.contains("bias") && v.at("bias") != 0 &&
-      std::none_of(plan.biases.begin(), plan.biases.end(),
-                   [&](const TileBias& bias) { return InRing(plan, v, bias); }))
+      std::ranges::none_of(plan.biases, [&](const TileBias& bias) { return InRing(plan, v, bias); }))
     return false;
   const int64_t page = KeysOfPage(plan);
   if (plan.in_warpgroups() && page != 0 && page % v.at("bn") != 0) return false;
@@ -391,7 +390,7 @@ absl::StatusOr<Plan> StreamPlanOf(const Anatomy& anatomy, const Group& group, co
                                   const Instruction& instruction, const Target& target) {
   Plan plan{anatomy, chain, target, instruction};
   const int queries = anatomy.ProducerOf(chain.queries->buffer.get());
-  plan.computes_queries = std::count(group.members.begin(), group.members.end(), queries) > 0;
+  plan.computes_queries = std::ranges::count(group.members, queries) > 0;
   MYCC_RETURN_IF_ERROR(CheckOperands(plan));
   const Stage &scores = anatomy.stage(chain.scores), &sum = anatomy.stage(chain.sum);
   plan.row_dim = chain.dim_of_axis[chain.row_axes.back()];
@@ -491,8 +490,7 @@ absl::StatusOr<std::vector<Part>> GpuStreamedParts(const Anatomy& anatomy, const
   for (const InstructionClass kind : {InstructionClass::kWarpgroup, InstructionClass::kWarp}) {
     for (const Instruction* row : InstructionsOf(target)) {
       const bool serves = row->kind == kind && row->operand == chain->queries->dtype &&
-                          DTypeBytes(row->operand) == 2 &&
-                          std::all_of(loads.begin(), loads.end(), is_operand) &&
+                          DTypeBytes(row->operand) == 2 && std::ranges::all_of(loads, is_operand) &&
                           row->accumulator == anatomy.stage(chain->sum).output->dtype &&
                           row->accumulator == anatomy.stage(chain->scores).output->dtype;
       if (!serves) continue;

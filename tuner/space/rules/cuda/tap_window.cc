@@ -19,8 +19,8 @@ int64_t StepOf(const Expr& index, const Var& axis) {
 
 // Whether the axis steps through one index alone.
 bool IsOfOneIndex(const Expr& load, const Var& axis) {
-  return std::count_if(load->args.begin(), load->args.end(),
-                       [&](const Expr& index) { return UsesVar(index, axis.get()); }) == 1;
+  return std::ranges::count_if(load->args, [&](const Expr& index) { return UsesVar(index, axis.get()); }) ==
+         1;
 }
 
 // The place in `rows` of the axis that steps through the index beside the taps; nullopt without one.

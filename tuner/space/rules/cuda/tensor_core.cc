@@ -9,7 +9,7 @@
 namespace mycc {
 namespace {
 
-bool IsDataDependent(const Expr& load) { return std::any_of(load->args.begin(), load->args.end(), HasLoad); }
+bool IsDataDependent(const Expr& load) { return std::ranges::any_of(load->args, HasLoad); }
 
 }  // namespace
 
@@ -211,7 +211,7 @@ std::vector<std::string> BatchLoops(const Anatomy& anatomy, const TensorContract
   const bool near = v.contains("near") && v.at("near") != 0;
   std::vector<std::string> loops;
   for (const int axis : t.batch) {
-    const bool inside = near && std::count(t.near.begin(), t.near.end(), axis) > 0;
+    const bool inside = near && std::ranges::count(t.near, axis) > 0;
     if (inside == innermost) loops.push_back(LoopOf(product, anatomy.product(t.stage).axes[axis]));
   }
   return loops;

@@ -235,7 +235,7 @@ bool HasRoom(const Plan& plan, Values v, const char* choice) {
 // of 8 bits have no products of any number of columns.
 int64_t FittedTile(const Plan& plan, const std::vector<int64_t>& extents) {
   constexpr int64_t kLargest = 256, kFewTiles = 2, kStep = 8;
-  const int64_t longest = *std::max_element(extents.begin(), extents.end());
+  const int64_t longest = *std::ranges::max_element(extents);
   int64_t product = 1;
   for (const int64_t extent : extents) product *= extent;
   if (product != longest || longest > kFewTiles * kLargest || DTypeBytes(plan.row.operand) == 1) return 0;
@@ -255,8 +255,8 @@ std::vector<int64_t> ColumnTiles(const Plan& plan) {
   }
   for (const bool swap : {false, true}) {
     const int64_t fitted = FittedTile(plan, plan.Cols(swap));
-    if (fitted > tiles.front() && std::count(tiles.begin(), tiles.end(), fitted) == 0)
-      tiles.insert(std::upper_bound(tiles.begin(), tiles.end(), fitted), fitted);
+    if (fitted > tiles.front() && std::ranges::count(tiles, fitted) == 0)
+      tiles.insert(std::ranges::upper_bound(tiles, fitted), fitted);
   }
   return tiles;
 }

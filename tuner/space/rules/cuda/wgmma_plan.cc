@@ -108,7 +108,7 @@ bool WgmmaPlan::ClusterFits(const Values& v) const {
     shared = shared / (in_rows ? 1 : tile[taps->axis]) * outermost;
     tile = {outermost};
   }
-  const auto outermost = std::find_if(tile.begin(), tile.end(), [](int64_t extent) { return extent > 1; });
+  const auto outermost = std::ranges::find_if(tile, [](int64_t extent) { return extent > 1; });
   return outermost != tile.end() && *outermost % cluster == 0 && shared / cluster % 8 == 0;
 }
 
@@ -214,7 +214,7 @@ bool WgmmaPlan::HasOrder(const TensorOperand& operand, const std::vector<int>& a
   if (operand.depth_contiguous) return true;
   for (size_t i = 0; i < axes.size(); ++i) {
     const std::vector<int>& before = operand.before_depth;
-    if (tile[i] > 1 && std::count(before.begin(), before.end(), axes[i]) > 0) return false;
+    if (tile[i] > 1 && std::ranges::count(before, axes[i]) > 0) return false;
   }
   return true;
 }

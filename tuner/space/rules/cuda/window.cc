@@ -125,16 +125,15 @@ void FindCopied(const Anatomy& anatomy, const Group& group, const Stage& stage, 
   for (const ExprNode* load : LoadsOf(stage.value)) {
     const auto same = [&](const Copied& c) { return c.buffer == load->buffer->name; };
     const int producer = anatomy.ProducerOf(load->buffer.get());
-    if (std::any_of(plan->windows.begin(), plan->windows.end(), same) ||
-        std::any_of(plan->weights.begin(), plan->weights.end(), same) ||
-        std::count(group.members.begin(), group.members.end(), producer) > 0)
+    if (std::ranges::any_of(plan->windows, same) || std::ranges::any_of(plan->weights, same) ||
+        std::ranges::count(group.members, producer) > 0)
       continue;
     bool is_window = false, only_lane = true;
     for (size_t d = 0; d < load->args.size(); ++d) {
-      const bool reduced = std::any_of(stage.reduce_axes.begin(), stage.reduce_axes.end(),
-                                       [&](const Var& r) { return UsesVar(load->args[d], r.get()); });
-      const bool spatial = std::any_of(stage.axes.begin(), stage.axes.end(),
-                                       [&](const Var& a) { return UsesVar(load->args[d], a.get()); });
+      const bool reduced = std::ranges::any_of(stage.reduce_axes,
+                                               [&](const Var& r) { return UsesVar(load->args[d], r.get()); });
+      const bool spatial =
+          std::ranges::any_of(stage.axes, [&](const Var& a) { return UsesVar(load->args[d], a.get()); });
       is_window |= reduced && spatial;
       const bool is_lane = load->args[d]->op == Op::kVar && load->args[d]->var == stage.axes.back();
       const bool whole =
@@ -142,8 +141,7 @@ void FindCopied(const Anatomy& anatomy, const Group& group, const Stage& stage, 
       only_lane &= d == 0 ? is_lane : whole;
     }
     const Copied copied{load->buffer->name, load->buffer->rank()};
-    if (is_window && std::all_of(load->args.begin(), load->args.end(), IsSumOfAxes))
-      plan->windows.push_back(copied);
+    if (is_window && std::ranges::all_of(load->args, IsSumOfAxes)) plan->windows.push_back(copied);
     if (only_lane && load->args.size() > 1) plan->weights.push_back(copied);
   }
 }
