@@ -15,10 +15,6 @@
 namespace mycc {
 namespace {
 
-std::string TypeText(const Buffer& tensor) {
-  return absl::StrCat(DTypeName(tensor->dtype), "[", absl::StrJoin(tensor->shape, ","), "]");
-}
-
 std::string LaunchName(const ModelProgram& program, const KernelLaunch& launch) {
   return launch.kernel < 0 ? launch.call.function : program.kernels[launch.kernel].name;
 }

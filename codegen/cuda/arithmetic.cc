@@ -19,20 +19,11 @@ std::string Shortest(T value, int max_digits) {
   return absl::StrFormat("%.*g", max_digits, value);
 }
 
-std::string WithPoint(const std::string& digits) {
-  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
-}
-
 // Integers that are ints in registers.
 bool IsShortInt(DType dtype) { return IsInt(dtype) && DTypeBytes(dtype) < 4; }
 
 // Unsigned integers that are unsigned in registers.
 bool IsWideUnsigned(DType dtype) { return dtype == DType::kU32 || dtype == DType::kU64; }
-
-std::string LibraryName(Op op) {
-  if (op == Op::kRound) return "rint";
-  return op == Op::kAbs ? "fabs" : std::string(OpName(op));
-}
 
 }  // namespace
 
@@ -67,12 +58,11 @@ Code Arithmetic::Literal(DType dtype, Scalar value) const {
   if (IsWideUnsigned(dtype))
     return Primary(absl::StrCat(PrintInt(dtype, value.i), dtype == DType::kU64 ? "ull" : "u"));
   if (!IsFloat(dtype)) {
-    const bool wide = value.i > INT32_MAX || value.i < -INT32_MAX;
-    if (!wide) return Code{absl::StrCat(value.i), value.i < 0 ? kUnaryLevel : kPrimary};
     // C++ has no literal for the lowest integer.
     if (value.i == INT32_MIN && dtype != DType::kI64) return Primary("(-2147483647 - 1)");
     if (value.i == INT64_MIN) return Primary("(-9223372036854775807ll - 1)");
-    return Code{absl::StrCat(value.i, "ll"), value.i < 0 ? kUnaryLevel : kPrimary};
+    const bool is_long = value.i > INT32_MAX || value.i < -INT32_MAX;
+    return Code{absl::StrCat(value.i, is_long ? "ll" : ""), value.i < 0 ? kUnaryLevel : kPrimary};
   }
   const bool is_double = dtype == DType::kF64;
   if (std::isnan(value.f)) {
@@ -83,8 +73,9 @@ Code Arithmetic::Literal(DType dtype, Scalar value) const {
         Primary(is_double ? "__longlong_as_double(0x7ff0000000000000ll)" : "__int_as_float(0x7f800000)");
     return value.f > 0 ? infinity : Code{"-" + infinity.text, kUnaryLevel};
   }
-  const std::string digits = is_double ? WithPoint(Shortest(value.f, 17))
-                                       : WithPoint(Shortest(static_cast<float>(value.f), 9)) + "f";
+  std::string digits = is_double ? Shortest(value.f, 17) : Shortest(static_cast<float>(value.f), 9);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  if (!is_double) digits += "f";
   return Code{digits, std::signbit(value.f) ? kUnaryLevel : kPrimary};
 }
 
@@ -101,7 +92,7 @@ Code Arithmetic::FloatUnary(Op op, DType dtype, const Code& a) const {
     return dtype == DType::kF64 ? Call("double", rounded) : rounded;
   }
   if (op == Op::kExp2 && dtype != DType::kF64) return Round(dtype, Call(prelude_.Use("exp2_approx"), a));
-  const std::string name = LibraryName(op);
+  const std::string name = op == Op::kRound ? "rint" : op == Op::kAbs ? "fabs" : std::string(OpName(op));
   const Code result = Call(dtype == DType::kF64 ? name : name + "f", a);
   return IsExact(op) ? result : Round(dtype, result);
 }
@@ -117,7 +108,7 @@ Code Arithmetic::Unary(Op op, DType dtype, const Code& a) const {
   return Select(Compare(Op::kLt, a, zero), negated, a);
 }
 
-Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) const {
+Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) const {
   if (dtype == DType::kBool) {
     switch (op) {
       case Op::kAnd:
@@ -130,39 +121,28 @@ Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) con
       default: break;
     }
   }
-  // Both operands must have the same type, which selects the template.
+  const bool of_floats = IsFloat(dtype), is_double = dtype == DType::kF64;
+  const bool is_of_type =
+      of_floats ? op != Op::kFloorDiv && op != Op::kMod : op != Op::kDiv && op != Op::kPow;
+  MYCC_CHECK(is_of_type) << "no " << OpName(op) << " of " << (of_floats ? "floats" : DTypeName(dtype));
+  // Both integers must have the same type, which selects the template.
   const auto call = [&](const char* function) {
+    if (of_floats) return Call(prelude_.Use(function), a, b);
     const std::string type = RegisterType(dtype);
     return Call(prelude_.Use(function), Call(type, a), Call(type, b));
   };
   switch (op) {
-    case Op::kAdd: return call("wrap_add");
-    case Op::kSub: return call("wrap_sub");
-    case Op::kMul: return call("wrap_mul");
+    case Op::kAdd: return of_floats ? Infix("+", kSum, a, b) : call("wrap_add");
+    case Op::kSub: return of_floats ? Infix("-", kSum, a, b) : call("wrap_sub");
+    case Op::kMul: return of_floats ? Infix("*", kProduct, a, b) : call("wrap_mul");
+    case Op::kDiv: return is_double ? Infix("/", kProduct, a, b) : call("divide");
+    case Op::kPow: return Call(is_double ? "pow" : "powf", a, b);
     case Op::kFloorDiv: return call("floor_div");
     case Op::kMod: return call("floor_mod");
     case Op::kMin: return call("min_of");
     case Op::kMax: return call("max_of");
-    default: break;
+    default: MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
   }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
-  return a;
-}
-
-Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) const {
-  if (!IsFloat(dtype)) return IntBinary(op, dtype, a, b);
-  switch (op) {
-    case Op::kAdd: return Infix("+", kSum, a, b);
-    case Op::kSub: return Infix("-", kSum, a, b);
-    case Op::kMul: return Infix("*", kProduct, a, b);
-    case Op::kDiv:
-      return dtype == DType::kF64 ? Infix("/", kProduct, a, b) : Call(prelude_.Use("divide"), a, b);
-    case Op::kPow: return Call(dtype == DType::kF64 ? "pow" : "powf", a, b);
-    case Op::kMin: return Call(prelude_.Use("min_of"), a, b);
-    case Op::kMax: return Call(prelude_.Use("max_of"), a, b);
-    default: break;
-  }
-  MYCC_CHECK(false) << "no " << OpName(op) << " of floats";
   return a;
 }
 

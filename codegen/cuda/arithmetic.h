@@ -57,7 +57,6 @@ class Arithmetic {
     return Primary(absl::StrCat(function, "(", absl::StrJoin({args.text...}, ", "), ")"));
   }
   Code FloatUnary(Op op, DType dtype, const Code& a) const;
-  Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code FloatToInt(DType to, const Code& value) const;
 
   Prelude& prelude_;

@@ -1,16 +1,10 @@
 #include "codegen/cuda/emit.h"
 
-#include <vector>
-
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/status.h"
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/cuda/launch.h"
 #include "codegen/ir/debug.h"
 #include "codegen/ir/function.h"
 #include "codegen/ir/stmt_exprs.h"
-#include "codegen/ir/threads.h"
 
 namespace mycc {
 namespace {
@@ -48,19 +42,18 @@ absl::StatusOr<std::vector<CudaStep>> EmitBody(const Stmt& body, const std::vect
   std::vector<CudaStep> steps;
   for (const Stmt& root : StmtsOf(body)) {
     MYCC_ASSIGN_OR_RETURN(const CudaLaunch launch, LaunchOf(root, buffers));
-    CudaStep step;
-    step.kernel = absl::StrCat(symbol, "_", steps.size());
-    step.grid = {launch.grid, 1, 1};
-    step.cluster = launch.cluster;
-    step.threads = launch.threads;
-    for (const LaunchBuffer& buffer : launch.buffers) step.pointers.push_back(buffer.operand);
+    const std::string name = absl::StrCat(symbol, "_", steps.size());
     KernelEmitter emitter(launch, target, prelude);
-    MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(step.kernel));
-    step.maps = emitter.maps();
-    step.shared_bytes = launch.shared_bytes;
-    step.waits = launch.after_launch;
+    MYCC_ASSIGN_OR_RETURN(const std::string kernel, emitter.Kernel(name));
     absl::StrAppend(source, "\n", kernel);
-    steps.push_back(std::move(step));
+    steps.push_back({.kernel = name,
+                     .grid = {launch.grid, 1, 1},
+                     .cluster = launch.cluster,
+                     .threads = launch.threads,
+                     .shared_bytes = launch.shared_bytes,
+                     .waits = launch.after_launch,
+                     .maps = emitter.maps()});
+    for (const LaunchBuffer& buffer : launch.buffers) steps.back().pointers.push_back(buffer.operand);
   }
   return steps;
 }

@@ -1,6 +1,6 @@
 // Emits reductions across threads: over the lanes of a warp by shuffles, over warps through shared memory,
-// and over the blocks of a cluster by messages. The group's first thread adds the element's earlier value; all
-// threads get the result.
+// and over the blocks of a cluster by messages. The group's first thread adds the element's earlier value;
+// all threads get the result.
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/accumulators.h"
@@ -28,29 +28,25 @@ void KernelEmitter::Merge(const Combine& combine, const Parts& values, const Par
   if (tuple == nullptr) return Line(values[0], " = ", Combined(combine, a[0], b[0]).text, ";");
   const std::vector<std::string> types = TypesOf(combine);
   const auto named = [&](const Parts& texts, size_t i) {
-    if (texts[i] == values[i]) return texts[i];
-    const std::string name = Name("other");
-    Line("const ", types[i], " ", name, " = ", texts[i], ";");
-    return name;
+    return texts[i] == values[i] ? texts[i] : Define(types[i], "other", texts[i]);
   };
   for (size_t i = 0; i < values.size(); ++i) {
     parts_[tuple->parts[i].a.get()] = named(a, i);
     parts_[tuple->parts[i].b.get()] = named(b, i);
   }
   Parts merged;
-  for (size_t i = 0; i < values.size(); ++i) {
-    merged.push_back(Name("merged"));
-    Line("const ", types[i], " ", merged.back(), " = ", Value(tuple->parts[i].combined).text, ";");
-  }
+  for (size_t i = 0; i < values.size(); ++i)
+    merged.push_back(Define(types[i], "merged", Value(tuple->parts[i].combined).text));
   SetEach(values, merged);
   parts_.clear();
 }
 
 // values = `first`, merged with the values of each other of `count` members.
 void KernelEmitter::MergeAll(const Combine& combine, const Parts& values, const Parts& first,
-                             const std::string& member, int64_t count, const Parts& others) {
+                             const std::string& member, int64_t count, const Parts& others,
+                             const char* pragma) {
   SetEach(values, first);
-  OpenUnrolled(member, count, 1);
+  OpenUnrolled(member, count, 1, pragma);
   Merge(combine, values, values, others);
   Close();
 }
@@ -101,7 +97,7 @@ void KernelEmitter::EmitCombine(const Combine& combine) {
   }
   std::string first;
   for (const CombineGroup& group : combine.groups)
-    absl::StrAppend(&first, first.empty() ? "" : " && ", MemberOf(group.stride, group.extent), " == 0");
+    absl::StrAppend(&first, first.empty() ? "" : " && ", MemberOf(group), " == 0");
   if (!in_registers && replication_ > 1)
     absl::StrAppend(&first, " && ", thread_, " % ", replication_, " == 0");
   std::string inside = combine.condition ? Value(combine.condition).At(kBothOf + 1) : "";
@@ -151,8 +147,7 @@ void KernelEmitter::EmitCombinesTogether(const For& loop, const Combine& combine
   for_each([&] {
     const std::string element = Element(combine.buffer, combine.indices);
     Line(value, " = ", Value(combine.value).text, ";");
-    Line("if (", MemberOf(group.stride, group.extent), " == 0) ", value, " = ",
-         Combined(combine, element, value).text, ";");
+    Line("if (", MemberOf(group), " == 0) ", value, " = ", Combined(combine, element, value).text, ";");
     CombineLanes(combine, {value}, lanes);
   });
   const std::string row =
@@ -192,8 +187,8 @@ void KernelEmitter::CombineWarps(const Combine& combine, const Parts& values, in
   for (size_t i = 0; i < values.size(); ++i)
     Line("if (", thread, " % 32 == 0) ", own[i], " = ", values[i], ";");
   EmitBarrier();
-  const std::string first = Name("first"), warp = Name("warp");
-  Line("const int ", first, " = ", thread, " / ", warps * kThreadsOfWarp, " * ", warps, ";");
+  const std::string warp = Name("warp");
+  const std::string first = Define("int", "first", thread, " / ", warps * kThreadsOfWarp, " * ", warps);
   MergeAll(combine, values, ElementsOf(scratch, first), warp, warps,
            ElementsOf(scratch, absl::StrCat(first, " + ", warp)));
 }
@@ -202,13 +197,9 @@ void KernelEmitter::CombineWarps(const Combine& combine, const Parts& values, in
 void KernelEmitter::CombineInWarp(const Combine& combine, const Parts& values, const Exchange& group) {
   Parts own;
   const std::vector<std::string> types = TypesOf(combine);
-  for (size_t i = 0; i < values.size(); ++i) {
-    own.push_back(Name("own"));
-    Line("const ", types[i], " ", own[i], " = ", values[i], ";");
-  }
-  const std::string lane = Name("lane"), first = Name("first");
-  Line("const int ", first, " = ", thread_, " - ", MemberOf(group.stride, group.extent), " * ", group.stride,
-       ";");
+  for (size_t i = 0; i < values.size(); ++i) own.push_back(Define(types[i], "own", values[i]));
+  const std::string lane = Name("lane");
+  const std::string first = Define("int", "first", thread_, " - ", MemberOf(group), " * ", group.stride);
   const auto from = [&](const std::string& place) {
     return EachPart(own, [&](const std::string& value) {
       return absl::StrCat("__shfl_sync(", lanes_here_, ", ", value, ", ", place, ")");
@@ -221,23 +212,18 @@ void KernelEmitter::CombineInWarp(const Combine& combine, const Parts& values, c
 // Every thread reads the values that all threads of its group have stored.
 void KernelEmitter::CombineInBlock(const Combine& combine, const Parts& values, const Exchange& group) {
   const Parts scratch = DeclareScratch(combine);
-  const std::string thread = ThreadOfBlock(), first = Name("first"), member = Name("member");
+  const std::string thread = ThreadOfBlock(), member = Name("member");
   EmitBarrier();
   SetEach(ElementsOf(scratch, thread), values);
   EmitBarrier();
-  Line("const int ", first, " = ", thread, " - ", MemberOf(group.stride, group.extent), " * ", group.stride,
-       ";");
-  SetEach(values, ElementsOf(scratch, first));
-  Line("#pragma unroll 8");
-  Open("for (int ", member, " = 1; ", member, " < ", group.extent, "; ++", member, ")");
-  Merge(combine, values, values,
-        ElementsOf(scratch, absl::StrCat(first, " + ", member, " * ", group.stride)));
-  Close();
+  const std::string first = Define("int", "first", thread, " - ", MemberOf(group), " * ", group.stride);
+  MergeAll(combine, values, ElementsOf(scratch, first), member, group.extent,
+           ElementsOf(scratch, absl::StrCat(first, " + ", member, " * ", group.stride)), "#pragma unroll 8");
 }
 
 void KernelEmitter::EmitBarrier() {
   if (in_nest_ == 0 || in_nest_ == team_) return Sync();
-  const int role = roles_ == nullptr ? 0 : roles_->number;
+  const int role = roles_ ? roles_->number : 0;
   Line(Call("team_sync", NamedBarriers::kNests + role, in_nest_), ";");
 }
 
@@ -265,7 +251,7 @@ void KernelEmitter::EndClusterReduce() {
 // Combines the parts of one result that `blocks` consecutive blocks have. All threads of a block have the
 // same part.
 void KernelEmitter::CombineBlocks(const Combine& combine, const Parts& values, int64_t blocks) {
-  const std::string full = Name("full"), block = Name("block");
+  const std::string block = Name("block");
   Line("if (alone) ", Call("cluster_wait"), ";");
   Line("alone = false;");
   const Parts received =
@@ -274,7 +260,7 @@ void KernelEmitter::CombineBlocks(const Combine& combine, const Parts& values, i
   const std::vector<std::string> types = TypesOf(combine);
   std::string bytes = absl::StrCat("sizeof(", absl::StrJoin(types, ") + sizeof("), ")");
   if (types.size() > 1) bytes = absl::StrCat("(", bytes, ")");
-  Line("const unsigned ", full, " = barriers + round % ", kReceiveBuffers, " * 8;");
+  const std::string full = Define("unsigned", "full", "barriers + round % ", kReceiveBuffers, " * 8");
   Line("if (", ThreadOfBlock(), " == 0) ",
        Call("barrier_arrive_expect", full, absl::StrCat(blocks, " * ", bytes)), ";");
   const bool all = blocks == launch_.cluster_reduce;

@@ -1,9 +1,6 @@
 #include "codegen/cuda/kernel_emitter.h"
 
-#include <utility>
-
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_join.h"
 
 namespace mycc {
 
@@ -27,13 +24,14 @@ std::string KernelEmitter::Name(const std::string& base) {
 }
 
 absl::StatusOr<std::string> KernelEmitter::Kernel(const std::string& name) {
-  DeclareBuffers();
-  if (launch_.cluster_reduce > 1) {
-    Line("const int rank = blockIdx.x % ", launch_.cluster_reduce, ";");
-    Line("const int thread = rank * ", launch_.threads, " + ", thread_of_block_, ";");
-  } else {
-    Line("const int thread = threadIdx.x;");
+  for (const LaunchBuffer& launched : launch_.buffers) {
+    const BufferNode& buffer = *launched.buffer;
+    places_[&buffer] = {.name = Name(buffer.name), .layout = buffer.layout.Coalesced()};
   }
+  const bool of_cluster = launch_.cluster_reduce > 1;
+  if (of_cluster) Line("const int rank = blockIdx.x % ", launch_.cluster_reduce, ";");
+  Line("const int thread = ", of_cluster ? absl::StrCat("rank * ", launch_.threads, " + ") : "",
+       "threadIdx.x;");
   WaitForNeighbours();
   DeclareShared();
   BeginClusterReduce();
@@ -89,13 +87,6 @@ void KernelEmitter::DeclareBlocks() {
     stride *= loop.var->extent;
   }
   for (size_t i = lines.size(); i-- > 0;) Line(lines[i]);
-}
-
-void KernelEmitter::DeclareBuffers() {
-  for (const LaunchBuffer& launched : launch_.buffers) {
-    const BufferNode& buffer = *launched.buffer;
-    places_[&buffer] = {.name = Name(buffer.name), .layout = buffer.layout.Coalesced()};
-  }
 }
 
 }  // namespace mycc

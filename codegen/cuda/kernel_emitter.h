@@ -5,8 +5,6 @@
 // as text, the address of an element, the running thread's number. Thread rule: one owner.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,23 +18,36 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/cuda/arithmetic.h"
-#include "codegen/cuda/launch.h"
+#include "codegen/cuda/program.h"
 #include "codegen/expr/affine.h"
+#include "codegen/expr/integers.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
 #include "codegen/passes/bulk_box.h"
-#include "codegen/passes/copy_nest.h"
-#include "codegen/passes/executing_threads.h"
 #include "codegen/passes/fragments.h"
+#include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/thread_registers.h"
 #include "codegen/target/instructions.h"
 
 namespace mycc {
 
-inline bool IsPowerOfTwo(int64_t value) {
-  return value > 0 && std::has_single_bit(static_cast<uint64_t>(value));
-}
+// A buffer that a kernel gets a pointer to.
+struct LaunchBuffer {
+  Buffer buffer;
+  CudaOperand operand;
+  bool read_only;
+};
+
+// The source of one kernel: a launch of lowered code, its grid loops, and the places of its tensors. It
+// points into the function, which must outlive it.
+struct CudaLaunch : LaunchShape {
+  std::vector<const For*> blocks;     // the grid loops, outermost first
+  Stmt body;                          // the code inside them
+  std::vector<LaunchBuffer> buffers;  // that it uses
+  Distributions registers;            // of buffers allocated outside of thread loops
+};
 
 // number / stride % steps, as code; with steps 0 only the quotient.
 inline std::string Digit(const std::string& number, int64_t stride, int64_t steps) {
@@ -81,8 +92,9 @@ class KernelEmitter {
   }
   // Opens a loop that is unrolled.
   template <typename Extent>
-  void OpenUnrolled(const std::string& var, const Extent& extent, int64_t first = 0) {
-    Line("#pragma unroll");
+  void OpenUnrolled(const std::string& var, const Extent& extent, int64_t first = 0,
+                    const char* pragma = "#pragma unroll") {
+    Line(pragma);
     Open("for (int ", var, " = ", first, "; ", var, " < ", extent, "; ++", var, ")");
   }
   void Close() {
@@ -92,10 +104,8 @@ class KernelEmitter {
   // Closes a block, and opens another one on the same line, after "else" or "else if (..)".
   template <typename... Parts>
   void CloseAndOpen(const Parts&... parts) {
-    Close();
-    text_.pop_back();
-    absl::StrAppend(&text_, " ", parts..., " {\n");
-    ++depth_;
+    --depth_;
+    Open("} ", parts...);
   }
   // A call of a function of the prelude.
   template <typename... Args>
@@ -108,6 +118,13 @@ class KernelEmitter {
   }
   // An identifier made from `base` that is unique in this kernel.
   std::string Name(const std::string& base);
+  // Defines a constant with such a name, and returns the name.
+  template <typename... Parts>
+  std::string Define(const std::string& type, const std::string& base, const Parts&... value) {
+    const std::string name = Name(base);
+    Line("const ", type, " ", name, " = ", value..., ";");
+    return name;
+  }
 
   // A value in its register's type; an index (i64), as int where its range provably fits.
   Code Value(const Expr& expr);
@@ -127,6 +144,8 @@ class KernelEmitter {
   const Place& PlaceOf(const Buffer& buffer);
   // The element's position in the buffer's memory, in elements, before swizzling.
   Linear Flat(const Place& place, const std::vector<Expr>& indices);
+  // The same as code.
+  Code Offset(const Buffer& buffer, const std::vector<Expr>& indices);
   // "t0[i * 32 + 4]", to be read or assigned.
   std::string Element(const Buffer& buffer, const std::vector<Expr>& indices);
   std::string At(const Place& place, const Linear& flat);
@@ -165,7 +184,7 @@ class KernelEmitter {
   void CombineInBlock(const Combine& combine, const Parts& values, const Exchange& exchange);
   void Merge(const Combine& combine, const Parts& values, const Parts& a, const Parts& b);
   void MergeAll(const Combine& combine, const Parts& values, const Parts& first, const std::string& member,
-                int64_t count, const Parts& others);
+                int64_t count, const Parts& others, const char* pragma = "#pragma unroll");
   template <typename TextFn>
   static Parts EachPart(const Parts& parts, const TextFn& text) {
     Parts texts;
@@ -175,9 +194,12 @@ class KernelEmitter {
   static Parts ElementsOf(const Parts& arrays, const std::string& place);
   void SetEach(const Parts& parts, const Parts& values);
   // The running thread's number within its group.
-  std::string MemberOf(int64_t stride, int64_t extent) const { return Digit(thread_, stride, extent); }
+  template <typename Group>
+  std::string MemberOf(const Group& group) const {
+    return Digit(thread_, group.stride, group.extent);
+  }
   // The running thread's number within its block.
-  const std::string& ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? thread_of_block_ : thread_; }
+  std::string ThreadOfBlock() const { return launch_.cluster_reduce > 1 ? "threadIdx.x" : thread_; }
   Code Combined(const Combine& combine, const std::string& a, const std::string& b) const;
   std::vector<std::string> TypesOf(const Combine& combine) const;
   // Emits a barrier of the threads of the enclosing nest of thread loops, or of the team, within a block.
@@ -193,7 +215,6 @@ class KernelEmitter {
   void EmitMma(const Mma& mma);
   void EmitWgmma(const Mma& mma, const Instruction& row);
   void EmitWaitProducts(const WaitProducts& wait);
-  void EmitCompleteSums(const std::string& sums, DType accumulator, int64_t registers);
   void EmitWarpMma(const Mma& mma, const Instruction& row);
   void LoadFragments(const Instruction& row, const std::string& fragment, int64_t count, int64_t registers,
                      bool depth_contiguous, const std::string& matrices, const std::string& element);
@@ -202,27 +223,23 @@ class KernelEmitter {
   std::string ElementOf(const TileView& view, const std::string& row, const std::string& column);
 
   // Left operands in registers (kernel_operands.cc).
-  bool IsInRegisters(const TileView& view) { return PlaceOf(view.buffer).in_registers; }
   void StorePair(const VectorMove& move);
   std::string Packed(const Buffer& operand, const std::string& even, const std::string& odd);
   void PackOperand(const Mma& mma, const std::string& fragment, const std::string& step);
   void PackOperands(const Mma& mma, const Instruction& row);
 
-  // Asynchronous copies (kernel_bulk_copies.cc, kernel_thread_copies.cc).
+  // Copies (kernel_copies.cc).
   void EmitCopy(const Copy& copy);
   void EmitBulkCopy(const Copy& copy);
   void TakePart(const Expr& rank, int64_t blocks, BulkBox* box);
   std::string TensorMapOf(const BulkBox& box, int64_t panel);
 
-  // Copies by threads (kernel_thread_copies.cc).
+  // Copies by threads.
   // The chunks of one thread, at most.
-  int64_t StepsOf(int64_t chunks) const { return (chunks + team_ - 1) / team_; }
+  int64_t StepsOf(int64_t chunks) const { return CeilDiv(chunks, team_); }
   std::optional<std::string> PartOfChunk(const std::string& step, int64_t stride, int64_t steps) const;
   void EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
                  const std::function<void(const std::string&, const std::string&)>& emit);
-  void EmitAsyncCopy(const ThreadCopyNest& copy);
-  void EmitCopyByRegisters(const ThreadCopyNest& copy);
-  std::string Offset(const ThreadCopyNest& copy);
   std::string ChunkType(DType dtype, int64_t chunk);
   void LoadRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                      const std::string& first);
@@ -257,9 +274,6 @@ class KernelEmitter {
   // Expressions (kernel_exprs.cc).
   Code Operation(const Expr& expr);
   bool IsAtHand(const ExprNode& load);
-  bool IsOfBlock(const VarNode* var) const {
-    return std::ranges::any_of(launch_.blocks, [&](const For* loop) { return loop->var.get() == var; });
-  }
   Code Choice(const Expr& select, const Code& then, const Code& otherwise);
   Code LoadValue(const Expr& load);
   Code IndexQuotient(const Expr& expr);
@@ -268,7 +282,6 @@ class KernelEmitter {
   // Kernels (kernel_emitter.cc).
   void WaitForNeighbours();
   void DeclareBlocks();
-  void DeclareBuffers();
   void DeclareShared();
 
   // Emits `body` with `var` written as `text`.
@@ -287,14 +300,13 @@ class KernelEmitter {
   std::string text_;
   int depth_ = 1;
   std::string thread_ = "thread";  // the running thread's number among those that execute this code
-  const std::string thread_of_block_ = "threadIdx.x";  // for when `thread` counts over several blocks
-  int64_t replication_;  // consecutive threads that execute this code redundantly
+  int64_t replication_;            // consecutive threads that execute this code redundantly
   int64_t team_;         // threads that execute this code together: the block's, cluster's or role's
   std::string group_;    // the running warpgroup's number in its role, in a uniform register; empty: none
   int64_t in_nest_ = 0;  // threads of the enclosing nest of thread loops; 0: none
   std::string lanes_here_ = "0xffffffffu";  // mask of the warp's lanes that execute this
   ThreadLoops threads_;                     // enclosing thread loops
-  RoleState* roles_ = nullptr;
+  std::optional<RoleState> roles_;
   bool sends_ = false;  // blocks of a cluster combine, through barriers
   std::vector<CudaTensorMap> maps_;
   std::unordered_map<const VarNode*, std::string> vars_;

@@ -39,8 +39,11 @@ bool KernelEmitter::IsAtHand(const ExprNode& load) {
   if (parts_.count(load.buffer.get()) != 0) return true;
   const Place& place = PlaceOf(load.buffer);
   if (place.vector > 0) return true;
+  const auto is_of_block = [&](const Var& var) {
+    return std::ranges::find(launch_.blocks, var, &For::var) != launch_.blocks.end();
+  };
   const auto differs = [&](const ExprNode& e) {
-    return e.op == Op::kLoad || (e.op == Op::kVar && !IsOfBlock(e.var.get()));
+    return e.op == Op::kLoad || (e.op == Op::kVar && !is_of_block(e.var));
   };
   if (!IsInside(*load.buffer, load.args)) return false;
   if (place.in_registers) return true;
@@ -121,7 +124,7 @@ Code KernelEmitter::IndexQuotient(const Expr& expr) {
   const auto range = RangeOf(expr->args[0]);
   const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
   const bool is_quotient = expr->op == Op::kFloorDiv;
-  if (by_constant && IsPowerOfTwo(divisor)) {
+  if (by_constant && std::has_single_bit(static_cast<uint64_t>(divisor))) {
     const Code a = Index(expr->args[0]);
     if (!is_quotient) return Code{absl::StrCat(a.At(kBitAnd + 1), " & ", divisor - 1), kBitAnd};
     const int shift = std::countr_zero(static_cast<uint64_t>(divisor));

@@ -1,11 +1,7 @@
 // Emits addresses: the place of each buffer of a kernel, the address of an element, and the layout of shared
 // memory.
-#include <optional>
-#include <utility>
-
 #include "base/check.h"
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -64,6 +60,10 @@ Linear KernelEmitter::Flat(const Place& place, const std::vector<Expr>& indices)
   const std::vector<Expr> own =
       place.distribution == nullptr ? indices : OwnIndices(*place.distribution, indices, threads_);
   return ToLinear(Simplify(OffsetOf(place.layout, own)));
+}
+
+Code KernelEmitter::Offset(const Buffer& buffer, const std::vector<Expr>& indices) {
+  return Index(FromLinear(Flat(PlaceOf(buffer), indices)));
 }
 
 std::string KernelEmitter::Element(const Buffer& buffer, const std::vector<Expr>& indices) {

@@ -1,8 +1,4 @@
 // Emits products on tensor cores: mma.sync here, wgmma in kernel_wgmma.cc.
-#include <utility>
-#include <vector>
-
-#include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/product_functions.h"
 
@@ -113,9 +109,8 @@ void KernelEmitter::EmitMma(const Mma& mma) {
 }
 
 std::string KernelEmitter::SharedAddress(const Buffer& buffer, const std::vector<Expr>& indices) {
-  const Place& place = PlaceOf(buffer);
-  const std::string flat = Index(FromLinear(Flat(place, indices))).text;
-  return Call("shared_address", absl::StrCat("&", place.name, "[", flat, "]"));
+  return Call("shared_address",
+              absl::StrCat("&", PlaceOf(buffer).name, "[", Offset(buffer, indices).text, "]"));
 }
 
 // Loads fragments of 16 rows of a and of twice the columns of b by ldmatrix; then emits mma.sync on all of
@@ -156,7 +151,7 @@ void KernelEmitter::EmitWarpMma(const Mma& mma, const Instruction& row) {
   Line("unsigned a[", layout.row_tiles(), "][", a.count(), "], b[", pairs, "][", b.count(), "];");
   const std::string other_a = absl::StrCat("warp_row + t * ", row.m, " + "),
                     other_b = absl::StrCat("warp_column + t * ", 2 * row.n, " + ");
-  if (IsInRegisters(mma.a)) {
+  if (PlaceOf(mma.a.buffer).in_registers) {
     PackOperand(mma, "a", absl::StrCat("k / ", row.k));
   } else {
     LoadFragments(row, "a", layout.row_tiles(), a.count(), a_depth,
@@ -222,7 +217,7 @@ std::string KernelEmitter::ElementOf(const TileView& view, const std::string& ro
          " elements for fragments");
   const int64_t pitch = buffer.layout.Flat(step);
   const std::string &down = column_contiguous ? row : column, &along = column_contiguous ? column : row;
-  const std::string base = Index(FromLinear(Flat(place, view.indices))).At(kSum);
+  const std::string base = Offset(view.buffer, view.indices).At(kSum);
   const std::string flat = absl::StrCat(base, " + (", down, ") * ", pitch, " + ", along);
   return absl::StrCat(place.name, "[", Swizzled(place, flat), "]");
 }

@@ -4,9 +4,6 @@
 //
 // They are rounded where they are stored. Until the product, which may come after another product has begun
 // (rotate_products), the operand then has half as many registers.
-#include <vector>
-
-#include "absl/strings/str_cat.h"
 #include "codegen/cuda/kernel_emitter.h"
 
 namespace mycc {

@@ -1,6 +1,5 @@
 // Emits warp-specialized roles, the barriers between them, and the groups of asynchronous copies.
 #include "codegen/cuda/kernel_emitter.h"
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -39,13 +38,11 @@ void KernelEmitter::SetUpBarriers(const std::vector<int>& counts) {
 }
 
 void KernelEmitter::EmitRoles(const Roles& roles) {
-  RoleState state;
   SetUpBarriers(roles.barrier_counts);
   // Other blocks of a cluster copy to this block and arrive here, so the cluster synchronizes after the
   // barriers' initialisation and before the end.
   const bool in_cluster = launch_.cluster > 1;
   Line(in_cluster ? Call("cluster_sync") : "__syncthreads()", ";");
-  const std::string thread = thread_;
   const int64_t replication = replication_, team_before = team_;
   int64_t first = 0;
   for (size_t i = 0; i < roles.roles.size(); ++i) {
@@ -60,12 +57,11 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     Line("// ", role.name);
     if (role.registers != 0)
       Line(prelude_.Use(role.by_one ? "registers_dec" : "registers_inc"), "<", role.registers, ">();");
-    state.bulk_stores = StoresInBulk(role.body);
-    state.one_thread = role.by_one;
-    state.lengths_in_memory = !role.by_one && HasLengthsInMemory(role.body);
-    state.number = static_cast<int>(i);
-    state.count = static_cast<int>(roles.roles.size());
-    roles_ = &state;
+    roles_ = RoleState{.number = static_cast<int>(i),
+                       .count = static_cast<int>(roles.roles.size()),
+                       .one_thread = role.by_one,
+                       .bulk_stores = StoresInBulk(role.body),
+                       .lengths_in_memory = !role.by_one && HasLengthsInMemory(role.body)};
     thread_ = first == 0 ? "thread" : absl::StrCat("(thread - ", first, ")");
     team_ = replication_ = role.threads;
     if (role.by_one) {
@@ -77,9 +73,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
     if (of_groups) {
       // A shuffle's result is the same in all lanes, so that what is computed from it needs no register of a
       // thread.
-      const std::string group = Name("group");
-      Line("const int ", group, " = __shfl_sync(0xffffffffu, ", thread_, " / ", kThreadsOfWarpgroup, ", 0);");
-      group_ = group;
+      group_ =
+          Define("int", "group", "__shfl_sync(0xffffffffu, ", thread_, " / ", kThreadsOfWarpgroup, ", 0)");
     }
     if (Contains(role.body, StmtKind::kTurn)) {
       Open("if (", thread_, " >= ", role.threads - kThreadsOfWarpgroup, ")");
@@ -93,8 +88,8 @@ void KernelEmitter::EmitRoles(const Roles& roles) {
   }
   Close();
   if (in_cluster) Line(Call("cluster_leave"), ";");
-  roles_ = nullptr;
-  thread_ = thread;
+  roles_.reset();
+  thread_ = "thread";
   replication_ = replication;
   team_ = team_before;
 }
@@ -105,7 +100,7 @@ std::string KernelEmitter::Warpgroup() const {
 
 // A barrier of the threads that execute this code.
 void KernelEmitter::Sync() {
-  if (roles_ == nullptr) return Line("__syncthreads();");
+  if (!roles_) return Line("__syncthreads();");
   if (!roles_->one_thread) Line(Call("team_sync", NamedBarriers::kRoles + roles_->number, team_), ";");
 }
 
@@ -121,12 +116,11 @@ void KernelEmitter::SyncParts(int parts) {
 // One thread arrives for each part of the role.
 void KernelEmitter::EmitArrive(const Arrive& arrive) {
   const std::string barrier = BarrierAddress(arrive.barrier);
-  if (roles_->one_thread) {
-    const int64_t bytes = arrive.expected_bytes;
-    return Line(bytes > 0 ? Call("barrier_arrive_expect", barrier, bytes) : Call("barrier_arrive", barrier),
-                ";");
-  }
-  if (arrive.expected_bytes > 0) return Fail("several threads expect the bytes of copies at a barrier");
+  if (arrive.expected_bytes > 0 && !roles_->one_thread)
+    return Fail("several threads expect the bytes of copies at a barrier");
+  if (arrive.expected_bytes > 0)
+    return Line(Call("barrier_arrive_expect", barrier, arrive.expected_bytes), ";");
+  if (roles_->one_thread) return Line(Call("barrier_arrive", barrier), ";");
   if (arrive.arrivals > 1 && team_ != arrive.arrivals * kThreadsOfWarpgroup)
     return Fail(arrive.arrivals, " warpgroups arrive at a barrier, in a role of ", team_,
                 " threads; expected ", arrive.arrivals * kThreadsOfWarpgroup);
@@ -143,30 +137,25 @@ void KernelEmitter::EmitWait(const Wait& wait) {
 }
 
 void KernelEmitter::EmitCommitGroup() {
-  if (roles_ == nullptr) return Line(Call("cp_async_commit"), ";");
+  if (!roles_) return Line(Call("cp_async_commit"), ";");
   Line("if (", thread_, " == 0) ", Call("bulk_commit"), ";");
 }
 
 // After this the copied bytes are visible to all threads.
 void KernelEmitter::EmitWaitGroup(const WaitGroup& wait) {
-  if (roles_ != nullptr && roles_->bulk_stores) {
-    Line("if (", thread_, " == 0) ", prelude_.Use("bulk_wait"), "<", wait.pending, ">();");
-  } else {
-    Line(prelude_.Use("cp_async_wait"), "<", wait.pending, ">();");
-  }
+  const bool in_bulk = roles_ && roles_->bulk_stores;
+  Line(in_bulk ? absl::StrCat("if (", thread_, " == 0) ") : "",
+       prelude_.Use(in_bulk ? "bulk_wait" : "cp_async_wait"), "<", wait.pending, ">();");
   Sync();
 }
 
 // Barrier kTurns + w completes when the warpgroup before w has arrived, and w waits. The first warpgroup
 // finds the arrival that EmitRoles makes in the last one's name.
 void KernelEmitter::EmitTurn(const Turn& turn) {
-  const int64_t groups = team_ / kThreadsOfWarpgroup;
-  const std::string group = Warpgroup();
   const bool takes = turn.step == TurnStep::kTake;
-  const std::string whose = takes ? group : absl::StrCat("(", group, " + 1) % ", groups);
-  Line(Call(takes ? "team_sync" : "team_arrive", absl::StrCat(NamedBarriers::kTurns, " + ", whose),
-            2 * kThreadsOfWarpgroup),
-       ";");
+  const std::string next = absl::StrCat("(", Warpgroup(), " + 1) % ", team_ / kThreadsOfWarpgroup);
+  const std::string barrier = absl::StrCat(NamedBarriers::kTurns, " + ", takes ? Warpgroup() : next);
+  Line(Call(takes ? "team_sync" : "team_arrive", barrier, 2 * kThreadsOfWarpgroup), ";");
 }
 
 // One thread releases and acquires for the role: a barrier orders it with the accesses of the role's other

@@ -2,7 +2,6 @@
 // Copies, tile statements and roles have files of their own.
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/ir/function.h"
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/stmt_facts.h"
 
@@ -53,12 +52,10 @@ void KernelEmitter::EmitFor(const For& loop) {
 }
 
 void KernelEmitter::EmitLet(const Let& let) {
-  const std::string var = Name(let.var->name);
   std::string value = Index(let.value).text;
-  if (HasLoad(let.value) && roles_ != nullptr && roles_->lengths_in_memory && in_nest_ == 0)
+  if (HasLoad(let.value) && roles_ && roles_->lengths_in_memory && in_nest_ == 0)
     value = absl::StrCat("__shfl_sync(0xffffffffu, int(", value, "), 0)");
-  Line("const int ", var, " = ", value, ";");
-  With(let.var.get(), var, [&] { Statement(let.body); });
+  With(let.var.get(), Define("int", let.var->name, value), [&] { Statement(let.body); });
 }
 
 // The threads of consecutive iterations are `replication` apart. Those in between execute the same iteration,
@@ -80,9 +77,8 @@ void KernelEmitter::EmitThreadLoop(const For& loop) {
   }
   std::string value = position;
   if (stride > 1) value = absl::StrCat(is_outermost ? value : absl::StrCat("(", value, ")"), " / ", stride);
-  const std::string var = Name(loop.var->name);
   if (!is_outermost && stride > 1 && used == around) value = Digit(thread_, stride, extent);
-  Line("const int ", var, " = ", value, ";");
+  const std::string var = Define("int", loop.var->name, value);
   replication_ = stride;
   if (is_outermost) in_nest_ = used;
   threads_[loop.var.get()] = ThreadDigit{1, stride, extent};
@@ -148,15 +144,13 @@ bool KernelEmitter::OpenOneOfAlike() {
 
 // A value that is rounded where it is stored or used.
 Code KernelEmitter::Unrounded(const Expr& value) {
-  const DType dtype = value->dtype;
-  const bool rounds = IsNarrowFloat(dtype);
-  if (rounds && value->op == Op::kSelect)
-    return Choice(value, Unrounded(value->args[1]), Unrounded(value->args[2]));
-  if (rounds && value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
+  if (!IsNarrowFloat(value->dtype)) return Value(value);
+  if (value->op == Op::kSelect) return Choice(value, Unrounded(value->args[1]), Unrounded(value->args[2]));
+  if (value->op == Op::kCast && value->args[0]->dtype == DType::kF32) return Value(value->args[0]);
   const bool arithmetic =
       value->op == Op::kAdd || value->op == Op::kSub || value->op == Op::kMul || value->op == Op::kDiv;
-  if (!rounds || !arithmetic) return Value(value);
-  return arithmetic_.WideBinary(value->op, dtype, Value(value->args[0]), Value(value->args[1]));
+  if (!arithmetic) return Value(value);
+  return arithmetic_.WideBinary(value->op, value->dtype, Value(value->args[0]), Value(value->args[1]));
 }
 
 // A reduction in registers keeps the precision that its type would lose.

@@ -11,20 +11,18 @@ namespace mycc {
 // Two lanes that a store packs into one register are an array.
 void KernelEmitter::DeclareLanes(const VectorMove& move) {
   const bool packs = PlaceOf(move.tensor).form == RegisterForm::kPairs;
-  Place place;
-  place.name = Name(move.tensor->name + (packs ? "_pair" : "_v"));
-  place.layout = Layout::RowMajor(move.lanes->shape).Coalesced();
-  place.in_registers = packs;
-  if (packs) place.form = RegisterForm::kWide;
-  place.vector = packs ? 0 : move.count;
+  const std::string name = Name(move.tensor->name + (packs ? "_pair" : "_v"));
+  const Layout layout = Layout::RowMajor(move.lanes->shape).Coalesced();
   const int64_t lanes = move.lanes->shape[0], vectors = lanes / move.count;
+  Place& place = places_[move.lanes.get()];
   if (packs) {
-    Line("float ", place.name, "[", lanes, "];");
+    place = {.name = name, .layout = layout, .in_registers = true, .form = RegisterForm::kWide};
+    Line("float ", name, "[", lanes, "];");
   } else {
-    Line(ChunkType(move.tensor->dtype, move.count), " ", place.name,
+    place = {.name = name, .layout = layout, .vector = move.count};
+    Line(ChunkType(move.tensor->dtype, move.count), " ", name,
          vectors > 1 ? absl::StrCat("[", vectors, "];") : ";");
   }
-  places_[move.lanes.get()] = std::move(place);
 }
 
 // Calls `line` with each vector's name and the address of its first element.

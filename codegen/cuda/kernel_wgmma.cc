@@ -4,7 +4,6 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/cuda/product_functions.h"
-#include "codegen/ir/pipeline_stmts.h"
 
 namespace mycc {
 namespace {
@@ -88,7 +87,7 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   if (mma.is_async != row.is_async)
     return Fail(row.name, mma.is_async ? " adds up partial sums, and cannot be asynchronous"
                                        : " is asynchronous, and nothing waits for it");
-  const bool of_registers = IsInRegisters(mma.a);
+  const bool of_registers = PlaceOf(mma.a.buffer).in_registers;
   const absl::StatusOr<SharedTile> b = SharedTileOf(row, mma.b, mma.b.row_stride, mma.b.col_stride);
   absl::StatusOr<SharedTile> a = SharedTile();
   if (!of_registers) a = SharedTileOf(row, mma.a, mma.a.col_stride, mma.a.row_stride);
@@ -130,7 +129,6 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
   // Registers of one row of the thread's elements.
   const int64_t next_row = row.sums.fragment.Steps(1).front().row;
   const int64_t run = partial.Register(next_row, 0), pitch = layout.Register(next_row, 0);
-  for (const char* use : {"wgmma_wait", "add_part"}) prelude_.Use(use);
   Line("float part[", partial.registers(), "];");
   for (int64_t depth = 0; depth < mma.k; depth += row.partial_depth) {
     const int64_t steps = std::min<int64_t>(row.partial_depth, mma.k - depth) / row.k;
@@ -139,9 +137,10 @@ void KernelEmitter::EmitWgmma(const Mma& mma, const Instruction& row) {
         Line(Call("wgmma_fence"), ";");
         multiply("part", partial, 0, {steps, 1, depth, at, column}, /*adds=*/false);
         Line(Call("wgmma_commit"), ";");
-        Line("wgmma_wait<0>();");
-        EmitCompleteSums("part", row.accumulator, partial.registers());
-        Line("add_part<", layout.Register(at, column), ", ", run, ", ", pitch, ">(", sums, ", part);");
+        Line(prelude_.Use("wgmma_wait"), "<0>();");
+        Line(prelude_.Add(CompleteSums(row.accumulator, partial.registers())), "(part);");
+        Line(prelude_.Use("add_part"), "<", layout.Register(at, column), ", ", run, ", ", pitch, ">(", sums,
+             ", part);");
       }
     }
   }
@@ -153,12 +152,8 @@ void KernelEmitter::EmitWaitProducts(const WaitProducts& wait) {
   if (wait.after_loop) Line(Call("keep_behind"), ";");
   for (const Buffer& sums : wait.sums) {
     const Place& place = PlaceOf(sums);
-    EmitCompleteSums(place.name, sums->dtype, place.fragment->registers());
+    Line(prelude_.Add(CompleteSums(sums->dtype, place.fragment->registers())), "(", place.name, ");");
   }
-}
-
-void KernelEmitter::EmitCompleteSums(const std::string& sums, DType accumulator, int64_t registers) {
-  Line(prelude_.Add(CompleteSums(accumulator, registers)), "(", sums, ");");
 }
 
 }  // namespace mycc

@@ -19,6 +19,10 @@ absl::StatusOr<CudaImage> CompileCuda(const std::string& source, const Target& t
 // Compiles to PTX, for reading.
 absl::StatusOr<std::string> CompileToPtx(const std::string& source, const Target& target);
 
+// Parses the output of `ptxas -v` (ptxas_log.cc): the resources of each kernel, and in `log` the remaining
+// warnings. `cubin` stays empty.
+CudaImage ReadPtxasLog(const std::string& log);
+
 // "nvrtc-13.0", a part of the code digest and of records. NotFound as above.
 absl::StatusOr<std::string> CudaToolchain();
 

@@ -12,10 +12,9 @@ namespace {
 
 constexpr uint32_t kPortableVersion = 1;
 
-using Numbers = google::protobuf::RepeatedField<int64_t>;
-using Steps = google::protobuf::RepeatedPtrField<portable::Step>;
-
-std::vector<int64_t> ToVector(const Numbers& numbers) { return {numbers.begin(), numbers.end()}; }
+std::vector<int64_t> ToVector(const google::protobuf::RepeatedField<int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
 
 void FillOperand(const CudaOperand& operand, portable::Operand* out) {
   out->set_argument(operand.argument);
@@ -47,34 +46,28 @@ CudaOperand OperandOf(const portable::Operand& operand) {
   return {.argument = operand.argument(), .offset = operand.offset()};
 }
 
-absl::StatusOr<CudaStep> StepOf(const portable::Step& read) {
-  CudaStep step;
-  step.kernel = read.kernel();
-  if (read.grid_size() != 3) return WrongPortable("a grid of ", read.grid_size(), " dimensions");
-  for (int i = 0; i < 3; ++i) step.grid[i] = read.grid(i);
-  step.cluster = read.cluster();
-  step.threads = read.threads();
-  step.shared_bytes = read.shared_bytes();
-  step.waits = read.waits();
-  for (const portable::TensorMap& map : read.maps()) {
-    const std::optional<DType> dtype = ParseDType(map.dtype());
-    if (!dtype) return WrongPortable("a TMA descriptor of an unknown type");
-    step.maps.push_back({.operand = OperandOf(map.operand()),
-                         .dtype = *dtype,
-                         .dims = ToVector(map.dims()),
-                         .strides = ToVector(map.strides()),
-                         .box = ToVector(map.box()),
-                         .element_strides = ToVector(map.element_strides()),
-                         .swizzle_bytes = map.swizzle_bytes()});
-  }
-  for (const portable::Operand& pointer : read.pointers()) step.pointers.push_back(OperandOf(pointer));
-  return step;
-}
-
-absl::StatusOr<std::vector<CudaStep>> StepsOf(const Steps& read) {
+absl::StatusOr<std::vector<CudaStep>> StepsOf(const google::protobuf::RepeatedPtrField<portable::Step>& all) {
   std::vector<CudaStep> steps;
-  for (const portable::Step& step : read) {
-    MYCC_ASSIGN_OR_RETURN(steps.emplace_back(), StepOf(step));
+  for (const portable::Step& read : all) {
+    if (read.grid_size() != 3) return WrongPortable("a grid of ", read.grid_size(), " dimensions");
+    CudaStep& step = steps.emplace_back(CudaStep{.kernel = read.kernel(),
+                                                 .grid = {read.grid(0), read.grid(1), read.grid(2)},
+                                                 .cluster = read.cluster(),
+                                                 .threads = read.threads(),
+                                                 .shared_bytes = read.shared_bytes(),
+                                                 .waits = read.waits()});
+    for (const portable::TensorMap& map : read.maps()) {
+      const std::optional<DType> dtype = ParseDType(map.dtype());
+      if (!dtype) return WrongPortable("a TMA descriptor of an unknown type");
+      step.maps.push_back({.operand = OperandOf(map.operand()),
+                           .dtype = *dtype,
+                           .dims = ToVector(map.dims()),
+                           .strides = ToVector(map.strides()),
+                           .box = ToVector(map.box()),
+                           .element_strides = ToVector(map.element_strides()),
+                           .swizzle_bytes = map.swizzle_bytes()});
+    }
+    for (const portable::Operand& pointer : read.pointers()) step.pointers.push_back(OperandOf(pointer));
   }
   return steps;
 }

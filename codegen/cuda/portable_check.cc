@@ -195,19 +195,17 @@ absl::Status CheckPacked(const Portable& portable, const Workload& workload) {
 
 // The arguments of a call, or of packing.
 std::vector<int64_t> ArgumentBytes(const Portable& portable, const Workload& workload, bool of_pack) {
-  std::vector<int64_t> bytes, packed;
+  std::vector<int64_t> inputs, outputs;
   for (size_t i = 0; i < workload.inputs.size(); ++i) {
     const Argument& input = workload.inputs[i];
-    if (input.is_const) packed.push_back(portable.packed_bytes[i]);
-    if (of_pack == input.is_const) bytes.push_back(input.tensor->bytes());
-    if (!of_pack && input.is_const) bytes.push_back(portable.packed_bytes[i]);
+    if (input.is_const) (of_pack ? outputs : inputs).push_back(portable.packed_bytes[i]);
+    if (input.is_const == of_pack) inputs.push_back(input.tensor->bytes());
   }
-  if (of_pack) {
-    bytes.insert(bytes.end(), packed.begin(), packed.end());
-  } else {
-    for (const Buffer& output : workload.outputs) bytes.push_back(output->bytes());
+  if (!of_pack) {
+    for (const Buffer& output : workload.outputs) outputs.push_back(output->bytes());
   }
-  return bytes;
+  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+  return inputs;
 }
 
 }  // namespace

@@ -8,11 +8,48 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
 #include "base/check.h"
 #include "codegen/cuda/prelude_fragments.h"
 
 namespace mycc {
 namespace {
+
+// Texts of several functions: $0 stands for the name, $1 and $2 for what differs besides.
+constexpr char kPack[] = R"(
+// Two neighbouring elements of an operand, rounded, in one register.
+__device__ __forceinline__ unsigned $0(float even, float odd) {
+  unsigned pair;
+  asm("cvt.rn.$1.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
+  return pair;
+}
+)";
+
+constexpr char kToPacked[] = R"(
+// In pairs: the instruction for one value is slower.
+__device__ __forceinline__ $1 $0(float value) { return $1{(unsigned short)pack_$1(value, 0.0f)}; }
+)";
+
+constexpr char kToInteger[] = R"(
+__device__ __forceinline__ $1 $0(float value) { return value != value ? 0 : __float2$2_rz(value); }
+__device__ __forceinline__ $1 $0(double value) { return value != value ? 0 : __double2$2_rz(value); }
+)";
+
+constexpr char kWrap[] = R"(
+template <typename T>
+__device__ __forceinline__ T $0(T a, T b) { return T(u64(a) $1 u64(b)); }
+)";
+
+constexpr char kExtremum[] = R"(
+__device__ __forceinline__ float $0(float a, float b) {
+  float result;
+  asm("$1.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+__device__ __forceinline__ double $0(double a, double b) { return a != a ? a : b != b ? b : f$1(a, b); }
+template <typename T>
+__device__ __forceinline__ T $0(T a, T b) { return a $2 b ? a : b; }
+)";
 
 // In the order in which they are printed.
 constexpr PreludeFragment kFragments[] = {
@@ -135,26 +172,9 @@ __device__ __forceinline__ int swizzle(int at) {
   return at ^ (at / (8 * kChunk) & ((1 << kBits) - 1)) * kChunk;
 }
 )"},
-    {"pack_f16", "", R"(
-// Two neighbouring elements of an operand, rounded, in one register.
-__device__ __forceinline__ unsigned pack_f16(float even, float odd) {
-  unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
-  return pair;
-}
-)"},
-    {"pack_bf16", "", R"(
-// Two neighbouring elements of an operand, rounded, in one register.
-__device__ __forceinline__ unsigned pack_bf16(float even, float odd) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(odd), "f"(even));
-  return pair;
-}
-)"},
-    {"to_f16", "f16 pack_f16", R"(
-// In pairs: the instruction for one value is slower.
-__device__ __forceinline__ f16 to_f16(float value) { return f16{(unsigned short)pack_f16(value, 0.0f)}; }
-)"},
+    {"pack_f16", "", kPack, "f16x2"},
+    {"pack_bf16", "", kPack, "bf16x2"},
+    {"to_f16", "f16 pack_f16", kToPacked, "f16"},
     {"from_f16", "f16", R"(
 __device__ __forceinline__ float from_f16(f16 value) {
   float result;
@@ -162,10 +182,7 @@ __device__ __forceinline__ float from_f16(f16 value) {
   return result;
 }
 )"},
-    {"to_bf16", "bf16 pack_bf16", R"(
-// In pairs: the instruction for one value is slower.
-__device__ __forceinline__ bf16 to_bf16(float value) { return bf16{(unsigned short)pack_bf16(value, 0.0f)}; }
-)"},
+    {"to_bf16", "bf16 pack_bf16", kToPacked, "bf16"},
     {"from_bf16", "bf16", R"(
 // The bits become the upper half of a register, in one instruction for each element of a pair. Shifts took two
 // for one of them.
@@ -259,36 +276,17 @@ __device__ __forceinline__ double narrow_int(T value) {
 __device__ __forceinline__ int to_i32(float value) { return __float2int_rz(value); }
 __device__ __forceinline__ int to_i32(double value) { return value != value ? 0 : __double2int_rz(value); }
 )"},
-    {"to_i64", "i64", R"(
-__device__ __forceinline__ i64 to_i64(float value) { return value != value ? 0 : __float2ll_rz(value); }
-__device__ __forceinline__ i64 to_i64(double value) { return value != value ? 0 : __double2ll_rz(value); }
-)"},
-    {"to_u32", "u32", R"(
-__device__ __forceinline__ u32 to_u32(float value) { return value != value ? 0 : __float2uint_rz(value); }
-__device__ __forceinline__ u32 to_u32(double value) { return value != value ? 0 : __double2uint_rz(value); }
-)"},
-    {"to_u64", "u64", R"(
-__device__ __forceinline__ u64 to_u64(float value) { return value != value ? 0 : __float2ull_rz(value); }
-__device__ __forceinline__ u64 to_u64(double value) { return value != value ? 0 : __double2ull_rz(value); }
-)"},
+    {"to_i64", "i64", kToInteger, "i64", "ll"},
+    {"to_u32", "u32", kToInteger, "u32", "uint"},
+    {"to_u64", "u64", kToInteger, "u64", "ull"},
     {"clamp_i32", "", R"(
 __device__ __forceinline__ int clamp_i32(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
 }
 )"},
-    {"wrap_add", "u64", R"(
-// Integers wrap.
-template <typename T>
-__device__ __forceinline__ T wrap_add(T a, T b) { return T(u64(a) + u64(b)); }
-)"},
-    {"wrap_sub", "u64", R"(
-template <typename T>
-__device__ __forceinline__ T wrap_sub(T a, T b) { return T(u64(a) - u64(b)); }
-)"},
-    {"wrap_mul", "u64", R"(
-template <typename T>
-__device__ __forceinline__ T wrap_mul(T a, T b) { return T(u64(a) * u64(b)); }
-)"},
+    {"wrap_add", "u64", kWrap, "+", "", "Integers wrap."},
+    {"wrap_sub", "u64", kWrap, "-"},
+    {"wrap_mul", "u64", kWrap, "*"},
     {"floor_div", "wrap_sub", R"(
 // Floored division; by zero it is 0.
 template <typename T>
@@ -308,32 +306,16 @@ __device__ __forceinline__ T floor_mod(T a, T b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 )"},
-    {"max_of", "", R"(
-// NaN passes through.
-__device__ __forceinline__ float max_of(float a, float b) {
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-}
-__device__ __forceinline__ double max_of(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
-template <typename T>
-__device__ __forceinline__ T max_of(T a, T b) { return a > b ? a : b; }
-)"},
-    {"min_of", "", R"(
-__device__ __forceinline__ float min_of(float a, float b) {
-  float result;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-}
-__device__ __forceinline__ double min_of(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
-template <typename T>
-__device__ __forceinline__ T min_of(T a, T b) { return a < b ? a : b; }
-)"},
+    {"max_of", "", kExtremum, "max", ">", "NaN passes through."},
+    {"min_of", "", kExtremum, "min", "<"},
 };
 
 std::string TextOf(const PreludeFragment& fragment) {
-  if (fragment.ptx == nullptr) return fragment.text;
-  const std::string parameters = fragment.parameters;
+  const std::string comment = absl::StrReplaceAll(fragment.comment, {{"\n", "\n// "}});
+  const std::string head = comment.empty() ? "" : absl::StrCat("\n// ", comment);
+  if (fragment.text != nullptr)
+    return head + absl::Substitute(fragment.text, fragment.name, fragment.first, fragment.second);
+  const std::string parameters = fragment.first;
   const bool is_template = absl::StartsWith(parameters, "k");
   std::vector<std::string> operands;
   for (const absl::string_view parameter : absl::StrSplit(parameters, ", ", absl::SkipEmpty())) {
@@ -341,12 +323,11 @@ std::string TextOf(const PreludeFragment& fragment) {
     const absl::string_view name = parameter.substr(parameter.rfind(' ') + 1);
     operands.push_back(absl::StrCat("\"", constraint, "\"(", name, ")"));
   }
-  const std::string comment = absl::StrReplaceAll(fragment.text, {{"\n", "\n// "}});
-  return absl::StrCat(comment.empty() ? "\n" : absl::StrCat("\n// ", comment, "\n"),
-                      is_template ? absl::StrCat("template <int ", parameters, ">\n") : "",
+  const char* clobber = !fragment.of_memory ? "" : operands.empty() ? ": \"memory\"" : " : \"memory\"";
+  return absl::StrCat(head, is_template ? absl::StrCat("\ntemplate <int ", parameters, ">\n") : "\n",
                       "__device__ __forceinline__ void ", fragment.name, "(", is_template ? "" : parameters,
-                      ") {\n  asm volatile(\"", fragment.ptx, "\" ::", absl::StrJoin(operands, ", "),
-                      operands.empty() ? "" : " ", ": \"memory\");\n}\n");
+                      ") {\n  asm volatile(\"", fragment.second, "\" ::", absl::StrJoin(operands, ", "),
+                      clobber, ");\n}\n");
 }
 
 // All fragments, in the order in which they are printed.

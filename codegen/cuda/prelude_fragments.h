@@ -5,20 +5,23 @@
 
 namespace mycc {
 
-// A text of the prelude: as it is, or that of a function of one statement of PTX.
+// A text of the prelude, in which $0 stands for the name, $1 and $2 for `first` and `second`; or the function
+// of one statement of PTX, which has no text, but parameters (`first`) and the PTX (`second`).
 struct PreludeFragment {
   const char* name;
   const char* needs;  // other fragments, separated by blanks
-  const char* text;   // of a statement: its comment
-  const char* parameters = nullptr;
-  const char* ptx = nullptr;  // null: the text is all
+  const char* text;
+  const char* first = "";
+  const char* second = "";
+  const char* comment = "";  // before the function
+  bool of_memory = true;     // of PTX: no access to memory moves across the statement
 };
 
-// A statement that orders memory. Its operands are the parameters, as they are numbered; one whose name
-// begins with k is a template parameter.
+// A function of one statement, which orders memory unless `of_memory` is false. Its operands are the
+// parameters, as they are numbered; one whose name begins with k is a template parameter.
 constexpr PreludeFragment Ptx(const char* name, const char* parameters, const char* ptx,
-                              const char* comment = "") {
-  return {name, "", comment, parameters, ptx};
+                              const char* comment = "", bool of_memory = true) {
+  return {name, "", nullptr, parameters, ptx, comment, of_memory};
 }
 
 std::span<const PreludeFragment> TensorCoreFragments();

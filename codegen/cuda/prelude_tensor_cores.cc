@@ -132,18 +132,8 @@ __device__ __forceinline__ void flag_await(const int* flag) {
     Ptx("team_sync", "int barrier, int threads", "bar.sync %0, %1;", "A barrier of some warps of the block."),
     Ptx("team_arrive", "int barrier, int threads", "bar.arrive %0, %1;",
         "Arrives at a barrier of some warps of the block, without waiting."),
-    {"registers_dec", "", R"(
-template <int kRegisters>
-__device__ __forceinline__ void registers_dec() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-)"},
-    {"registers_inc", "", R"(
-template <int kRegisters>
-__device__ __forceinline__ void registers_inc() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-)"},
+    Ptx("registers_dec", "kRegisters", "setmaxnreg.dec.sync.aligned.u32 %0;", "", /*of_memory=*/false),
+    Ptx("registers_inc", "kRegisters", "setmaxnreg.inc.sync.aligned.u32 %0;", "", /*of_memory=*/false),
     Ptx("async_fence", "", "fence.proxy.async.shared::cta;",
         "Ordinary writes to shared memory before are visible to bulk copies and wgmma after."),
     Ptx("bulk_commit", "", "cp.async.bulk.commit_group;"),

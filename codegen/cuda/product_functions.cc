@@ -115,26 +115,28 @@ std::string InputsOf(const WarpgroupStatement& statement) {
 }  // namespace
 
 std::string Registers(int64_t first, int64_t count) {
-  std::vector<std::string> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(absl::StrCat("%", first + i));
-  return absl::StrCat("{", absl::StrJoin(numbers, ", "), "}");
+  return absl::StrCat("{", Numbered(count, "%", "", first), "}");
 }
 
-std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix) {
+std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix, int64_t first) {
   std::vector<std::string> each;
-  for (int64_t i = 0; i < count; ++i) each.push_back(absl::StrCat(prefix, i, suffix));
+  for (int64_t i = first; i < first + count; ++i) each.push_back(absl::StrCat(prefix, i, suffix));
   return absl::StrJoin(each, ", ");
 }
 
+DeviceFunction MemoryFunction(const std::string& name, const std::string& parameters, const std::string& ptx,
+                              const std::string& operands) {
+  return {name,
+          absl::StrCat("\n__device__ __forceinline__ void ", name, "(", parameters, ") {\n  asm volatile(\"",
+                       ptx, ";\"\n               ", operands, " : \"memory\");\n}\n")};
+}
+
 DeviceFunction LoadMatrices(int64_t matrices, bool transposed) {
-  DeviceFunction function{absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : ""), ""};
-  function.text =
-      absl::StrCat("\n__device__ __forceinline__ void ", function.name, "(unsigned (&to)[", matrices,
-                   "], unsigned from) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x", matrices,
-                   transposed ? ".trans" : "", ".shared.b16 ", Registers(0, matrices), ", [%", matrices,
-                   "];\"\n               : ", Numbered(matrices, "\"=r\"(to[", "])"),
-                   " : \"r\"(from) : \"memory\");\n}\n");
-  return function;
+  return MemoryFunction(absl::StrCat("ldmatrix_x", matrices, transposed ? "_trans" : ""),
+                        absl::StrCat("unsigned (&to)[", matrices, "], unsigned from"),
+                        absl::StrCat("ldmatrix.sync.aligned.m8n8.x", matrices, transposed ? ".trans" : "",
+                                     ".shared.b16 ", Registers(0, matrices), ", [%", matrices, "]"),
+                        absl::StrCat(": ", Numbered(matrices, "\"=r\"(to[", "])"), " : \"r\"(from)"));
 }
 
 DeviceFunction WarpProduct(const Instruction& row) {
@@ -165,10 +167,10 @@ DeviceFunction CompleteSums(DType accumulator, int64_t registers) {
   const std::string name = absl::StrCat("complete_", registers, of_floats ? "_floats" : "_ints");
   std::string statements;
   for (int64_t first = 0; first < registers; first += kMostOfStatement) {
-    std::vector<std::string> sums;
-    for (int64_t i = first; i < std::min(first + kMostOfStatement, registers); ++i)
-      sums.push_back(absl::StrCat(of_floats ? "\"+f\"(d[" : "\"+r\"(d[", i, "])"));
-    absl::StrAppend(&statements, "  asm volatile(\"\" : ", absl::StrJoin(sums, ", "), " :: \"memory\");\n");
+    const int64_t count = std::min(kMostOfStatement, registers - first);
+    absl::StrAppend(&statements, "  asm volatile(\"\" : ",
+                    Numbered(count, of_floats ? "\"+f\"(d[" : "\"+r\"(d[", "])", first),
+                    " :: \"memory\");\n");
   }
   return {name,
           absl::StrCat("\n// The products of these sums are complete: what reads them comes after this.\n",

@@ -13,8 +13,12 @@ namespace mycc {
 
 // "{%4, %5}" for 2 operands from number 4 on.
 std::string Registers(int64_t first, int64_t count);
-// prefix0suffix, prefix1suffix, ...
-std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix);
+// prefix0suffix, prefix1suffix, ... or from another number on.
+std::string Numbered(int64_t count, const std::string& prefix, const std::string& suffix, int64_t first = 0);
+
+// One statement of PTX that accesses memory.
+DeviceFunction MemoryFunction(const std::string& name, const std::string& parameters, const std::string& ptx,
+                              const std::string& operands);
 
 // ldmatrix of two or four matrices.
 DeviceFunction LoadMatrices(int64_t matrices, bool transposed);

@@ -1,11 +1,11 @@
-#include "codegen/cuda/ptxas_log.h"
-
+// Parses ptxas's log.
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "codegen/cuda/nvrtc.h"
 
 namespace mycc {
 namespace {

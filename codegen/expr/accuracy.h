@@ -18,9 +18,6 @@ struct Accuracy {
 // REQUIRES: `op` computes a float of type `dtype`.
 Accuracy AccuracyOf(Op op, DType dtype);
 
-double LargestNumber(DType dtype);  // the largest finite one
-// Stored mantissa bits of a float type.
-int MantissaBits(DType dtype);
 // The distance from a number of this magnitude to the next one of the type. The exponent has no upper limit
 // here.
 double UnitInLastPlace(DType dtype, double magnitude);

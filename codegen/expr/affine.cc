@@ -3,11 +3,9 @@
 #include "codegen/expr/affine.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <optional>
 
-#include "base/check.h"
 #include "codegen/expr/integers.h"
 #include "codegen/expr/range.h"
 
@@ -131,9 +129,9 @@ void JoinQuotientAndRemainder(Linear* linear) {
 }
 
 Linear AtomOf(const Expr& expr) {
-  Linear linear;
-  linear.terms.emplace_back(expr, 1);
-  return linear;
+  Linear atom;
+  atom.terms.emplace_back(expr, 1);
+  return atom;
 }
 
 // Decides a comparison of index expressions by ranges; nullptr when both outcomes remain possible.
@@ -154,6 +152,19 @@ Expr DecideComparison(Op op, const Expr& a, const Expr& b) {
 }
 
 bool IsIndex(const Expr& expr) { return expr->dtype == DType::kI64; }
+
+// An integer that is compared, as an index: i32(j) is j where it has room. Null for other types.
+Expr AsIndex(const Expr& number) {
+  if (IsIndex(number)) return number;
+  if (number->dtype != DType::kI32) return nullptr;
+  if (number->op == Op::kConst) return IntConst(number->value.i);
+  if (number->op == Op::kCast && IsIndex(number->args[0])) {
+    const auto [lowest, highest] = RangeOfInt(DType::kI32);
+    const std::optional<Interval> range = RangeOf(number->args[0]);
+    if (range && range->min >= lowest && range->max <= highest) return number->args[0];
+  }
+  return MakeCast(DType::kI64, number);
+}
 
 Expr SimplifyNode(const Expr& expr) {
   switch (expr->op) {
@@ -209,16 +220,9 @@ Linear ToLinear(const Expr& expr) {
     case Op::kNeg: AddScaled(&linear, ToLinear(expr->args[0]), -1); return linear;
     case Op::kMul: {
       const Linear a = ToLinear(expr->args[0]), b = ToLinear(expr->args[1]);
-      if (a.terms.empty()) {
-        AddScaled(&linear, b, a.constant);
-        if (a.constant == 0) linear.terms.clear();
-        return linear;
-      }
-      if (b.terms.empty()) {
-        AddScaled(&linear, a, b.constant);
-        return linear;
-      }
-      return AtomOf(expr);
+      if (!a.terms.empty() && !b.terms.empty()) return AtomOf(expr);
+      AddScaled(&linear, a.terms.empty() ? b : a, a.terms.empty() ? a.constant : b.constant);
+      return linear;
     }
     case Op::kFloorDiv:
     case Op::kMod: {
@@ -257,6 +261,18 @@ std::vector<Expr> SimplifiedAt(const std::vector<Expr>& exprs, const VarMap& val
   return simplified;
 }
 
+Expr LargerOf(const Expr& a, const Expr& b) {
+  const std::optional<Interval> beyond = RangeOf(Simplify(b - a));
+  if (beyond && beyond->min >= 0) return b;
+  return beyond && beyond->max <= 0 ? a : Simplify(MakeBinary(Op::kMax, a, b));
+}
+
+Expr SmallerOf(const Expr& a, const Expr& b) {
+  const std::optional<Interval> beyond = RangeOf(Simplify(b - a));
+  if (beyond && beyond->min >= 0) return a;
+  return beyond && beyond->max <= 0 ? b : Simplify(MakeBinary(Op::kMin, a, b));
+}
+
 int64_t DivisorOf(const Expr& expr) {
   const auto of = [&](int arg) { return DivisorOf(expr->args[arg]); };
   int64_t divisor = 0;
@@ -276,23 +292,6 @@ int64_t DivisorOf(const Expr& expr) {
   }
 }
 
-namespace {
-
-// An integer that is compared, as an index: i32(j) is j where it has room. Null for other types.
-Expr AsIndex(const Expr& number) {
-  if (number->dtype == DType::kI64) return number;
-  if (number->dtype != DType::kI32) return nullptr;
-  if (number->op == Op::kConst) return IntConst(number->value.i);
-  if (number->op == Op::kCast && number->args[0]->dtype == DType::kI64) {
-    using I32 = std::numeric_limits<int32_t>;
-    const std::optional<Interval> range = RangeOf(number->args[0]);
-    if (range && range->min >= I32::min() && range->max <= I32::max()) return number->args[0];
-  }
-  return MakeCast(DType::kI64, number);
-}
-
-}  // namespace
-
 Expr MarginOf(const Expr& comparison) {
   if (comparison->op != Op::kLt && comparison->op != Op::kLe) return nullptr;
   const Expr a = AsIndex(comparison->args[0]), b = AsIndex(comparison->args[1]);
@@ -300,9 +299,8 @@ Expr MarginOf(const Expr& comparison) {
 }
 
 Expr WithinSums(const Expr& atom) {
-  bool may_be_any = false;
-  Visit(atom, [&](const ExprNode& e) { may_be_any |= e.op == Op::kLoad && e.dtype == DType::kI64; });
-  if (!may_be_any || RangeOf(atom)) return atom;
+  const auto may_be_any = [](const ExprNode& e) { return e.op == Op::kLoad && e.dtype == DType::kI64; };
+  if (!AnyExpr(atom, may_be_any) || RangeOf(atom)) return atom;
   constexpr int64_t kMost = int64_t{1} << 61;
   return MakeBinary(Op::kMin, IntConst(kMost), MakeBinary(Op::kMax, IntConst(-kMost), atom));
 }
@@ -315,10 +313,8 @@ Linear Negated(Linear linear) {
 
 std::vector<Linear> FactsOf(const Expr& comparison, bool holds) {
   const Op op = comparison->op;
-  if (op != Op::kLt && op != Op::kLe && op != Op::kEq && op != Op::kNe) return {};
-  const Expr &a = comparison->args[0], &b = comparison->args[1];
-  if (a->dtype != DType::kI64) return {};
-  Linear above = ToLinear(b - a), below = Negated(above);
+  if (!IsComparison(op) || !IsIndex(comparison->args[0])) return {};
+  Linear above = ToLinear(comparison->args[1] - comparison->args[0]), below = Negated(above);
   if (op == Op::kEq || op == Op::kNe)
     return (op == Op::kEq) == holds ? std::vector<Linear>{above, below} : std::vector<Linear>{};
   Linear& fact = holds ? above : below;

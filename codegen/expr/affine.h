@@ -40,6 +40,11 @@ Expr Simplify(const Expr& expr);
 // Expressions in that form, with their variables replaced by values.
 std::vector<Expr> SimplifiedAt(const std::vector<Expr>& exprs, const VarMap& values);
 
+// The larger, or the smaller, of two i64 expressions: one of them where ranges tell which it is, and else a
+// simplified max or min. REQUIRES: both are simplified.
+Expr LargerOf(const Expr& a, const Expr& b);
+Expr SmallerOf(const Expr& a, const Expr& b);
+
 // A positive number that divides every value of an i64 expression; 0 for the constant 0.
 int64_t DivisorOf(const Expr& expr);
 

@@ -1,8 +1,14 @@
 #include "codegen/expr/buffer.h"
 
+#include <algorithm>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <string_view>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace mycc {
 namespace {
@@ -14,18 +20,14 @@ constexpr std::string_view kScopeNames[] = {"global", "packed", "local", "shared
 std::string ScopeName(Scope scope) { return std::string(kScopeNames[static_cast<int>(scope)]); }
 
 bool ParseScope(const std::string& name, Scope* scope) {
-  for (size_t i = 0; i < std::size(kScopeNames); ++i) {
-    if (kScopeNames[i] != name) continue;
-    *scope = static_cast<Scope>(i);
-    return true;
-  }
-  return false;
+  const auto* found = std::ranges::find(kScopeNames, name);
+  if (found == std::end(kScopeNames)) return false;
+  *scope = static_cast<Scope>(found - kScopeNames);
+  return true;
 }
 
 int64_t BufferNode::num_elements() const {
-  int64_t count = 1;
-  for (int64_t extent : shape) count *= extent;
-  return count;
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 int64_t BufferNode::stride(int dim) const {
@@ -43,5 +45,11 @@ Buffer WithSuffix(const Buffer& buffer, const std::string& suffix) {
   renamed.name += suffix;
   return std::make_shared<BufferNode>(std::move(renamed));
 }
+
+std::string TypeText(DType dtype, const std::vector<int64_t>& shape) {
+  return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
+}
+
+std::string TypeText(const Buffer& buffer) { return TypeText(buffer->dtype, buffer->shape); }
 
 }  // namespace mycc

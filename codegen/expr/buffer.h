@@ -46,5 +46,8 @@ using BufferSet = std::unordered_set<const BufferNode*>;
 Buffer MakeBuffer(std::string name, DType dtype, std::vector<int64_t> shape, Scope scope = Scope::kGlobal);
 // A new buffer like another one, called by the same name and `suffix`.
 Buffer WithSuffix(const Buffer& buffer, const std::string& suffix);
+// "f32[8,16]".
+std::string TypeText(DType dtype, const std::vector<int64_t>& shape);
+std::string TypeText(const Buffer& buffer);
 
 }  // namespace mycc

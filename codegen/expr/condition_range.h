@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_set>
 
 #include "codegen/expr/expr.h"
 

@@ -1,17 +1,16 @@
 #include "codegen/expr/conjunction.h"
 
+#include <algorithm>
+
 namespace mycc {
 
 void SplitConjunction(const Expr& condition, std::vector<Expr>* parts) {
   if (condition->op == Op::kAnd) {
     SplitConjunction(condition->args[0], parts);
-    SplitConjunction(condition->args[1], parts);
-    return;
+    return SplitConjunction(condition->args[1], parts);
   }
-  for (const Expr& part : *parts) {
-    if (StructurallyEqual(part, condition)) return;
-  }
-  parts->push_back(condition);
+  const auto is_same = [&](const Expr& part) { return StructurallyEqual(part, condition); };
+  if (std::ranges::none_of(*parts, is_same)) parts->push_back(condition);
 }
 
 std::vector<Expr> SplitConjunction(const Expr& condition) {

@@ -14,75 +14,66 @@
 namespace mycc {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The format of a float: a sign, an exponent and `mantissa_bits`. Rounding turns a finite number beyond `max`
+// into `overflow`, and infinity into `of_infinity`.
+struct FloatFormat {
+  int mantissa_bits = 0, min_exponent = 0;
+  double max = 0, overflow = kInfinity, of_infinity = kInfinity;
+};
+
 struct DTypeInfo {
   std::string_view name;
   int bytes;
-  bool is_float;
+  FloatFormat format;  // without mantissa bits: no float
 };
 
 constexpr DTypeInfo kDTypes[kNumDTypes] = {
-    {"f64", 8, true},    {"f32", 4, true},  {"f16", 2, true},  {"bf16", 2, true},  {"i64", 8, false},
-    {"i32", 4, false},   {"i8", 1, false},  {"u8", 1, false},  {"bool", 1, false}, {"f8e4m3", 1, true},
-    {"f8e5m2", 1, true}, {"i16", 2, false}, {"u16", 2, false}, {"u32", 4, false},  {"u64", 8, false},
+    {"f64", 8, {52, -1022, std::numeric_limits<double>::max()}},
+    {"f32", 4, {23, -126, std::numeric_limits<float>::max()}},
+    {"f16", 2, {10, -14, 65504}},
+    {"bf16", 2, {7, -126, 0x1.fep127}},
+    {"i64", 8},
+    {"i32", 4},
+    {"i8", 1},
+    {"u8", 1},
+    {"bool", 1},
+    {"f8e4m3", 1, {3, -6, 448, 448, 448}},
+    {"f8e5m2", 1, {2, -14, 57344, 57344}},
+    {"i16", 2},
+    {"u16", 2},
+    {"u32", 4},
+    {"u64", 8},
 };
 
 const DTypeInfo& Info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// The format of an 8-bit float: a sign, an exponent and `mantissa_bits`.
-struct Float8 {
-  int mantissa_bits, min_exponent;
-  double max, of_infinity;  // of_infinity: the value that infinity becomes
-  uint8_t max_bits;
-};
-
-constexpr Float8 kE4M3 = {3, -6, 448, 448, 0x7e}, kE5M2 = {2, -14, 57344, kInfinity, 0x7b};
-
-const Float8& Float8Of(DType dtype) { return dtype == DType::kF8E4M3 ? kE4M3 : kE5M2; }
-
-// Rounds to a binary format of `mantissa_bits` explicit bits, smallest normal exponent `min_exponent` and
-// largest finite value `max`; larger numbers become `overflow`.
-double RoundToFormat(double value, int mantissa_bits, int min_exponent, double max,
-                     double overflow = kInfinity) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  constexpr int kMantissa = 52, kBias = 1023, kHuge = 512;  // of a double; beyond the narrower formats
-  const int own = static_cast<int>(std::bit_cast<uint64_t>(value) >> kMantissa & 0x7ff) - kBias;
-  if (own >= kHuge) return std::copysign(overflow, value);
-  // The sum with a number whose last bit has the weight of the format's last bit is rounded there, to even.
-  const int exponent = std::max(own, min_exponent) + kMantissa - mantissa_bits;
-  const double aligned = 1.5 * std::bit_cast<double>(static_cast<uint64_t>(exponent + kBias) << kMantissa);
-  const double rounded = std::copysign((value + aligned) - aligned, value);
-  return std::fabs(rounded) > max ? std::copysign(overflow, value) : rounded;
+const FloatFormat& FormatOf(DType dtype) {
+  MYCC_CHECK(IsFloat(dtype)) << DTypeName(dtype) << " is no float";
+  return Info(dtype).format;
 }
 
-double RoundToFloat8(const Float8& format, double value) {
+double RoundToFormat(const FloatFormat& format, double value) {
+  if (value == 0 || std::isnan(value)) return value;
   if (std::isinf(value)) return std::copysign(format.of_infinity, value);
-  return RoundToFormat(value, format.mantissa_bits, format.min_exponent, format.max, format.max);
+  constexpr int kMantissa = 52, kBias = 1023, kHuge = 512;  // of a double; beyond the narrower formats
+  const int own = static_cast<int>(std::bit_cast<uint64_t>(value) >> kMantissa & 0x7ff) - kBias;
+  if (own >= kHuge) return std::copysign(format.overflow, value);
+  // The sum with a number whose last bit has the weight of the format's last bit is rounded there, to even.
+  const int exponent = std::max(own, format.min_exponent) + kMantissa - format.mantissa_bits;
+  const double aligned = 1.5 * std::bit_cast<double>(static_cast<uint64_t>(exponent + kBias) << kMantissa);
+  const double rounded = std::copysign((value + aligned) - aligned, value);
+  return std::fabs(rounded) > format.max ? std::copysign(format.overflow, value) : rounded;
 }
 
 int64_t SaturateToInt(DType to, double value) {
   if (std::isnan(value)) return 0;
-  const auto clamp = [value](double lowest, double highest) {
-    return static_cast<int64_t>(std::trunc(std::min(std::max(value, lowest), highest)));
-  };
-  switch (to) {
-    case DType::kI32: return clamp(-2147483648.0, 2147483647.0);
-    case DType::kI8: return clamp(-128, 127);
-    case DType::kU8: return clamp(0, 255);
-    case DType::kI16: return clamp(-32768, 32767);
-    case DType::kU16: return clamp(0, 65535);
-    case DType::kU32: return clamp(0, 4294967295.0);
-    case DType::kU64:
-      // 2^64 is the first double beyond u64's range.
-      if (value >= 0x1p64) return -1;
-      return value <= 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value));
-    default: break;
-  }
-  // 2^63 is the first double beyond i64's range.
-  if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
-  if (value < -0x1p63) return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(value);
+  // As doubles, the limits of 64 bits are 2^63 and 2^64, the first ones beyond the ranges.
+  const auto [lowest, highest] = RangeOfInt(to);
+  if (value >= IntToDouble(to, highest)) return highest;
+  if (value <= IntToDouble(to, lowest)) return lowest;
+  return to == DType::kU64 ? static_cast<int64_t>(static_cast<uint64_t>(value)) : static_cast<int64_t>(value);
 }
 
 double IntToFloat(DType to, DType from, int64_t value) {
@@ -103,6 +94,12 @@ T LoadAs(const void* address) {
   return value;
 }
 
+int64_t LoadInt(DType dtype, const void* address) {
+  int64_t bits = 0;
+  std::memcpy(&bits, address, DTypeBytes(dtype));
+  return WrapInt(dtype, bits);
+}
+
 template <typename T>
 void StoreAs(void* address, T value) {
   std::memcpy(address, &value, sizeof(T));
@@ -113,24 +110,16 @@ void StoreAs(void* address, T value) {
 std::string DTypeName(DType dtype) { return std::string(Info(dtype).name); }
 
 std::optional<DType> ParseDType(std::string_view name) {
-  for (int i = 0; i < kNumDTypes; ++i) {
-    if (kDTypes[i].name == name) return static_cast<DType>(i);
-  }
-  return std::nullopt;
+  const DTypeInfo* found = std::ranges::find(kDTypes, name, &DTypeInfo::name);
+  return found != std::end(kDTypes) ? std::optional(static_cast<DType>(found - kDTypes)) : std::nullopt;
 }
 
 int DTypeBytes(DType dtype) { return Info(dtype).bytes; }
-bool IsFloat(DType dtype) { return Info(dtype).is_float; }
-bool IsInt(DType dtype) { return !Info(dtype).is_float && dtype != DType::kBool; }
+bool IsFloat(DType dtype) { return Info(dtype).format.mantissa_bits > 0; }
+bool IsInt(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
 bool IsUnsigned(DType dtype) {
-  switch (dtype) {
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-    case DType::kBool: return true;
-    default: return false;
-  }
+  return dtype == DType::kU8 || dtype == DType::kU16 || dtype == DType::kU32 || dtype == DType::kU64 ||
+         dtype == DType::kBool;
 }
 bool IsNarrowFloat(DType dtype) { return IsFloat(dtype) && DTypeBytes(dtype) < 4; }
 bool IsFloat8(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
@@ -144,47 +133,29 @@ std::string PrintInt(DType dtype, int64_t value) {
   return dtype == DType::kU64 ? absl::StrCat(static_cast<uint64_t>(value)) : absl::StrCat(value);
 }
 
-double SmallestNormal(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return 0x1p-1022;
-    case DType::kF32:
-    case DType::kBF16: return 0x1p-126;
-    case DType::kF16: return 0x1p-14;
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: return std::ldexp(1, Float8Of(dtype).min_exponent);
-    default: MYCC_CHECK(false) << DTypeName(dtype) << " has no normal numbers"; return 0;
-  }
-}
+int MantissaBits(DType dtype) { return FormatOf(dtype).mantissa_bits; }
+double SmallestNormal(DType dtype) { return std::ldexp(1, FormatOf(dtype).min_exponent); }
+double LargestNumber(DType dtype) { return FormatOf(dtype).max; }
 
 double RoundFloat(DType dtype, double value) {
-  switch (dtype) {
-    case DType::kF64: return value;
-    case DType::kF32: return static_cast<float>(value);
-    case DType::kF16: return RoundToFormat(value, 10, -14, 65504.0);
-    case DType::kBF16: return RoundToFormat(value, 7, -126, 0x1.fep127);
-    case DType::kF8E4M3:
-    case DType::kF8E5M2: return RoundToFloat8(Float8Of(dtype), value);
-    default: break;
-  }
-  MYCC_CHECK(false) << "RoundFloat to " << DTypeName(dtype);
-  return 0;
+  if (dtype == DType::kF64) return value;
+  if (dtype == DType::kF32) return static_cast<float>(value);
+  return RoundToFormat(FormatOf(dtype), value);
+}
+
+IntRange RangeOfInt(DType dtype) {
+  if (dtype == DType::kBool) return {0, 1};
+  const int unused = 64 - 8 * DTypeBytes(dtype);
+  if (IsUnsigned(dtype)) return {0, static_cast<int64_t>(~uint64_t{0} >> unused)};
+  return {std::numeric_limits<int64_t>::min() >> unused, std::numeric_limits<int64_t>::max() >> unused};
 }
 
 int64_t WrapInt(DType dtype, int64_t value) {
-  switch (dtype) {
-    case DType::kI64:
-    case DType::kU64: return value;
-    case DType::kI32: return static_cast<int32_t>(value);
-    case DType::kI8: return static_cast<int8_t>(value);
-    case DType::kU8: return static_cast<uint8_t>(value);
-    case DType::kI16: return static_cast<int16_t>(value);
-    case DType::kU16: return static_cast<uint16_t>(value);
-    case DType::kU32: return static_cast<uint32_t>(value);
-    case DType::kBool: return value != 0;
-    default: break;
-  }
-  MYCC_CHECK(false) << "WrapInt to " << DTypeName(dtype);
-  return 0;
+  MYCC_CHECK(!IsFloat(dtype)) << "WrapInt to " << DTypeName(dtype);
+  if (dtype == DType::kBool) return value != 0;
+  const int unused = 64 - 8 * DTypeBytes(dtype);
+  const uint64_t high = static_cast<uint64_t>(value) << unused;
+  return IsUnsigned(dtype) ? static_cast<int64_t>(high >> unused) : static_cast<int64_t>(high) >> unused;
 }
 
 Scalar ConvertScalar(DType to, DType from, Scalar value) {
@@ -208,17 +179,9 @@ Scalar LoadScalar(DType dtype, const void* address) {
     case DType::kF32: result.f = LoadAs<float>(address); break;
     case DType::kF16: result.f = HalfBitsToFloat(LoadAs<uint16_t>(address)); break;
     case DType::kBF16: result.f = BFloat16BitsToFloat(LoadAs<uint16_t>(address)); break;
-    case DType::kI64:
-    case DType::kU64: result.i = LoadAs<int64_t>(address); break;
-    case DType::kI32: result.i = LoadAs<int32_t>(address); break;
-    case DType::kI8: result.i = WrapInt(dtype, LoadAs<uint8_t>(address)); break;
-    case DType::kU8: result.i = LoadAs<uint8_t>(address); break;
-    case DType::kI16: result.i = LoadAs<int16_t>(address); break;
-    case DType::kU16: result.i = LoadAs<uint16_t>(address); break;
-    case DType::kU32: result.i = LoadAs<uint32_t>(address); break;
-    case DType::kBool: result.i = LoadAs<uint8_t>(address) != 0; break;
     case DType::kF8E4M3:
     case DType::kF8E5M2: result.f = Float8BitsToFloat(dtype, LoadAs<uint8_t>(address)); break;
+    default: result.i = LoadInt(dtype, address);
   }
   return result;
 }
@@ -229,17 +192,12 @@ void StoreScalar(DType dtype, void* address, Scalar value) {
     case DType::kF32: return StoreAs<float>(address, static_cast<float>(value.f));
     case DType::kF16: return StoreAs<uint16_t>(address, FloatToHalfBits(static_cast<float>(value.f)));
     case DType::kBF16: return StoreAs<uint16_t>(address, FloatToBFloat16Bits(static_cast<float>(value.f)));
-    case DType::kI64:
-    case DType::kU64: return StoreAs<int64_t>(address, value.i);
-    case DType::kI32: return StoreAs<int32_t>(address, static_cast<int32_t>(value.i));
-    case DType::kI8: return StoreAs<int8_t>(address, static_cast<int8_t>(value.i));
-    case DType::kU8: return StoreAs<uint8_t>(address, static_cast<uint8_t>(value.i));
-    case DType::kI16:
-    case DType::kU16: return StoreAs<uint16_t>(address, static_cast<uint16_t>(value.i));
-    case DType::kU32: return StoreAs<uint32_t>(address, static_cast<uint32_t>(value.i));
-    case DType::kBool: return StoreAs<uint8_t>(address, value.i != 0);
     case DType::kF8E4M3:
     case DType::kF8E5M2: return StoreAs(address, FloatToFloat8Bits(dtype, static_cast<float>(value.f)));
+    default: {
+      const int64_t bits = WrapInt(dtype, value.i);
+      std::memcpy(address, &bits, DTypeBytes(dtype));
+    }
   }
 }
 
@@ -277,11 +235,11 @@ uint16_t FloatToBFloat16Bits(float value) {
 float BFloat16BitsToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 uint8_t FloatToFloat8Bits(DType dtype, float value) {
-  const Float8& format = Float8Of(dtype);
+  const FloatFormat& format = FormatOf(dtype);
   const int sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value)) return static_cast<uint8_t>(sign | 0x7f);
-  const double rounded = std::fabs(RoundToFloat8(format, value));
-  if (std::isinf(rounded)) return static_cast<uint8_t>(sign | (format.max_bits + 1));
+  const double rounded = std::fabs(RoundToFormat(format, value));
+  if (std::isinf(rounded)) return static_cast<uint8_t>(sign | 0x7c);  // of f8e5m2
   // In units of the last place; the implicit bit, where there is one, adds the last 1 to the exponent.
   const int exponent =
       rounded == 0 ? format.min_exponent : std::max(std::ilogb(rounded), format.min_exponent);
@@ -290,19 +248,17 @@ uint8_t FloatToFloat8Bits(DType dtype, float value) {
 }
 
 float Float8BitsToFloat(DType dtype, uint8_t bits) {
-  const Float8& format = Float8Of(dtype);
+  const FloatFormat& format = FormatOf(dtype);
   const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
   const int magnitude = bits & 0x7f;
-  if (magnitude > format.max_bits) {
-    const bool infinite = format.of_infinity == kInfinity && magnitude == format.max_bits + 1;
-    return std::copysign(
-        infinite ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(), sign);
-  }
   const int fraction = magnitude & ((1 << format.mantissa_bits) - 1),
             exponent = magnitude >> format.mantissa_bits;
   const int units = exponent == 0 ? fraction : fraction + (1 << format.mantissa_bits);
-  return sign * std::ldexp(static_cast<float>(units),
-                           std::max(exponent - 1, 0) + format.min_exponent - format.mantissa_bits);
+  const float number = std::ldexp(static_cast<float>(units),
+                                  std::max(exponent - 1, 0) + format.min_exponent - format.mantissa_bits);
+  if (number <= format.max) return sign * number;
+  // Infinity would be the next number, and NaN those after it.
+  return std::copysign(static_cast<float>(fraction == 0 ? kInfinity : std::nan("")), sign);
 }
 
 float RoundToTF32(float value) {

@@ -59,8 +59,15 @@ inline int64_t OrderOfInt(DType dtype, int64_t value) {
 // The nearest double to an integer of the type.
 double IntToDouble(DType dtype, int64_t value);
 std::string PrintInt(DType dtype, int64_t value);  // in decimal
-// The smallest normal number of a float type.
+// The stored mantissa bits of a float type, its smallest normal number, and its largest finite one.
+int MantissaBits(DType dtype);
 double SmallestNormal(DType dtype);
+double LargestNumber(DType dtype);
+// The range of an integer type or bool. Those of u64 are its bits.
+struct IntRange {
+  int64_t lowest, highest;
+};
+IntRange RangeOfInt(DType dtype);
 // Wraps an integer into the type's range (two's complement). bool: value != 0.
 int64_t WrapInt(DType dtype, int64_t value);
 // A float -> integer conversion truncates towards zero and saturates; NaN becomes 0. The same rule on every

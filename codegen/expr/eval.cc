@@ -1,8 +1,6 @@
 #include "codegen/expr/eval.h"
 
 #include <cmath>
-#include <limits>
-#include <utility>
 
 #include "base/check.h"
 #include "codegen/expr/integers.h"
@@ -112,11 +110,7 @@ Scalar EvaluateReduce(ReduceOp op, DType dtype, Scalar accumulator, Scalar value
 Scalar Evaluate(const Expr& expr, const EvalContext& context) {
   switch (expr->op) {
     case Op::kConst: return expr->value;
-    case Op::kVar: {
-      Scalar result;
-      result.i = context.VarValue(*expr->var);
-      return result;
-    }
+    case Op::kVar: return {.i = context.VarValue(*expr->var)};
     case Op::kLoad: {
       std::vector<int64_t> indices(expr->args.size());
       for (size_t d = 0; d < indices.size(); ++d) indices[d] = Evaluate(expr->args[d], context).i;

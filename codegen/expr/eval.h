@@ -5,8 +5,6 @@
 // Thread rule: const, free to share.
 #pragma once
 
-#include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "codegen/expr/expr.h"

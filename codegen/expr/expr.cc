@@ -30,11 +30,21 @@ static_assert(std::size(kOps) == static_cast<size_t>(Op::kSelect) + 1);
 const OpInfo& Info(Op op) { return kOps[static_cast<int>(op)]; }
 
 Expr Make(Op op, DType dtype, std::vector<Expr> args) {
-  auto node = std::make_shared<ExprNode>();
-  node->op = op;
-  node->dtype = dtype;
-  node->args = std::move(args);
-  return node;
+  return std::make_shared<ExprNode>(ExprNode{op, dtype, std::move(args)});
+}
+
+// The operation over operands that `map` returns; the same pointer when they are the old ones.
+template <typename Map>
+Expr WithMappedArgs(const Expr& expr, const Map& map) {
+  if (expr->args.empty()) return expr;
+  std::vector<Expr> args;
+  args.reserve(expr->args.size());
+  bool changed = false;
+  for (const Expr& arg : expr->args) {
+    args.push_back(map(arg));
+    changed |= args.back() != arg;
+  }
+  return changed ? WithArgs(expr, std::move(args)) : expr;
 }
 
 // Folds i64 operations on constants and the identities of + - * // %; nullptr when there is nothing to fold.
@@ -87,31 +97,13 @@ bool IsExact(Op op) {
 }
 
 bool IsTranscendental(Op op) {
-  switch (op) {
-    case Op::kExp:
-    case Op::kExp2:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kPow: return true;
-    default: return false;
-  }
+  return op == Op::kExp || op == Op::kExp2 || op == Op::kLog || op == Op::kTanh || op == Op::kErf ||
+         op == Op::kSin || op == Op::kCos || op == Op::kPow;
 }
 
 bool IsCommutative(Op op) {
-  switch (op) {
-    case Op::kAdd:
-    case Op::kMul:
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kEq:
-    case Op::kNe:
-    case Op::kAnd:
-    case Op::kOr: return true;
-    default: return false;
-  }
+  return op == Op::kAdd || op == Op::kMul || op == Op::kMin || op == Op::kMax || op == Op::kEq ||
+         op == Op::kNe || op == Op::kAnd || op == Op::kOr;
 }
 
 Var MakeVar(std::string name, int64_t extent) {
@@ -119,11 +111,7 @@ Var MakeVar(std::string name, int64_t extent) {
 }
 
 Expr VarRef(Var var) {
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kVar;
-  node->dtype = DType::kI64;
-  node->var = std::move(var);
-  return node;
+  return std::make_shared<ExprNode>(ExprNode{.op = Op::kVar, .dtype = DType::kI64, .var = std::move(var)});
 }
 
 int64_t PointsOf(const std::vector<Var>& axes) {
@@ -140,20 +128,12 @@ int64_t PointsOf(const std::vector<Var>& axes, const std::vector<int>& chosen) {
 
 Expr IntConst(int64_t value, DType dtype) {
   MYCC_CHECK(!IsFloat(dtype)) << "IntConst of type " << DTypeName(dtype);
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kConst;
-  node->dtype = dtype;
-  node->value.i = WrapInt(dtype, value);
-  return node;
+  return std::make_shared<ExprNode>(ExprNode{Op::kConst, dtype, {}, {.i = WrapInt(dtype, value)}});
 }
 
 Expr FloatConst(double value, DType dtype) {
   MYCC_CHECK(IsFloat(dtype)) << "FloatConst of type " << DTypeName(dtype);
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kConst;
-  node->dtype = dtype;
-  node->value.f = RoundFloat(dtype, value);
-  return node;
+  return std::make_shared<ExprNode>(ExprNode{Op::kConst, dtype, {}, {.f = RoundFloat(dtype, value)}});
 }
 
 Expr BoolConst(bool value) { return IntConst(value, DType::kBool); }
@@ -163,12 +143,9 @@ Expr ZeroOf(DType dtype) { return IsFloat(dtype) ? FloatConst(0, dtype) : IntCon
 Expr Load(Buffer buffer, std::vector<Expr> indices) {
   MYCC_CHECK(static_cast<int>(indices.size()) == buffer->rank())
       << buffer->name << " has rank " << buffer->rank() << ", indexed by " << indices.size();
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kLoad;
-  node->dtype = buffer->dtype;
-  node->args = std::move(indices);
-  node->buffer = std::move(buffer);
-  return node;
+  const DType dtype = buffer->dtype;
+  return std::make_shared<ExprNode>(
+      ExprNode{.op = Op::kLoad, .dtype = dtype, .args = std::move(indices), .buffer = std::move(buffer)});
 }
 
 Expr MakeUnary(Op op, Expr a) {
@@ -250,9 +227,7 @@ bool IsZero(const Expr& expr) {
 
 bool StructurallyEqual(const Expr& a, const Expr& b) {
   if (a == b) return true;
-  if (a->op != b->op || a->dtype != b->dtype || a->var != b->var || a->buffer != b->buffer) {
-    return false;
-  }
+  if (a->op != b->op || a->dtype != b->dtype || a->var != b->var || a->buffer != b->buffer) return false;
   if (a->op == Op::kConst) {
     return IsFloat(a->dtype) ? std::memcmp(&a->value.f, &b->value.f, sizeof(double)) == 0
                              : a->value.i == b->value.i;
@@ -261,8 +236,7 @@ bool StructurallyEqual(const Expr& a, const Expr& b) {
 }
 
 bool StructurallyEqual(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return StructurallyEqual(x, y); });
+  return std::ranges::equal(a, b, [](const Expr& x, const Expr& y) { return StructurallyEqual(x, y); });
 }
 
 void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) {
@@ -271,35 +245,16 @@ void Visit(const Expr& expr, const std::function<void(const ExprNode&)>& visit) 
 }
 
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& rewrite) {
-  Expr current = expr;
-  if (!expr->args.empty()) {
-    std::vector<Expr> args;
-    args.reserve(expr->args.size());
-    bool changed = false;
-    for (const Expr& arg : expr->args) {
-      args.push_back(Rewrite(arg, rewrite));
-      changed |= args.back() != arg;
-    }
-    if (changed) current = WithArgs(expr, std::move(args));
-  }
+  Expr current = WithMappedArgs(expr, [&](const Expr& arg) { return Rewrite(arg, rewrite); });
   Expr replacement = rewrite(current);
   return replacement ? replacement : current;
 }
 
 Expr Substitute(const Expr& expr, const VarMap& map) {
-  if (expr->op == Op::kVar) {
-    const auto it = map.find(expr->var.get());
-    return it == map.end() ? expr : it->second;
-  }
-  if (expr->args.empty()) return expr;
-  std::vector<Expr> args;
-  args.reserve(expr->args.size());
-  bool changed = false;
-  for (const Expr& arg : expr->args) {
-    args.push_back(Substitute(arg, map));
-    changed |= args.back() != arg;
-  }
-  return changed ? WithArgs(expr, std::move(args)) : expr;
+  if (expr->op != Op::kVar)
+    return WithMappedArgs(expr, [&](const Expr& arg) { return Substitute(arg, map); });
+  const auto it = map.find(expr->var.get());
+  return it == map.end() ? expr : it->second;
 }
 
 std::vector<Expr> Substitute(const std::vector<Expr>& exprs, const VarMap& map) {
@@ -310,11 +265,7 @@ std::vector<Expr> Substitute(const std::vector<Expr>& exprs, const VarMap& map) 
 }
 
 bool UsesVar(const Expr& expr, const VarNode* var) {
-  if (expr->var.get() == var && expr->op == Op::kVar) return true;
-  for (const Expr& arg : expr->args) {
-    if (UsesVar(arg, var)) return true;
-  }
-  return false;
+  return (expr->op == Op::kVar && expr->var.get() == var) || UsesVar(expr->args, var);
 }
 
 bool UsesVar(const std::vector<Expr>& exprs, const VarNode* var) {
@@ -360,25 +311,12 @@ Expr ReduceIdentity(ReduceOp op, DType dtype) {
   const auto constant = [&](double f, int64_t i) {
     return IsFloat(dtype) ? FloatConst(f, dtype) : IntConst(i, dtype);
   };
-  const auto [lowest, highest] = [&]() -> std::pair<int64_t, int64_t> {
-    switch (dtype) {
-      case DType::kI64: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-      case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-      case DType::kI8: return {-128, 127};
-      case DType::kU8: return {0, 255};
-      case DType::kI16: return {-32768, 32767};
-      case DType::kU16: return {0, 65535};
-      case DType::kU32: return {0, std::numeric_limits<uint32_t>::max()};
-      case DType::kU64: return {0, -1};  // as its bits
-      default: return {0, 1};
-    }
-  }();
   constexpr double kInf = std::numeric_limits<double>::infinity();
   switch (op) {
-    case ReduceOp::kSum: return constant(0, 0);
+    case ReduceOp::kSum: return ZeroOf(dtype);
     case ReduceOp::kProd: return constant(1, 1);
-    case ReduceOp::kMax: return constant(-kInf, lowest);
-    case ReduceOp::kMin: return constant(kInf, highest);
+    case ReduceOp::kMax: return constant(-kInf, RangeOfInt(dtype).lowest);
+    case ReduceOp::kMin: return constant(kInf, RangeOfInt(dtype).highest);
     default: break;
   }
   MYCC_CHECK(false) << "no identity of " << ReduceOpName(op);

@@ -84,7 +84,7 @@ struct ExprNode {
   DType dtype;
   std::vector<Expr> args;  // operands; indices of a load
   Scalar value;            // kConst
-  Var var;                 // kVar (dtype kI64)
+  Var var;                 // kVar (dtype kI64); null for others
   Buffer buffer;           // kLoad
 };
 

@@ -1,6 +1,8 @@
 #include "codegen/expr/print.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,10 +28,8 @@ constexpr Infix kInfix[] = {
 };
 
 const Infix* FindInfix(Op op) {
-  for (const Infix& infix : kInfix) {
-    if (infix.op == op) return &infix;
-  }
-  return nullptr;
+  const Infix* found = std::ranges::find(kInfix, op, &Infix::op);
+  return found != std::end(kInfix) ? found : nullptr;
 }
 
 // The fewest digits that read back (decimal -> f64 -> type) as the same value, always with a point or an
@@ -94,7 +94,9 @@ class Printer {
     switch (expr.op) {
       case Op::kConst: out_ += PrintLiteral(expr.dtype, expr.value); return;
       case Op::kVar: out_ += names_.var ? names_.var(*expr.var) : expr.var->name; return;
-      case Op::kLoad: return PrintLoad(expr);
+      case Op::kLoad:
+        return PrintList(names_.buffer ? names_.buffer(*expr.buffer) : expr.buffer->name, '[', expr.args, ']',
+                         /*compact=*/true);
       case Op::kNeg: return PrintNegation(*expr.args[0], compact);
       case Op::kNot: out_ += '!'; return Print(*expr.args[0], kUnaryLevel, compact);
       case Op::kCast: return PrintCast(expr, compact);
@@ -102,17 +104,9 @@ class Printer {
     }
     if (const Infix* infix = FindInfix(expr.op)) return PrintInfix(expr, *infix, compact);
     if (IsClamp(expr))
-      return PrintCall("clamp", {expr.args[0]->args[0], expr.args[0]->args[1], expr.args[1]}, compact);
-    PrintCall(std::string(OpName(expr.op)), expr.args, compact);
-  }
-
-  void PrintLoad(const ExprNode& expr) {
-    absl::StrAppend(&out_, names_.buffer ? names_.buffer(*expr.buffer) : expr.buffer->name, "[");
-    for (size_t d = 0; d < expr.args.size(); ++d) {
-      if (d > 0) out_ += ',';
-      Print(*expr.args[d], kOrLevel, /*compact=*/true);
-    }
-    out_ += ']';
+      return PrintList("clamp", '(', {expr.args[0]->args[0], expr.args[0]->args[1], expr.args[1]}, ')',
+                       compact);
+    PrintList(std::string(OpName(expr.op)), '(', expr.args, ')', compact);
   }
 
   // `-1.0` is a literal; a negation of the literal 1.0 needs parentheses.
@@ -143,13 +137,15 @@ class Printer {
     Print(*expr.args[1], tighter, compact);
   }
 
-  void PrintCall(const std::string& name, const std::vector<Expr>& args, bool compact) {
-    absl::StrAppend(&out_, name, "(");
+  void PrintList(const std::string& name, char open, const std::vector<Expr>& args, char close,
+                 bool compact) {
+    out_ += name;
+    out_ += open;
     for (size_t i = 0; i < args.size(); ++i) {
       if (i > 0) out_ += compact ? "," : ", ";
       Print(*args[i], kOrLevel, compact);
     }
-    out_ += ')';
+    out_ += close;
   }
 
   const PrintNames& names_;

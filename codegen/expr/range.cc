@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <numeric>
 
 #include "codegen/expr/integers.h"
@@ -43,9 +42,8 @@ int64_t CoefficientOf(const Linear& linear, const Expr& atom) {
   return 0;
 }
 
-std::optional<int64_t> Larger(std::optional<int64_t> a, std::optional<int64_t> b) {
-  return !a || (b && *b > *a) ? b : a;
-}
+// Nullopt, no bound, is less than any number. So std::max is for lower bounds of which one suffices, std::min
+// for those that need both. Upper bounds of which one suffices need this:
 std::optional<int64_t> Smaller(std::optional<int64_t> a, std::optional<int64_t> b) {
   return !a || (b && *b < *a) ? b : a;
 }
@@ -54,21 +52,11 @@ std::optional<int64_t> Smaller(std::optional<int64_t> a, std::optional<int64_t> 
 std::optional<int64_t> LargerOfBoth(std::optional<int64_t> a, std::optional<int64_t> b) {
   return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
 }
-std::optional<int64_t> SmallerOfBoth(std::optional<int64_t> a, std::optional<int64_t> b) {
-  return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
-}
 
 IndexRange RangeOfType(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return {0, 1};
-    case DType::kI8: return {-128, 127};
-    case DType::kU8: return {0, 255};
-    case DType::kI16: return {-32768, 32767};
-    case DType::kU16: return {0, 65535};
-    case DType::kI32: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    case DType::kU32: return {0, std::numeric_limits<uint32_t>::max()};
-    default: return {};
-  }
+  if (IsFloat(dtype) || DTypeBytes(dtype) == 8) return {};
+  const auto [lowest, highest] = RangeOfInt(dtype);
+  return {lowest, highest};
 }
 
 class BoundFinder {
@@ -91,7 +79,7 @@ class BoundFinder {
   IndexRange OfLinear(const Linear& linear, int effort) {
     IndexRange range = ByTerms(linear, effort);
     if (effort == 0 || facts_.empty() || linear.terms.empty()) return range;
-    range.lower = Larger(range.lower, LowerByFacts(linear, effort));
+    range.lower = std::max(range.lower, LowerByFacts(linear, effort));
     const auto negated = LowerByFacts(Negated(linear), effort);
     if (negated) range.upper = Smaller(range.upper, -*negated);
     return range;
@@ -109,7 +97,7 @@ class BoundFinder {
         const int64_t limit = p == 1 && q == 1 ? kMaxBound : kMaxCoefficient;
         if (!IsWithin(linear, limit) || !IsWithin(fact, limit)) continue;
         const auto rest = OfLinear(Combination(linear, p, fact, q), effort - 1).lower;  // p * linear >= rest
-        if (rest) best = Larger(best, -FloorDivInt(-*rest, p));
+        if (rest) best = std::max(best, std::optional(-FloorDivInt(-*rest, p)));
       }
     }
     return best;
@@ -154,12 +142,12 @@ class BoundFinder {
         const IndexRange a = OfOperand(atom, 0, effort), b = OfOperand(atom, 1, effort);
         // min(a, b) is at most both upper bounds, and at least the smaller lower bound if both are known; max
         // is symmetric.
-        if (atom.op == Op::kMax) return {Larger(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
-        return {SmallerOfBoth(a.lower, b.lower), Smaller(a.upper, b.upper)};
+        if (atom.op == Op::kMax) return {std::max(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
+        return {std::min(a.lower, b.lower), Smaller(a.upper, b.upper)};
       }
       case Op::kSelect: {
         const IndexRange a = OfOperand(atom, 1, effort), b = OfOperand(atom, 2, effort);
-        return {SmallerOfBoth(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
+        return {std::min(a.lower, b.lower), LargerOfBoth(a.upper, b.upper)};
       }
       default: return {};
     }

@@ -8,10 +8,6 @@
 namespace mycc {
 namespace {
 
-std::string TypeText(const Buffer& tensor) {
-  return absl::StrCat(DTypeName(tensor->dtype), "[", absl::StrJoin(tensor->shape, ","), "]");
-}
-
 std::string TypedName(const Buffer& tensor) { return absl::StrCat(tensor->name, ": ", TypeText(tensor)); }
 
 std::string NamesOf(const std::vector<Buffer>& tensors) {

@@ -16,6 +16,14 @@ ReducedTuple TupleOf(const Reduction& reduce, const Buffer& first, const std::ve
   return reduced;
 }
 
+template <typename ValueFn>
+Stmt StoreParts(const ReducedTuple& reduced, const ValueFn& value_of) {
+  std::vector<Stmt> stores;
+  for (int part = 0; part < static_cast<int>(reduced.buffers.size()); ++part)
+    stores.push_back(std::make_shared<Store>(reduced.buffers[part], reduced.indices, value_of(part)));
+  return MakeSeq(std::move(stores));
+}
+
 }  // namespace
 
 ReducedTuple ReducedBy(const Block& block) {
@@ -27,26 +35,15 @@ ReducedTuple ReducedBy(const Combine& combine) {
 }
 
 Stmt StartAccumulators(const ReducedTuple& reduced) {
-  std::vector<Stmt> stores;
-  for (size_t i = 0; i < reduced.buffers.size(); ++i) {
-    stores.push_back(
-        std::make_shared<Store>(reduced.buffers[i], reduced.indices,
-                                reduced.reduce.Identity(static_cast<int>(i), reduced.buffers[i]->dtype)));
-  }
-  return MakeSeq(std::move(stores));
+  return StoreParts(reduced,
+                    [&](int part) { return reduced.reduce.Identity(part, reduced.buffers[part]->dtype); });
 }
 
 Stmt UpdateAccumulators(const ReducedTuple& reduced) {
   std::vector<Expr> before;
   before.reserve(reduced.buffers.size());
   for (const Buffer& buffer : reduced.buffers) before.push_back(Load(buffer, reduced.indices));
-  std::vector<Stmt> stores;
-  for (size_t i = 0; i < reduced.buffers.size(); ++i) {
-    stores.push_back(
-        std::make_shared<Store>(reduced.buffers[i], reduced.indices,
-                                reduced.reduce.Combined(static_cast<int>(i), before, reduced.values)));
-  }
-  return MakeSeq(std::move(stores));
+  return StoreParts(reduced, [&](int part) { return reduced.reduce.Combined(part, before, reduced.values); });
 }
 
 Stmt CombineAccumulators(const ReducedTuple& reduced) {

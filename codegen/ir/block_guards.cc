@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "codegen/ir/visit.h"
+
 namespace mycc {
 
 bool CarriesReduction(const Block& block, const For& loop) {
   return std::ranges::any_of(
       block.iters, [&](const IterVar& iter) { return iter.reduce && UsesVar(iter.binding, loop.var.get()); });
+}
+
+bool IsReduceLoop(const For& loop) {
+  return AnyOf<Block>(loop.body, [&](const Block& block) { return CarriesReduction(block, loop); });
 }
 
 bool FollowsReduction(const Block& block, const Expr& binding) {

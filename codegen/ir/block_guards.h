@@ -9,6 +9,9 @@ namespace mycc {
 // Whether the loop runs along reduction variables of the block.
 bool CarriesReduction(const Block& block, const For& loop);
 
+// Whether the loop runs along reduction variables of a block in it.
+bool IsReduceLoop(const For& loop);
+
 // Whether reduction variables of the block run along a loop that `binding` depends on.
 bool FollowsReduction(const Block& block, const Expr& binding);
 

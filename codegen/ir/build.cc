@@ -10,26 +10,21 @@
 namespace mycc {
 namespace {
 
-bool IsArg(ReduceOp op) { return op == ReduceOp::kArgMax || op == ReduceOp::kArgMin; }
-
-bool IsEmpty(const std::vector<Var>& axes) {
-  return std::ranges::any_of(axes, [](const Var& axis) { return axis->extent == 0; });
-}
-
 // The stage itself. A reduction over an empty axis becomes a constant, because its block would never run. The
 // language has no argmax over an empty axis.
 Stage WithoutEmptyReduction(const Stage& stage) {
-  if (!IsEmpty(stage.reduce_axes)) return stage;
+  if (std::ranges::count(stage.reduce_axes, 0, &VarNode::extent) == 0) return stage;
   return Stage{
       stage.output, stage.axes, ReduceOp::kNone, {}, ReduceIdentity(stage.reduce, stage.output->dtype)};
 }
 
-}  // namespace
-
+// The buffer of the best values of an argmax or argmin; null for other stages.
 Buffer BestValuesOf(const Stage& stage) {
-  if (!IsArg(stage.reduce)) return nullptr;
+  if (stage.reduce != ReduceOp::kArgMax && stage.reduce != ReduceOp::kArgMin) return nullptr;
   return MakeBuffer(absl::StrCat(stage.output->name, ".best"), stage.value->dtype, stage.output->shape);
 }
+
+}  // namespace
 
 Stmt BuildStage(const Stage& stage, const Buffer& best) {
   auto block = std::make_shared<Block>();
@@ -44,21 +39,17 @@ Stmt BuildStage(const Stage& stage, const Buffer& best) {
     block->more = {{best, stage.value}};
   }
   block->init = stage.reduce != ReduceOp::kNone;
-  std::vector<Var> loops;
+  std::vector<LoopSpec> loops;
   const auto add_axis = [&](const Var& axis, bool reduce) {
-    loops.push_back(MakeVar(absl::StrCat(block->name, ".", axis->name), axis->extent));
-    block->iters.push_back(IterVar{axis, reduce, VarRef(loops.back())});
+    loops.push_back({MakeVar(absl::StrCat(block->name, ".", axis->name), axis->extent)});
+    block->iters.push_back(IterVar{axis, reduce, VarRef(loops.back().var)});
   };
   for (const Var& axis : stage.axes) {
     add_axis(axis, false);
     block->indices.push_back(VarRef(axis));
   }
   for (const Var& axis : stage.reduce_axes) add_axis(axis, true);
-  Stmt nest = std::move(block);
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    nest = std::make_shared<For>(*loop, IntConst((*loop)->extent), LoopKind::kSerial, std::move(nest));
-  }
-  return nest;
+  return MakeNest(loops, std::move(block));
 }
 
 Function BuildNaive(const Workload& workload) {
@@ -69,10 +60,7 @@ Function BuildNaive(const Workload& workload) {
   }
   for (const Buffer& output : workload.outputs) function.params.push_back(Param{output, ParamKind::kOutput});
   const auto is_output = [&](const Buffer& buffer) {
-    for (const Buffer& output : workload.outputs) {
-      if (output == buffer) return true;
-    }
-    return false;
+    return std::ranges::find(workload.outputs, buffer) != workload.outputs.end();
   };
 
   std::vector<Stmt> nests;

@@ -18,11 +18,8 @@ class Expansion {
     if (const For* loop = DynAs<For>(stmt)) return loop->With({.body = Expand(loop->body)});
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
       tiles_.push_back({alloc->buffer});
-      for (int64_t block = 1; block < blocks_; ++block) {
-        BufferNode own = *alloc->buffer;
-        own.name = Named(own.name, block);
-        tiles_.back().push_back(std::make_shared<BufferNode>(std::move(own)));
-      }
+      for (int64_t block = 1; block < blocks_; ++block)
+        tiles_.back().push_back(WithSuffix(alloc->buffer, SuffixOf(block)));
       const std::vector<Buffer> own = tiles_.back();
       Stmt body = Expand(alloc->body);
       for (const Buffer& buffer : own) body = std::make_shared<Alloc>(buffer, std::move(body));
@@ -33,9 +30,7 @@ class Expansion {
   }
 
  private:
-  static std::string Named(const std::string& name, int64_t block) {
-    return block == 0 ? name : absl::StrCat(name, ".block", block);
-  }
+  static std::string SuffixOf(int64_t block) { return block == 0 ? "" : absl::StrCat(".block", block); }
 
   Stmt ExpandRoles(const Stmt& of_block) {
     const Roles& roles = As<Roles>(of_block);
@@ -49,7 +44,7 @@ class Expansion {
     for (int64_t block = 0; block < blocks_; ++block) {
       counts.insert(counts.end(), roles.barrier_counts.begin(), roles.barrier_counts.end());
       for (Roles::Role role : roles.roles) {
-        role.name = Named(role.name, block);
+        role.name += SuffixOf(block);
         role.body = OfBlock(role.body, block);
         all.push_back(std::move(role));
       }

@@ -23,11 +23,8 @@ struct Function {
   Stmt body;
 };
 
-// The buffer of the best values of an argmax or argmin, which the caller of BuildStage allocates; null for
-// other stages.
-Buffer BestValuesOf(const Stage& stage);
 // One stage as a block under its own serial loops. An argmax or argmin reduces tuples: positions into the
-// stage's tensor, values into `best`.
+// stage's tensor, values into `best`, which the caller allocates.
 Stmt BuildStage(const Stage& stage, const Buffer& best = nullptr);
 
 // The naive loop nest: every stage of the canonical workload as one block under its own serial loops, in

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/ir/cluster.h"
 #include "codegen/ir/interpreter_machine.h"
@@ -12,14 +11,11 @@
 namespace mycc {
 namespace {
 
-absl::Status CheckInput(const BufferNode& buffer, const NDArray& input) {
-  if (input.dtype == buffer.dtype && input.shape == buffer.shape) return absl::OkStatus();
-  const auto text = [](DType dtype, const std::vector<int64_t>& shape) {
-    return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
-  };
-  return absl::InvalidArgumentError(absl::StrCat("interpreter: input ", buffer.name, " is ",
-                                                 text(input.dtype, input.shape), ", expected ",
-                                                 text(buffer.dtype, buffer.shape)));
+absl::Status CheckInput(const Buffer& buffer, const NDArray& input) {
+  if (input.dtype == buffer->dtype && input.shape == buffer->shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("interpreter: input ", buffer->name, " is ",
+                                                 TypeText(input.dtype, input.shape), ", expected ",
+                                                 TypeText(buffer)));
 }
 
 absl::StatusOr<NDArray> TakeOutput(const interpreter::Memory& memory) {
@@ -34,12 +30,6 @@ absl::StatusOr<NDArray> TakeOutput(const interpreter::Memory& memory) {
   return output;
 }
 
-Function WithBlocksAsRoles(const Function& function) {
-  Function expanded = function;
-  expanded.body = ExpandBlocks(function.body);
-  return expanded;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const std::vector<NDArray>& inputs,
@@ -50,7 +40,8 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
     return absl::InvalidArgumentError(
         absl::StrCat("interpreter: ", inputs.size(), " inputs, expected ", num_inputs));
   }
-  const Function expanded = WithBlocksAsRoles(function);
+  Function expanded = function;
+  expanded.body = ExpandBlocks(function.body);
   MYCC_ASSIGN_OR_RETURN(const interpreter::Program program, interpreter::Compile(expanded));
   interpreter::Machine machine(program, seed);
   auto input = inputs.begin();
@@ -58,7 +49,7 @@ absl::StatusOr<std::vector<NDArray>> RunFunction(const Function& function, const
     interpreter::Memory& memory = machine.memory(static_cast<int>(p));
     memory.Begin(interpreter::Accessor());
     if (function.params[p].kind == ParamKind::kOutput) continue;
-    MYCC_RETURN_IF_ERROR(CheckInput(*function.params[p].buffer, *input));
+    MYCC_RETURN_IF_ERROR(CheckInput(function.params[p].buffer, *input));
     for (int64_t flat = 0; flat < memory.size(); ++flat) memory.Initialize(flat, input->Get(flat));
     ++input;
   }

@@ -47,12 +47,6 @@ int Assembler::NewRegister(Scalar initial) {
   return static_cast<int>(program_.registers.size()) - 1;
 }
 
-int Assembler::ConstantRegister(int64_t value) {
-  Scalar scalar;
-  scalar.i = value;
-  return NewRegister(scalar);
-}
-
 int Assembler::List(const std::vector<int>& registers) {
   const int first = static_cast<int>(program_.operands.size());
   program_.operands.insert(program_.operands.end(), registers.begin(), registers.end());
@@ -84,13 +78,9 @@ int Assembler::Expression(const ExprNode& expr) {
     }
     case Op::kLoad: {
       if (const auto part = parts_.find(expr.buffer.get()); part != parts_.end()) return part->second;
-      const int indices = List(Expressions(expr.args));
-      const int dst = NewRegister();
-      Emit({.code = Code::kLoad,
-            .dst = dst,
-            .a = MemoryOf(expr.buffer, /*write=*/false),
-            .b = indices,
-            .c = static_cast<int32_t>(readers_)});
+      const int indices = List(Expressions(expr.args)), memory = MemoryOf(expr.buffer, /*write=*/false);
+      const int dst = NewRegister(), threads = static_cast<int>(readers_);
+      Emit({.code = Code::kLoad, .dst = dst, .a = memory, .b = indices, .c = threads});
       return dst;
     }
     case Op::kSelect: return Select(expr);

@@ -27,7 +27,6 @@ class Assembler {
   void Land(const std::vector<int64_t>& jumps);
 
   int NewRegister(Scalar initial = {});
-  int ConstantRegister(int64_t value);
   int List(const std::vector<int>& registers);
 
   // The slot of a buffer, from here to the end of its scope.

@@ -19,13 +19,11 @@
 namespace mycc::interpreter {
 namespace {
 
-bool HasThreadLoops(const Stmt& root) { return AnyStmt(root, IsThreadLoop); }
-
 class Compiler : Assembler {
  public:
   absl::StatusOr<Program> Run(const Function& function) {
     // Scheduled IR has thread loops, but does not yet say which tensors are in registers.
-    program_.has_threads = HasThreadLoops(function.body) && !Contains(function.body, StmtKind::kBlock);
+    program_.has_threads = AnyStmt(function.body, IsThreadLoop) && !Contains(function.body, StmtKind::kBlock);
     for (const Param& param : function.params) AddMemory(param.buffer, param.kind != ParamKind::kOutput);
     Statement(function.body);
     Emit({.code = Code::kEnd});
@@ -62,12 +60,9 @@ class Compiler : Assembler {
       case StmtKind::kRoles: RolesStatement(As<Roles>(stmt)); break;
       case StmtKind::kArrive: {
         const Arrive& arrive = As<Arrive>(stmt);
-        const int group = GroupOf("arrive");
-        Emit({.code = Code::kArrive,
-              .a = Expression(*arrive.barrier),
-              .b = arrive.arrivals,
-              .c = static_cast<int32_t>(arrive.expected_bytes),
-              .imm = group});
+        const int group = GroupOf("arrive"), barrier = Expression(*arrive.barrier);
+        const int32_t bytes = static_cast<int32_t>(arrive.expected_bytes);
+        Emit({.code = Code::kArrive, .a = barrier, .b = arrive.arrivals, .c = bytes, .imm = group});
         break;
       }
       case StmtKind::kWait: {
@@ -109,39 +104,23 @@ class Compiler : Assembler {
     return group_ ? *group_ : Fail(absl::StrCat(what, " of a barrier outside roles"));
   }
 
-  // The first instance of a block initialises the accumulator, so its iterations run in order.
-  static bool ReducesAlong(const For& loop) {
-    return AnyOf<Block>(loop.body, [&](const Block& block) { return CarriesReduction(block, loop); });
-  }
-
   void ForStatement(const For& loop) {
     const int extent = Expression(*loop.extent), variable = NewRegister();
     const int index = static_cast<int>(program_.loops.size());
-    program_.loops.push_back(
-        Loop{loop.var->name, variable, extent, loop.var->extent,
-             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid,
-             loop.loop_kind == LoopKind::kParallel || loop.loop_kind == LoopKind::kGrid ||
-                 (loop.loop_kind == LoopKind::kThread && !ReducesAlong(loop)),
-             loops_in_scope_.empty() && !group_ &&
-                 (loop.loop_kind == LoopKind::kGrid || loop.loop_kind == LoopKind::kThread),
-             loop.loop_kind == LoopKind::kGrid});
-    const bool of_threads = loop.loop_kind == LoopKind::kThread, is_nest = of_threads && !in_nest_;
-    if (of_threads) program_.loops.back().threads = ThreadsUnder(loop.body);
-    program_.loops.back().is_nest = is_nest;
+    const bool is_grid = loop.loop_kind == LoopKind::kGrid, of_threads = loop.loop_kind == LoopKind::kThread;
+    const bool parallel = is_grid || loop.loop_kind == LoopKind::kParallel, is_nest = of_threads && !in_nest_;
+    // The first instance of a block initialises the accumulator, so its iterations run in order.
+    const bool any_order = parallel || (of_threads && !IsReduceLoop(loop));
+    const bool is_launch = loops_in_scope_.empty() && !group_ && (is_grid || of_threads);
+    program_.loops.push_back({loop.var->name, variable, extent, loop.var->extent, parallel, any_order,
+                              is_launch, is_grid, of_threads ? ThreadsUnder(loop.body) : 0, is_nest,
+                              parallel && direct_ == &loop});
     in_nest_ = in_nest_ || of_threads;
-    if (program_.loops.back().parallel) {
-      program_.loops.back().is_direct = direct_ == &loop;
-      direct_ = loop.body.get();
-    }
+    if (parallel) direct_ = loop.body.get();
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");
     const int64_t enter = Emit({.code = Code::kLoopEnter, .a = index});
     const int64_t body = Here();
-    if (!variables_.emplace(loop.var.get(), variable).second)
-      Fail(absl::StrCat("loop ", loop.var->name, " is inside itself"));
-    loops_in_scope_.emplace_back(loop.var->name, variable);
-    Statement(loop.body);
-    loops_in_scope_.pop_back();
-    variables_.erase(loop.var.get());
+    InScope("loop", loop.var, variable, loop.body);
     Emit({.code = Code::kLoopNext, .a = index, .imm = body});
     Land(enter);
     if (is_nest) in_nest_ = false;
@@ -161,12 +140,17 @@ class Compiler : Assembler {
     const int variable = NewRegister();
     Emit({.code = Code::kMove, .dst = variable, .a = Expression(*let.value)});
     Emit({.code = Code::kCheckRange, .a = variable, .imm = let.var->extent});
-    if (!variables_.emplace(let.var.get(), variable).second)
-      Fail(absl::StrCat("variable ", let.var->name, " is inside itself"));
-    loops_in_scope_.emplace_back(let.var->name, variable);
-    Statement(let.body);
+    InScope("variable", let.var, variable, let.body);
+  }
+
+  // Compiles a statement in which the variable, called `what` in an error, is in the register.
+  void InScope(const char* what, const Var& var, int variable, const Stmt& body) {
+    if (!variables_.emplace(var.get(), variable).second)
+      Fail(absl::StrCat(what, " ", var->name, " is inside itself"));
+    loops_in_scope_.emplace_back(var->name, variable);
+    Statement(body);
     loops_in_scope_.pop_back();
-    variables_.erase(let.var.get());
+    variables_.erase(var.get());
   }
 
   void AllocStatement(const Alloc& alloc) {
@@ -189,20 +173,11 @@ class Compiler : Assembler {
     const Threads around = readers_;
     if (program_.memories[memory].is_shared && around == Threads::kAll) readers_ = Threads::kFirst;
     const int indices = List(Expressions(store.indices));
+    const int value = copy_ ? CopiedValue(store.value) : Expression(*store.value);
     if (copy_) {
-      Emit({.code = Code::kCopyStore,
-            .a = memory,
-            .b = indices,
-            .c = CopiedValue(store.value),
-            .imm = *copy_});
+      Emit({.code = Code::kCopyStore, .a = memory, .b = indices, .c = value, .imm = *copy_});
     } else {
-      const int value = Expression(*store.value);
-      const Threads writers = around == Threads::kSome ? around : Threads::kFirst;
-      Emit({.code = Code::kStore,
-            .a = memory,
-            .b = indices,
-            .c = value,
-            .imm = static_cast<int64_t>(writers)});
+      StoreTo(memory, indices, value, around == Threads::kSome ? around : Threads::kFirst);
     }
     readers_ = around;
   }
@@ -219,9 +194,9 @@ class Compiler : Assembler {
     std::vector<int64_t> jumps;
     for (size_t i = 0; i < bindings.size(); ++i) {
       const IterVar& iter = block.iters[i];
-      if (GuardsTerms(block, iter) != of_terms) continue;
+      if ((iter.reduce || GuardsTerms(block, iter)) != of_terms) continue;
       if (iter.binding->op == Op::kVar && iter.binding->var->extent <= iter.var->extent) continue;
-      const int extent = ConstantRegister(iter.var->extent);
+      const int extent = NewRegister({.i = iter.var->extent});
       jumps.push_back(Emit({.code = Code::kJumpIfOutside, .a = bindings[i], .b = extent}));
     }
     return jumps;
@@ -236,24 +211,15 @@ class Compiler : Assembler {
     }
     const std::vector<int64_t> exits = UnlessInside(block, bindings, /*of_terms=*/false);
     for (size_t i = 0; i < bindings.size(); ++i) variables_[block.iters[i].var.get()] = bindings[i];
-    std::vector<int64_t> skips;
     const bool initialises = block.reduce != ReduceOp::kNone && block.init;
     const std::vector<int> loops = initialises ? LoopsOfReduction(block) : std::vector<int>();
     if (!loops.empty()) Initialisation(block, loops);
-    skips = UnlessInside(block, bindings, /*of_terms=*/true);
+    const std::vector<int64_t> skips = UnlessInside(block, bindings, /*of_terms=*/true);
     if (initialises && loops.empty()) Initialisation(block, reduce);
     PlainInstance(block);
     for (const IterVar& iter : block.iters) variables_.erase(iter.var.get());
     Land(skips);
     Land(exits);
-  }
-
-  // Jumps taken when any of the registers is not zero.
-  std::vector<int64_t> UnlessFirst(const std::vector<int>& reduce) {
-    std::vector<int64_t> jumps;
-    jumps.reserve(reduce.size());
-    for (const int reg : reduce) jumps.push_back(Emit({.code = Code::kJumpIfNonZero, .a = reg}));
-    return jumps;
   }
 
   // Registers of the loops that carry the reduction: in its first iteration all of them are 0, even if that
@@ -274,8 +240,11 @@ class Compiler : Assembler {
     return registers;
   }
 
+  // Stores the identities where all these registers are 0.
   void Initialisation(const Block& block, const std::vector<int>& zeros) {
-    const std::vector<int64_t> later = UnlessFirst(zeros);
+    std::vector<int64_t> later;
+    later.reserve(zeros.size());
+    for (const int reg : zeros) later.push_back(Emit({.code = Code::kJumpIfNonZero, .a = reg}));
     const ReducedTuple reduced = ReducedBy(block);
     const int indices = List(Expressions(block.indices));
     for (size_t i = 0; i < reduced.buffers.size(); ++i) {
@@ -424,11 +393,8 @@ class Compiler : Assembler {
     }
     if ((*load)->op != Op::kLoad) return Fail("a copy computes its value");
     const int indices = List(Expressions((*load)->args));
-    Emit({.code = Code::kCopyLoad,
-          .dst = dst,
-          .a = MemoryOf((*load)->buffer, /*write=*/false),
-          .b = indices,
-          .imm = *copy_});
+    const int memory = MemoryOf((*load)->buffer, /*write=*/false);
+    Emit({.code = Code::kCopyLoad, .dst = dst, .a = memory, .b = indices, .imm = *copy_});
     if (to_zero < 0) return dst;
     const int64_t to_end = Emit({.code = Code::kJump});
     Land(to_zero);

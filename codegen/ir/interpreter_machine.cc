@@ -1,11 +1,9 @@
 // The execution loop of the interpreter, one function for each kind of instruction.
 #include "codegen/ir/interpreter_machine.h"
 
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,11 +44,6 @@ Machine::Machine(const Program& program, uint64_t seed)
     accessors_.push_back(&agents_[i]);
   }
   barriers_.resize(program.num_barriers);
-  for (BarrierState& barrier : barriers_) {
-    barrier.open.resize(components);
-    barrier.known.resize(components);
-    barrier.before.resize(components);
-  }
 }
 
 absl::Status Machine::Run() {
@@ -66,11 +59,7 @@ Machine::State Machine::Fail(const Agent& agent, const std::string& what) {
 
 Machine::State Machine::FailAccess(const Agent& agent, const Memory& memory, int64_t flat,
                                    const char* fault) {
-  std::vector<int64_t> indices(memory.rank());
-  for (int d = memory.rank() - 1; d >= 0; --d) {
-    indices[d] = flat % memory.dim(d);
-    flat /= memory.dim(d);
-  }
+  const std::vector<int64_t> indices = Layout::RowMajor(memory.buffer().shape).Coordinate(flat);
   return Fail(agent, absl::StrCat(memory.buffer().name, "[", absl::StrJoin(indices, ","), "] ", fault));
 }
 
@@ -108,27 +97,19 @@ int64_t Machine::AccessingThread(const Agent& agent, int64_t combine) const {
 }
 
 Machine::State Machine::Load(Agent& agent, const Instr& instr) {
-  Memory& memory = memories_[instr.a];
-  const int64_t flat = Flat(memory, instr.b);
-  if (flat < 0) return FailRange(agent, memory, instr.b);
-  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.imm));
-  const char* fault = memory.Read(flat, agent, static_cast<Threads>(instr.c), &registers_[instr.dst]);
-  agent.thread = thread;
-  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+  return Access(agent, instr.a, instr.b, instr.imm, [&](Memory& memory, int64_t flat) {
+    return memory.Read(flat, agent, static_cast<Threads>(instr.c), &registers_[instr.dst]);
+  });
 }
 
 Machine::State Machine::Store(Agent& agent, const Instr& instr) {
-  Memory& memory = memories_[instr.a];
-  const int64_t flat = Flat(memory, instr.b);
-  if (flat < 0) return FailRange(agent, memory, instr.b);
   const Threads threads = static_cast<Threads>(instr.imm);
   const bool is_combined = threads == Threads::kTogether || instr.dst != 0;
   const bool is_spread = agent.nest != 0 && !spread_[instr.a].empty() && !is_combined;
-  if (is_spread && NoteSpread(agent, instr.a, flat) == State::kFailed) return State::kFailed;
-  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.dst));
-  const char* fault = memory.Write(flat, agent, threads, registers_[instr.c]);
-  agent.thread = thread;
-  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+  return Access(agent, instr.a, instr.b, instr.dst, [&](Memory& memory, int64_t flat) {
+    const char* fault = is_spread ? NoteSpread(agent, instr.a, flat) : nullptr;
+    return fault ? fault : memory.Write(flat, agent, threads, registers_[instr.c]);
+  });
 }
 
 Machine::State Machine::MoveVector(Agent& agent, const Instr& instr) {
@@ -154,33 +135,18 @@ Machine::State Machine::MoveVector(Agent& agent, const Instr& instr) {
 }
 
 Machine::State Machine::Reduce(Agent& agent, const Instr& instr) {
-  Memory& memory = memories_[instr.a];
-  const int64_t flat = Flat(memory, instr.b);
-  if (flat < 0) return FailRange(agent, memory, instr.b);
-  const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, instr.dst));
   const Threads threads = instr.dst != 0 ? Threads::kFirst : Threads::kTogether;
-  Scalar accumulator;
-  const char* fault = memory.Read(flat, agent, threads, &accumulator);
-  if (!fault) {
+  return Access(agent, instr.a, instr.b, instr.dst, [&](Memory& memory, int64_t flat) {
+    Scalar accumulator;
+    if (const char* fault = memory.Read(flat, agent, threads, &accumulator)) return fault;
     const ReduceOp op = static_cast<ReduceOp>(instr.imm);
     if (op == ReduceOp::kSum && instr.dtype == DType::kF32) {
       accumulator.f = static_cast<float>(accumulator.f + registers_[instr.c].f);
     } else {
       accumulator = EvaluateReduce(op, instr.dtype, accumulator, registers_[instr.c]);
     }
-    fault = memory.Write(flat, agent, threads, accumulator);
-  }
-  agent.thread = thread;
-  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
-}
-
-Machine::State Machine::Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases) {
-  for (int v = 0; v < views; ++v) {
-    const Memory& memory = memories_[tile.views[v].memory];
-    bases[v] = Flat(memory, tile.views[v].indices);
-    if (bases[v] < 0) return FailRange(agent, memory, tile.views[v].indices);
-  }
-  return State::kRunning;
+    return memory.Write(flat, agent, threads, accumulator);
+  });
 }
 
 Machine::State Machine::FailView(const Agent& agent, const Memory& memory, int64_t p, int64_t q) {
@@ -188,33 +154,26 @@ Machine::State Machine::FailView(const Agent& agent, const Memory& memory, int64
                                   " is out of range"));
 }
 
-Machine::State Machine::ReadFactor(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
-                                   const Completion* completion, Scalar* value) {
-  Memory& memory = memories_[view.memory];
-  const int64_t flat = InView(memory, view, base, p, q);
-  if (flat < 0) return FailView(agent, memory, p, q);
-  const char* fault = completion != nullptr ? memory.AsyncRead(flat, agent, *completion, value)
-                                            : memory.Read(flat, agent, Threads::kAll, value);
-  return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
-}
-
 // Reads an operand's elements, converted to the type of the sums: for each row of a or column of b, its
 // elements along the depth.
 Machine::State Machine::ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
                                     const Completion* completion, std::vector<Scalar>* factors) {
   const View& view = tile.views[operand];
-  const DType stored = memories_[view.memory].buffer().dtype;
+  Memory& memory = memories_[view.memory];
   const bool by_rows = operand == 1;
   const int64_t lines = by_rows ? tile.m : tile.n;
   factors->clear();
   for (int64_t line = 0; line < lines; ++line) {
     for (int64_t k = 0; k < tile.k; ++k) {
       const int64_t group = k / tile.group, place = k % tile.group;
+      const int64_t p = by_rows ? line : group, q = by_rows ? group : line;
+      const int64_t flat = InView(memory, view, base + place, p, q);
+      if (flat < 0) return FailView(agent, memory, p, q);
       Scalar value;
-      const State state = ReadFactor(agent, view, base + place, by_rows ? line : group,
-                                     by_rows ? group : line, completion, &value);
-      if (state == State::kFailed) return state;
-      value = ConvertScalar(dtype, stored, value);
+      const char* fault = completion != nullptr ? memory.AsyncRead(flat, agent, *completion, &value)
+                                                : memory.Read(flat, agent, Threads::kAll, &value);
+      if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
+      value = ConvertScalar(dtype, memory.buffer().dtype, value);
       if (tile.tf32) value = EvaluateOp(Op::kTF32, dtype, dtype, &value);
       factors->push_back(value);
     }
@@ -238,8 +197,12 @@ void AddProduct(DType dtype, const Scalar& a, const Scalar& b, Scalar* sum) {
 }  // namespace
 
 Machine::State Machine::Mma(Agent& agent, const Tile& tile) {
-  int64_t bases[3] = {};
-  if (Bases(agent, tile, 3, bases) == State::kFailed) return State::kFailed;
+  int64_t bases[3] = {};  // the positions of the views' first elements
+  for (const int v : {0, 1, 2}) {
+    const Memory& memory = memories_[tile.views[v].memory];
+    bases[v] = Flat(memory, tile.views[v].indices);
+    if (bases[v] < 0) return FailRange(agent, memory, tile.views[v].indices);
+  }
   const DType dtype = memories_[tile.views[0].memory].buffer().dtype;
   std::optional<Completion> later;
   if (tile.is_async) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -85,13 +85,25 @@ class Machine {
   // The position of element (p, q) of a view whose first element is at `base`; -1 when out of range.
   static int64_t InView(const Memory& memory, const View& view, int64_t base, int64_t p, int64_t q);
 
+  // Accesses the element of a memory that a list of indices names: `access` returns the fault, or nullptr.
+  template <typename AccessFn>
+  State Access(Agent& agent, int slot, int list, int64_t combine, const AccessFn& access) {
+    Memory& memory = memories_[slot];
+    const int64_t flat = Flat(memory, list);
+    if (flat < 0) return FailRange(agent, memory, list);
+    const int64_t thread = std::exchange(agent.thread, AccessingThread(agent, combine));
+    const char* fault = access(memory, flat);
+    agent.thread = thread;
+    return fault ? FailAccess(agent, memory, flat, fault) : State::kRunning;
+  }
   // The thread that accesses an element: the agent's, or the first one of the groups of combine - 1.
   int64_t AccessingThread(const Agent& agent, int64_t combine) const;
   State Load(Agent& agent, const Instr& instr);
   State Store(Agent& agent, const Instr& instr);
   State MoveVector(Agent& agent, const Instr& instr);
   // Records a write to an element in registers that several threads of a nest each have a copy of.
-  State NoteSpread(Agent& agent, int slot, int64_t flat);
+  // Returns the fault, or nullptr.
+  const char* NoteSpread(Agent& agent, int slot, int64_t flat);
   State EndNest(Agent& agent);
   // The agent's threads have synchronized. Does nothing except in lowered code with threads.
   void EndInterval(Agent& agent);
@@ -100,10 +112,6 @@ class Machine {
   // `completion` is an asynchronous product's; otherwise nullptr.
   State ReadFactors(Agent& agent, const Tile& tile, int operand, int64_t base, DType dtype,
                     const Completion* completion, std::vector<Scalar>* factors);
-  // The positions of the views' first elements.
-  State Bases(const Agent& agent, const Tile& tile, int views, int64_t* bases);
-  State ReadFactor(Agent& agent, const View& view, int64_t base, int64_t p, int64_t q,
-                   const Completion* completion, Scalar* value);
   State AddProducts(Agent& agent, const Tile& tile, int64_t base, int64_t i, int64_t j,
                     const Completion* completion);
   State FailView(const Agent& agent, const Memory& memory, int64_t p, int64_t q);
@@ -126,8 +134,8 @@ class Machine {
   State Signal(Agent& agent, const CopySignal& copy, Completion* completion, BarrierState** signalled);
   State CopyEnd(Agent& agent, const Instr& instr);
   State CheckGroupsWaitedFor(const Agent& agent);
-  void WaitGroup(Agent& agent, int64_t pending);
-  void WaitProducts(Agent& agent, int64_t pending);
+  // Until at most `pending` of the groups that the agent has committed are open on the channel.
+  void WaitFor(Agent& agent, int channel, uint32_t committed, int64_t pending);
   // The barrier numbered by a register within a group; nullptr when there is none.
   BarrierState* BarrierAt(int reg, int64_t group);
   int GroupChannel(const Agent& agent) const { return program_.num_agents + agent.agent; }

@@ -180,9 +180,7 @@ const char* Memory::AsyncWrite(int64_t flat, const Accessor& accessor, const Com
                                Scalar value) {
   if (const char* fault = WriteByThread(flat, accessor, completion.threads, value)) return fault;
   if (const char* fault = CheckWriteBefore(flat, accessor)) return fault;
-  if (const char* fault = CheckReadsBefore(flat, accessor)) return fault;
-  last_writes_[flat] = LastWrite{completion.channel, completion.time, kNeedsNoFence};
-  return WriteElement(flat, accessor, value);
+  return AsyncWriteSum(flat, accessor, completion, value);
 }
 
 const char* Memory::AsyncReadSum(int64_t flat, const Accessor& accessor, const Completion& completion,

@@ -18,9 +18,11 @@ Machine::State Machine::Synchronise(Agent& agent, const Instr& instr) {
     case Code::kArrive: state = Arrive(agent, instr); break;
     case Code::kWait: state = Wait(agent, instr); break;
     case Code::kCommitProducts: ++agent.committed_products; return state;
-    case Code::kWaitProducts: WaitProducts(agent, instr.imm); return state;
+    case Code::kWaitProducts:
+      WaitFor(agent, ProductChannel(agent), agent.committed_products, instr.imm);
+      return state;
     case Code::kCommitGroup: ++agent.committed_groups; break;
-    case Code::kWaitGroup: WaitGroup(agent, instr.imm); break;
+    case Code::kWaitGroup: WaitFor(agent, GroupChannel(agent), agent.committed_groups, instr.imm); break;
     case Code::kBarrier: EndInterval(agent); return state;
     case Code::kLaunch:
       EndInterval(agent);
@@ -83,9 +85,7 @@ void Machine::Fork(Agent& parent, const RoleGroup& group) {
     barrier.arrived = 0;
     barrier.bytes = 0;
     barrier.first = barrier.completed;
-    std::ranges::fill(barrier.open, 0);
-    std::ranges::fill(barrier.known, 0);
-    std::ranges::fill(barrier.before, 0);
+    barrier.open = barrier.known = barrier.before = VectorClock(parent.clock.size());
   }
 }
 
@@ -204,29 +204,21 @@ Machine::State Machine::CopyEnd(Agent& agent, const Instr& instr) {
   BarrierState* barrier = nullptr;
   if (Signal(agent, program_.copies[instr.imm], &completion, &barrier) == State::kFailed)
     return State::kFailed;
-  Memory& memory = memories_[instr.a];
-  const int64_t flat = Flat(memory, instr.b);
-  if (flat < 0) return FailRange(agent, memory, instr.b);
   const bool load = instr.code == Code::kCopyLoad;
-  const char* fault = load ? memory.AsyncRead(flat, agent, completion, &registers_[instr.dst])
-                           : memory.AsyncWrite(flat, agent, completion, registers_[instr.c]);
-  if (fault != nullptr) return FailAccess(agent, memory, flat, fault);
-  if (load || barrier == nullptr) return State::kRunning;
-  barrier->bytes -= DTypeBytes(memory.buffer().dtype);
+  const State state = Access(agent, instr.a, instr.b, /*combine=*/0, [&](Memory& memory, int64_t flat) {
+    return load ? memory.AsyncRead(flat, agent, completion, &registers_[instr.dst])
+                : memory.AsyncWrite(flat, agent, completion, registers_[instr.c]);
+  });
+  if (state == State::kFailed || load || barrier == nullptr) return state;
+  barrier->bytes -= DTypeBytes(memories_[instr.a].buffer().dtype);
   EndPhaseIfComplete(barrier);
   return State::kRunning;
 }
 
-void Machine::WaitGroup(Agent& agent, int64_t pending) {
-  if (!program_.concurrent || pending >= agent.committed_groups) return;
-  uint32_t& known = agent.clock[GroupChannel(agent)];
-  known = std::max(known, agent.committed_groups - static_cast<uint32_t>(pending));
-}
-
-void Machine::WaitProducts(Agent& agent, int64_t pending) {
-  if (!program_.concurrent || pending >= agent.committed_products) return;
-  uint32_t& known = agent.clock[ProductChannel(agent)];
-  known = std::max(known, agent.committed_products - static_cast<uint32_t>(pending));
+void Machine::WaitFor(Agent& agent, int channel, uint32_t committed, int64_t pending) {
+  if (!program_.concurrent || pending >= committed) return;
+  uint32_t& known = agent.clock[channel];
+  known = std::max(known, committed - static_cast<uint32_t>(pending));
 }
 
 Machine::State Machine::CheckGroupsWaitedFor(const Agent& agent) {

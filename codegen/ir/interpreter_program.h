@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/function.h"
-#include "codegen/ir/interpreter.h"
 
 namespace mycc::interpreter {
 

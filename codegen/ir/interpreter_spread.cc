@@ -16,18 +16,17 @@ bool IsSame(DType dtype, const Scalar& a, const Scalar& b) {
 }  // namespace
 
 // Called before a write: memory still holds the value that the previous thread wrote.
-Machine::State Machine::NoteSpread(Agent& agent, int slot, int64_t flat) {
+const char* Machine::NoteSpread(Agent& agent, int slot, int64_t flat) {
   const Memory& memory = memories_[slot];
   Spread& spread = spread_[slot][flat];
   if (spread.nest != agent.nest) {
     spread = {agent.nest, agent.thread};
     written_in_nest_.emplace_back(slot, flat);
   }
-  if (spread.thread == agent.thread) return State::kRunning;
-  if (spread.is_left && !IsSame(memory.buffer().dtype, spread.left, memory.Value(flat)))
-    return FailAccess(agent, memory, flat, kDisagree);
+  if (spread.thread == agent.thread) return nullptr;
+  if (spread.is_left && !IsSame(memory.buffer().dtype, spread.left, memory.Value(flat))) return kDisagree;
   spread = {agent.nest, agent.thread, true, memory.Value(flat)};
-  return State::kRunning;
+  return nullptr;
 }
 
 Machine::State Machine::EndNest(Agent& agent) {

@@ -1,5 +1,6 @@
 #include "codegen/ir/loop_marks.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -14,12 +15,10 @@ constexpr std::array<std::string_view, 6> kLoopKindNames = {"serial", "parallel"
 std::string_view LoopKindName(LoopKind kind) { return kLoopKindNames[static_cast<size_t>(kind)]; }
 
 bool ParseLoopKind(const std::string& name, LoopKind* kind) {
-  for (size_t i = 0; i < kLoopKindNames.size(); ++i) {
-    if (name != kLoopKindNames[i]) continue;
-    *kind = static_cast<LoopKind>(i);
-    return true;
-  }
-  return false;
+  const auto found = std::ranges::find(kLoopKindNames, name);
+  if (found == kLoopKindNames.end()) return false;
+  *kind = static_cast<LoopKind>(found - kLoopKindNames.begin());
+  return true;
 }
 
 }  // namespace mycc

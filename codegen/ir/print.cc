@@ -19,10 +19,6 @@
 namespace mycc {
 namespace {
 
-std::string TypeText(const BufferNode& buffer) {
-  return absl::StrCat(DTypeName(buffer.dtype), "[", absl::StrJoin(buffer.shape, ","), "]");
-}
-
 // Accepts any number of indices: the verifier prints statements with wrong ranks.
 std::string Element(const Buffer& buffer, const std::vector<Expr>& indices) {
   return PrintExpr(
@@ -111,18 +107,6 @@ std::string LaunchText(const LaunchShape& shape) {
   return text;
 }
 
-const char* LoopWord(LoopKind kind) {
-  switch (kind) {
-    case LoopKind::kSerial: return "for";
-    case LoopKind::kParallel: return "parallel";
-    case LoopKind::kVector: return "vector";
-    case LoopKind::kUnroll: return "unroll";
-    case LoopKind::kGrid: return "block";
-    case LoopKind::kThread: return "thread";
-  }
-  return "";
-}
-
 std::string Assignment(const Reduction& reduce) {
   if (reduce == ReduceOp::kNone) return "=";
   if (reduce == ReduceOp::kSum) return "+=";
@@ -146,14 +130,12 @@ std::string ReductionText(const ReducedTuple& reduced) {
 // The functions of tuples that the code uses, each once.
 std::string FunctionsOfTuples(const Stmt& body) {
   std::vector<std::string> texts;
-  VisitStmts(body, [&](const Stmt& stmt) {
-    const Block* block = DynAs<Block>(stmt);
-    const Combine* combine = DynAs<Combine>(stmt);
-    if (block == nullptr && combine == nullptr) return true;
-    std::string text = PrintReduction(block != nullptr ? block->reduce : combine->reduce);
+  const auto add = [&](const auto& reduced) {
+    std::string text = PrintReduction(reduced.reduce);
     if (!text.empty() && std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
-    return true;
-  });
+  };
+  VisitEach<Block>(body, add);
+  VisitEach<Combine>(body, add);
   return absl::StrJoin(texts, "");
 }
 
@@ -282,7 +264,7 @@ class Printer {
   void PrintAlloc(const Alloc& alloc, int depth, bool last) {
     constexpr const char* kForms[] = {"", ", wide", ", in pairs"};
     const int64_t row_pad = alloc.buffer->layout.RowPad(), swizzle = alloc.buffer->swizzle_bytes();
-    Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(*alloc.buffer), " ",
+    Line(depth, "alloc ", alloc.buffer->name, ": ", TypeText(alloc.buffer), " ",
          ScopeName(alloc.buffer->scope), row_pad == 0 ? "" : absl::StrCat(" pad ", row_pad),
          swizzle == 0 ? "" : absl::StrCat(" swizzle ", swizzle),
          alloc.offset == Alloc::kNoOffset ? "" : absl::StrCat(" at ", alloc.offset),
@@ -296,7 +278,8 @@ class Printer {
     const std::string range = IsConstInt(loop.extent, loop.var->extent)
                                   ? absl::StrCat(loop.var->extent)
                                   : absl::StrCat(PrintExpr(loop.extent), " (of ", loop.var->extent, ")");
-    Line(depth, LoopWord(loop.loop_kind), " ", loop.var->name, " in ", range, MarksText(loop.marks));
+    const std::string word(loop.loop_kind == LoopKind::kSerial ? "for" : LoopKindName(loop.loop_kind));
+    Line(depth, word, " ", loop.var->name, " in ", range, MarksText(loop.marks));
     Print(loop.body, depth + 1);
   }
 
@@ -358,7 +341,7 @@ class Printer {
 
 std::string ParamText(const Param& param) {
   return absl::StrCat(param.buffer->name, ": ", param.kind == ParamKind::kConst ? "const " : "",
-                      TypeText(*param.buffer));
+                      TypeText(param.buffer));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "codegen/expr/affine.h"
 #include "codegen/expr/print.h"
 
 namespace mycc {

@@ -28,6 +28,12 @@ bool Block::Writes(const Buffer& buffer) const {
          });
 }
 
+Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body) {
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+    body = std::make_shared<For>(loop->var, IntConst(loop->var->extent), loop->kind, std::move(body));
+  return body;
+}
+
 std::vector<const For*> LoopsOfNest(const Stmt& nest, Stmt* inside, std::optional<LoopKind> kind) {
   std::vector<const For*> loops;
   *inside = nest;

@@ -199,9 +199,9 @@ struct Accumulator {
 //
 // An instance whose binding lies outside the iteration domain is not executed. This keeps splits that do not
 // divide, and regions that reach past an edge, correct; lowering derives its guards from it. A reduction with
-// init == true stores the identity into out[indices] before all its other instances, at the one in which all
-// reduction variables are 0, even if that one is not executed. With init == false another block has filled
-// the accumulator.
+// init == true stores the identity into out[indices] before all its other instances: in the first iteration
+// of the loops that carry the reduction, even if that one is not executed. With init == false another block
+// has filled the accumulator.
 //
 // A reduction of tuples (reduction.h) merges several values at once: `value` and those of `more` are the
 // parts of a partial result, `out` and the buffers of `more` the accumulators, all at `indices`.
@@ -401,8 +401,14 @@ const T* DynAs(const Stmt& stmt) {
   return stmt != nullptr && stmt->kind == T::kKind ? &As<T>(stmt) : nullptr;
 }
 
-// The loops of a perfect nest, outermost first, those of one kind if it is given; they live as long as `nest`.
-// `inside`, another statement than `nest`, becomes the code in them.
+// New loops around `body`, outermost first.
+struct LoopSpec {
+  Var var;
+  LoopKind kind = LoopKind::kSerial;
+};
+Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body);
+// The loops of a perfect nest, outermost first, those of one kind if it is given; they live as long as
+// `nest`. `inside`, another statement than `nest`, becomes the code in them.
 std::vector<const For*> LoopsOfNest(const Stmt& nest, Stmt* inside,
                                     std::optional<LoopKind> kind = std::nullopt);
 // The iterations of nested loops; the number of an iteration of all of them; the loops, outermost first,

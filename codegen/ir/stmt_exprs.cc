@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -154,50 +155,6 @@ void VisitBuffers(Node& node, const VisitFn& visit) {
   }
 }
 
-// One ReplaceBuffer call: the buffers and the map of index vectors.
-struct BufferReplacement {
-  using Reindex = std::function<std::vector<Expr>(const std::vector<Expr>&)>;
-  const Buffer& from;
-  const Buffer& to;
-  const Reindex& reindex;
-
-  std::vector<Expr> Indices(const std::vector<Expr>& indices) const {
-    return reindex ? reindex(indices) : indices;
-  }
-
-  Expr InExpr(const Expr& expr) const {
-    if (!Loads(expr, from)) return expr;
-    return Rewrite(expr, [this](const Expr& e) -> Expr {
-      return IsLoadOf(e, from) ? Load(to, Indices(e->args)) : nullptr;
-    });
-  }
-
-  // The indices over the new buffer.
-  void Move(std::vector<Expr>* indices) const { *indices = Indices(*indices); }
-  void Move(Expr* index) const { *index = Indices({*index})[0]; }
-  // The view over the new buffer. Its strides are those of the old one's dimensions.
-  void Move(TileView* view) const {
-    MYCC_CHECK(to->rank() >= from->rank() &&
-               std::equal(from->shape.rbegin(), from->shape.rend(), to->shape.rbegin()))
-        << "a tile view of " << from->name << " has other strides in " << to->name;
-    Move(&view->indices);
-  }
-
-  // Replaces the statement's own uses, without its expressions; nullptr when there are none.
-  Stmt InStmt(const Stmt& stmt) const {
-    bool found = false;
-    VisitBuffers(*stmt, [&](const Buffer& buffer, const auto&...) { found |= buffer == from; });
-    if (!found) return nullptr;
-    std::shared_ptr<StmtNode> changed = stmt->Clone();
-    VisitBuffers(*changed, [&](Buffer& buffer, auto&... place) {
-      if (buffer != from) return;
-      (Move(&place), ...);
-      buffer = to;
-    });
-    return changed;
-  }
-};
-
 }  // namespace
 
 Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map) {
@@ -245,10 +202,8 @@ bool Accesses(const Stmt& stmt, const Buffer& buffer) {
 }
 
 Stmt SubstituteVars(const Stmt& root, const VarMap& map) {
-  const auto substitute = [&map](const Expr& expr) {
-    return UsesKeyOf(expr, map) ? Substitute(expr, map) : expr;
-  };
-  return RewriteStmts(root, [&](const Stmt& stmt) { return MapOwnExprs(stmt, substitute); });
+  return MapAllExprs(root,
+                     [&](const Expr& expr) { return UsesKeyOf(expr, map) ? Substitute(expr, map) : expr; });
 }
 
 Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
@@ -258,28 +213,49 @@ Stmt SubstituteSimplified(const Stmt& stmt, const VarMap& map) {
 
 Stmt ReplaceBuffer(const Stmt& root, const Buffer& from, const Buffer& to,
                    const std::function<std::vector<Expr>(const std::vector<Expr>&)>& reindex) {
-  const BufferReplacement replacement{from, to, reindex};
-  const auto in_expr = [&](const Expr& expr) { return replacement.InExpr(expr); };
-  return RewriteStmts(root, [&](const Stmt& stmt) {
+  const auto moved = [&](const std::vector<Expr>& indices) { return reindex ? reindex(indices) : indices; };
+  const auto in_expr = [&](const Expr& expr) {
+    if (!Loads(expr, from)) return expr;
+    return Rewrite(
+        expr, [&](const Expr& e) -> Expr { return IsLoadOf(e, from) ? Load(to, moved(e->args)) : nullptr; });
+  };
+  // A place is the indices of an element, the index of a flag, or a view, whose strides stay.
+  const auto move = [&]<typename Place>(Place& place) {
+    if constexpr (std::is_same_v<Place, TileView>) {
+      MYCC_CHECK(to->rank() >= from->rank() &&
+                 std::equal(from->shape.rbegin(), from->shape.rend(), to->shape.rbegin()))
+          << "a tile view of " << from->name << " has other strides in " << to->name;
+      place.indices = moved(place.indices);
+    } else if constexpr (std::is_same_v<Place, Expr>) {
+      place = moved({place})[0];
+    } else {
+      place = moved(place);
+    }
+  };
+  return RewriteStmts(root, [&](const Stmt& stmt) -> Stmt {
     const Stmt mapped = MapOwnExprs(stmt, in_expr);
-    Stmt replaced = replacement.InStmt(mapped);
-    return replaced ? replaced : mapped;
+    bool found = false;
+    VisitBuffers(*mapped, [&](const Buffer& buffer, const auto&...) { found |= buffer == from; });
+    if (!found) return mapped;
+    std::shared_ptr<StmtNode> changed = mapped->Clone();
+    VisitBuffers(*changed, [&](Buffer& buffer, auto&... place) {
+      if (buffer != from) return;
+      (move(place), ...);
+      buffer = to;
+    });
+    return changed;
   });
 }
 
 Stmt CopyWithSuffix(const Stmt& stmt, const std::string& suffix) {
   VarMap renamed;
   std::vector<Buffer> buffers;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    const For* loop = DynAs<For>(s);
-    const Let* let = DynAs<Let>(s);
-    if (loop != nullptr || let != nullptr) {
-      const Var& var = loop != nullptr ? loop->var : let->var;
-      renamed[var.get()] = VarRef(MakeVar(absl::StrCat(var->name, suffix), var->extent));
-    }
-    if (const Alloc* alloc = DynAs<Alloc>(s)) buffers.push_back(alloc->buffer);
-    return true;
-  });
+  const auto rename = [&](const auto& of) {
+    renamed[of.var.get()] = VarRef(MakeVar(absl::StrCat(of.var->name, suffix), of.var->extent));
+  };
+  VisitEach<For>(stmt, rename);
+  VisitEach<Let>(stmt, rename);
+  VisitEach<Alloc>(stmt, [&](const Alloc& alloc) { buffers.push_back(alloc.buffer); });
   if (renamed.empty() && buffers.empty()) return stmt;
   Stmt copy = SubstituteVars(stmt, renamed);
   copy = RewriteStmts(copy, [&](const Stmt& s) -> Stmt {

@@ -148,13 +148,16 @@ class Verifier {
   void CheckIf(const If& branch) {
     Expression(branch.condition);
     if (branch.condition->dtype != DType::kBool) return Fail("the condition is no bool");
+    Where(branch.condition, true, [&] { Statement(branch.then); });
+    if (branch.otherwise) Where(branch.condition, false, [&] { Statement(branch.otherwise); });
+  }
+
+  // Checks the code that runs where the condition has this truth value.
+  template <typename Check>
+  void Where(const Expr& condition, bool value, const Check& check) {
     const size_t mark = guards_.Mark();
-    guards_.Assume(branch.condition, true);
-    Statement(branch.then);
-    guards_.Restore(mark);
-    if (!branch.otherwise) return;
-    guards_.Assume(branch.condition, false);
-    Statement(branch.otherwise);
+    guards_.Assume(condition, value);
+    check();
     guards_.Restore(mark);
   }
 
@@ -226,7 +229,6 @@ class Verifier {
       guards_.Assume(combine.condition, true);
     }
     if (combine.reduce == ReduceOp::kNone) Fail("threads combine by no reduction");
-    for (const Expr& index : combine.indices) Expression(index);
     combine.ForEachBuffer([&](const Buffer& buffer) { Access(buffer, combine.indices); });
     guards_.Restore(mark);
   }
@@ -310,22 +312,14 @@ class Verifier {
         if (!variables_.contains(expr->var.get()))
           Fail("variable ", expr->var->name, " is used outside its scope");
         return;
-      case Op::kLoad:
-        for (const Expr& index : expr->args) Expression(index);
-        return Access(expr->buffer, expr->args);
+      case Op::kLoad: return Access(expr->buffer, expr->args);
       case Op::kSelect: {
         Expression(expr->args[0]);
         const Expr condition = InLoops(expr->args[0]);
         int64_t known = 0;  // then the other arm is never evaluated
         if (IsConstInt(condition, &known)) return Expression(expr->args[known != 0 ? 1 : 2]);
-        const size_t mark = guards_.Mark();
-        guards_.Assume(condition, true);
-        Expression(expr->args[1]);
-        guards_.Restore(mark);
-        guards_.Assume(condition, false);
-        Expression(expr->args[2]);
-        guards_.Restore(mark);
-        return;
+        Where(condition, true, [&] { Expression(expr->args[1]); });
+        return Where(condition, false, [&] { Expression(expr->args[2]); });
       }
       default:
         for (const Expr& arg : expr->args) Expression(arg);
@@ -338,8 +332,9 @@ class Verifier {
     return bindings_.empty() ? expr : Simplify(Substitute(expr, bindings_));
   }
 
-  // Checks one access: the buffer's scope, and rank, types and ranges of the indices.
+  // Checks one access: the indices, the buffer's scope, and rank, types and ranges of the indices.
   void Access(const Buffer& buffer, const std::vector<Expr>& indices) {
+    for (const Expr& index : indices) Expression(index);
     const auto found = buffers_.find(buffer.get());
     if (found == buffers_.end()) return Fail("buffer ", buffer->name, " is used outside its scope");
     if (indices.size() != buffer->shape.size()) {
@@ -361,7 +356,6 @@ class Verifier {
   }
 
   void Write(const Buffer& buffer, const std::vector<Expr>& indices) {
-    for (const Expr& index : indices) Expression(index);
     Access(buffer, indices);
     const auto found = buffers_.find(buffer.get());
     if (!status_.ok() || found == buffers_.end()) return;
@@ -374,12 +368,11 @@ class Verifier {
   // Loops that index an accumulator are unrolled, because registers have names and no addresses.
   void CheckConstantExtents(const Buffer& buffer, size_t outer_loops, const std::vector<Expr>& indices) {
     for (size_t i = outer_loops; i < loops_.size(); ++i) {
-      if (IsConstInt(loops_[i]->extent)) continue;
-      for (const Expr& index : indices) {
-        if (!UsesVar(InLoops(index), loops_[i]->var.get())) continue;
-        return Fail("accumulator ", buffer->name, " is indexed by loop ", loops_[i]->var->name,
-                    ", which has no constant extent");
-      }
+      const Var& var = loops_[i]->var;
+      const auto uses = [&](const Expr& index) { return UsesVar(InLoops(index), var.get()); };
+      if (IsConstInt(loops_[i]->extent) || std::ranges::none_of(indices, uses)) continue;
+      return Fail("accumulator ", buffer->name, " is indexed by loop ", var->name,
+                  ", which has no constant extent");
     }
   }
 
@@ -387,21 +380,16 @@ class Verifier {
   void CheckDisjoint(const Buffer& buffer, size_t parallel, const std::vector<Expr>& indices) {
     const Var& var = loops_[parallel]->var;
     if (var->extent < 2 || IsConstInt(loops_[parallel]->extent, 1) || guards_.Mentions(var.get())) return;
-    std::vector<Expr> in_loops;
-    int users = 0, user = 0;
-    for (const Expr& index : indices) {
-      in_loops.push_back(InLoops(index));
-      if (!UsesVar(in_loops.back(), var.get())) continue;
-      user = static_cast<int>(in_loops.size()) - 1;
-      ++users;
-    }
+    const std::vector<Expr> in_loops = bindings_.empty() ? indices : SimplifiedAt(indices, bindings_);
+    const auto uses = [](const Var& v) { return [&v](const Expr& e) { return UsesVar(e, v.get()); }; };
+    const auto users = std::ranges::count_if(in_loops, uses(var));
     if (users > 1) return;
     if (users == 0)
       return Fail("iterations of the parallel loop ", var->name, " write the same elements of ",
                   buffer->name);
     // c * v + k * u + ... with u an inner loop: iterations of v share elements when k divides c and u's
     // extent is large enough.
-    const Linear linear = ToLinear(in_loops[user]);
+    const Linear linear = ToLinear(*std::ranges::find_if(in_loops, uses(var)));
     const int64_t step = linear.CoefficientOf(var.get());
     for (size_t i = parallel + 1; i < loops_.size() && step != 0; ++i) {
       const Var& inner = loops_[i]->var;
@@ -409,15 +397,10 @@ class Verifier {
       if (k == 0 || step % k != 0 || std::abs(step / k) >= inner->extent ||
           !IsConstInt(loops_[i]->extent, inner->extent))
         continue;
-      if (guards_.Mentions(inner.get()) || UsersOf(inner, in_loops) != 1) continue;
+      if (guards_.Mentions(inner.get()) || std::ranges::count_if(in_loops, uses(inner)) != 1) continue;
       return Fail("iterations of the parallel loop ", var->name, " write overlapping elements of ",
                   buffer->name);
     }
-  }
-
-  static int UsersOf(const Var& var, const std::vector<Expr>& exprs) {
-    return static_cast<int>(
-        std::ranges::count_if(exprs, [&](const Expr& e) { return UsesVar(e, var.get()); }));
   }
 
   // Tile statements and pipelines.
@@ -438,12 +421,7 @@ class Verifier {
   // `beyond`: the number of elements after the last one that are accessed too.
   void View(const TileView& view, int64_t rows, int64_t cols, bool write, int64_t beyond = 0) {
     if (rows < 1 || cols < 1) return Fail("an empty tile");
-    if (write) {
-      Write(view.buffer, view.indices);
-    } else {
-      for (const Expr& index : view.indices) Expression(index);
-      Access(view.buffer, view.indices);
-    }
+    write ? Write(view.buffer, view.indices) : Access(view.buffer, view.indices);
     if (!status_.ok()) return;
     const int64_t corner = view.Row(rows - 1) + (cols - 1) * view.col_stride + beyond;
     const Expr first = FlatIndex(*view.buffer, view.indices);
@@ -482,7 +460,6 @@ class Verifier {
 
   void CheckTileMove(const TileMove& move) {
     if (tiles_ == nullptr) return Fail("sums in tiles are moved outside their region");
-    for (const Expr& index : move.view.indices) Expression(index);
     Access(move.view.buffer, move.view.indices);
     Statement(move.nest);
   }
@@ -490,13 +467,10 @@ class Verifier {
   void CheckTileRegion(const TileRegion& region) {
     if (tiles_ != nullptr) return Fail("sums in tiles inside others");
     if (region.end->kind != StmtKind::kTileMove) Fail("sums in tiles end with ", StmtName(region.end));
-    VisitStmts(region.products, [&](const Stmt& stmt) {
-      const Mma* mma = DynAs<Mma>(stmt);
-      if (mma == nullptr) return true;
-      if (mma->row() == nullptr || !mma->row()->in_tiles()) Fail(mma->instruction, " has no sums in tiles");
-      const int64_t bytes = mma->k * DTypeBytes(mma->a.buffer->dtype);
+    VisitEach<Mma>(region.products, [&](const Mma& mma) {
+      if (mma.row() == nullptr || !mma.row()->in_tiles()) Fail(mma.instruction, " has no sums in tiles");
+      const int64_t bytes = mma.k * DTypeBytes(mma.a.buffer->dtype);
       if (bytes > region.depth_bytes) Fail("a step of ", bytes, " bytes in tiles of ", region.depth_bytes);
-      return true;
     });
     tiles_ = &region;
     for (const Stmt* part : {&region.begin, &region.products, &region.end}) Statement(*part);

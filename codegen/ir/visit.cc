@@ -94,19 +94,8 @@ std::vector<Stmt> PathTo(const Stmt& root, const std::function<bool(const Stmt&)
   path.reserve(kUsualDepth);
   // Appends the path from the first such statement up to `stmt`.
   const auto find_up = [&](const Stmt& stmt, const auto& self) -> bool {
-    const auto find = [&](const Stmt& child) { return self(child, self); };
-    const auto find_in = [&] {
-      switch (stmt->kind) {  // the usual kinds without a copy of their children
-        case StmtKind::kSeq: return std::any_of(As<Seq>(stmt).stmts.begin(), As<Seq>(stmt).stmts.end(), find);
-        case StmtKind::kFor: return find(As<For>(stmt).body);
-        case StmtKind::kAlloc: return find(As<Alloc>(stmt).body);
-        default: {
-          const std::vector<Stmt> children = Children(stmt);
-          return std::ranges::any_of(children, find);
-        }
-      }
-    };
-    const bool found = holds(stmt) || find_in();
+    bool found = holds(stmt);
+    if (!found) ForEachChild(*stmt, [&](const Stmt& child) { found = found || self(child, self); });
     if (found) path.push_back(stmt);
     return found;
   };

@@ -18,12 +18,19 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 
 // Calls `visit` on every statement, parents first; a false return skips its children.
 void VisitStmts(const Stmt& root, const std::function<bool(const Stmt&)>& visit);
-// Calls `visit` on every statement of one kind, parents first.
+// The same with no children skipped; `visit` returns nothing.
+template <typename VisitFn>
+void ForEachStmt(const Stmt& root, const VisitFn& visit) {
+  VisitStmts(root, [&](const Stmt& stmt) {
+    visit(stmt);
+    return true;
+  });
+}
+// The same for statements of one kind.
 template <typename Kind, typename VisitFn>
 void VisitEach(const Stmt& root, const VisitFn& visit) {
-  VisitStmts(root, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     if (const Kind* one = DynAs<Kind>(stmt)) visit(*one);
-    return true;
   });
 }
 

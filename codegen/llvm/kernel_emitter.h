@@ -6,7 +6,7 @@
 // both. Thread rule: one owner.
 #pragma once
 
-#include <bit>
+#include <array>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -16,9 +16,8 @@
 #include "codegen/expr/affine.h"
 #include "codegen/ir/cpu_stmts.h"
 #include "codegen/ir/function.h"
+#include "codegen/llvm/builder.h"
 #include "codegen/llvm/kernel_layout.h"
-#include "codegen/llvm/lane_products.h"
-#include "codegen/llvm/numbers.h"
 #include "codegen/passes/tile_grid.h"
 
 namespace mycc {
@@ -38,14 +37,16 @@ struct KernelContext {
 // Operations that sums of terms are made of.
 inline bool IsLinearOp(Op op) { return op == Op::kAdd || op == Op::kSub || op == Op::kMul || op == Op::kNeg; }
 
+class LaneProducts;
+
 class LlvmKernelEmitter {
  public:
   // The arguments of a body; see emit.h. `thread` is the running thread's number.
   struct Arguments {
-    llvm::Value* tensors;
-    llvm::Value* shared;
-    llvm::Value* threads;
-    llvm::Value* thread;
+    Value* tensors;
+    Value* shared;
+    Value* threads;
+    Value* thread;
   };
 
   // Emits into a `function` that has no block yet; Body may be called once.
@@ -55,7 +56,7 @@ class LlvmKernelEmitter {
  private:
   // A buffer's place in the kernel.
   struct Place {
-    llvm::Value* pointer = nullptr;
+    Value* pointer = nullptr;
     bool read_only = false;
     bool over_read = false;  // 64 bytes after its end may be read
     bool on_stack = false;   // private to this thread
@@ -67,17 +68,24 @@ class LlvmKernelEmitter {
     int alias_group = -1;
   };
 
+  // Elements of a row that are a vector: the first `active` of its lanes.
+  struct Part {
+    int64_t first;
+    int lanes;
+    int active;
+  };
+
   // Iterations of a vector loop that run at once.
   struct Chunk {
-    llvm::Value* first;  // the variable's value in lane 0
-    int count;           // number of lanes
-    int active;          // number of lanes with an iteration, the first ones
+    Value* first;  // the variable's value in lane 0
+    int count;     // number of lanes
+    int active;    // number of lanes with an iteration, the first ones
   };
 
   // The lanes of the enclosing vector loop.
   struct Lanes : Chunk {
     const VarNode* var;
-    llvm::Value* mask;    // lanes that execute here; null for all
+    Value* mask;          // lanes that execute here; null for all
     bool mask_is_prefix;  // the mask is exactly the active lanes
   };
 
@@ -90,33 +98,32 @@ class LlvmKernelEmitter {
   struct Access {
     const Place* place;
     DType dtype;
-    llvm::Value* pointer;
-    std::optional<int64_t> stride;     // 0: the same element in all lanes
-    llvm::Value* scattered = nullptr;  // element offsets from `pointer`, one for each lane
-    bool in_bounds = false;            // provably, even without the enclosing conditions
-    bool nontemporal = false;          // stores of whole vectors bypass the caches
+    Value* pointer;
+    std::optional<int64_t> stride;  // 0: the same element in all lanes
+    Value* scattered = nullptr;     // element offsets from `pointer`, one for each lane
+    bool in_bounds = false;         // provably, even without the enclosing conditions
+    bool nontemporal = false;       // stores of whole vectors bypass the caches
 
     int align() const { return DTypeBytes(dtype); }  // of an element, in bytes: its size
   };
 
   // Expressions (kernel_exprs.cc).
-  llvm::Value* Emit(const Expr& expr);
-  llvm::Value* EmitNode(const Expr& expr);
-  llvm::Value* EmitWide(const Expr& expr);  // broadcast if it is scalar
-  llvm::Value* EmitSelect(const Expr& expr);
-  llvm::Value* EmitPadded(const Expr& expr, llvm::Value* condition);
-  llvm::Value* EmitOperation(const Expr& expr);
-  llvm::Value* EmitQuotient(const Expr& expr);
-  llvm::Value* EmitCompare(const Expr& expr);
-  std::pair<llvm::Value*, llvm::Value*> EmitOperands(const Expr& a, const Expr& b);
-  llvm::Value* EmitArm(const Expr& expr, bool wide);
-  llvm::Value* Splat(llvm::Value* value, int lanes);
+  Value* Emit(const Expr& expr);
+  Value* EmitNode(const Expr& expr);
+  Value* EmitWide(const Expr& expr);  // broadcast if it is scalar
+  Value* EmitSelect(const Expr& expr);
+  Value* EmitPadded(const Expr& expr, Value* condition);
+  Value* EmitOperation(const Expr& expr);
+  Value* EmitQuotient(const Expr& expr);
+  Value* EmitCompare(const Expr& expr);
+  std::pair<Value*, Value*> EmitOperands(const Expr& a, const Expr& b);
+  Value* EmitArm(const Expr& expr, bool wide);
   bool Varies(const Expr& expr);  // from lane to lane
 
   // Indices (kernel_index.cc).
-  llvm::Value* Index(const Expr& expr);  // uniform, i64
-  llvm::Value* IndexDivision(const Expr& expr, llvm::Value* a);
-  llvm::Value* LaneIndex(const Expr& expr, llvm::Type* element);   // a vector of i32 or i64
+  Value* Index(const Expr& expr);  // uniform, i64
+  Value* IndexDivision(const Expr& expr, Value* a);
+  Value* LaneIndex(const Expr& expr, llvm::Type* element);         // a vector of i32 or i64
   llvm::Constant* LaneNumbers(llvm::Type* element, int64_t step);  // 0, step, 2 * step, ...
   bool IsNarrow(const Expr& expr);                                 // fits i32, with all its parts
   bool FitsI32(const Expr& expr);
@@ -130,43 +137,41 @@ class LlvmKernelEmitter {
   Access AccessOf(const ExprNode& load) { return AccessOf(load.buffer, load.args, &load); }
   Access AccessOf(const Store& store) { return AccessOf(store.buffer, store.indices, &store); }
   Access AccessOf(const TileView& view) { return AccessOf(view.buffer, view.indices, &view); }
-  llvm::Value* LoadAccess(const Access& access);
-  llvm::Value* LoadContiguous(const Access& access);
-  llvm::Value* LoadUniform(const Access& access);
-  llvm::Value* LoadStrided(const Access& access);
-  llvm::Value* LoadScattered(const Access& access);
-  void StoreAccess(const Access& access, llvm::Value* value);
-  void StoreLanes(const Access& access, llvm::Value* stored);
-  void StoreContiguous(const Access& access, llvm::Value* value);
-  void StoreScattered(const Access& access, llvm::Value* value);
-  llvm::Value* LanePointer(const Access& access, int lane);
-  llvm::Value* LanePointers(const Access& access);
+  Value* LoadAccess(const Access& access);
+  Value* LoadContiguous(const Access& access);
+  Value* LoadUniform(const Access& access);
+  Value* LoadStrided(const Access& access);
+  Value* LoadScattered(const Access& access);
+  void StoreAccess(const Access& access, Value* stored);  // numbers as memory has them
+  void StoreContiguous(const Access& access, Value* value);
+  void StoreScattered(const Access& access, Value* value);
+  Value* LanePointer(const Access& access, int lane);
+  Value* LanePointers(const Access& access);
   // Whole vectors or elements of the accessed buffer, at any of its elements.
-  llvm::Value* LoadRaw(const Access& access, llvm::Type* type, llvm::Value* pointer);
-  void StoreRaw(const Access& access, llvm::Value* value, llvm::Value* pointer);
+  Value* LoadRaw(const Access& access, llvm::Type* type, Value* pointer);
+  void StoreRaw(const Access& access, Value* value, Value* pointer);
   // The first `active` of `count` lanes; with groups, the first `valid` lanes of each of these groups.
   llvm::Constant* FirstLanes(int active, int count, int group = 1, int valid = 1);
   // Access only the first `active` elements of a vector; the other lanes of a load are zero.
-  llvm::Value* LoadFirst(const Access& access, llvm::Type* type, llvm::Value* pointer, int active);
-  void StoreFirst(const Access& access, llvm::Value* value, llvm::Value* pointer, int active);
+  Value* LoadFirst(const Access& access, llvm::Type* type, Value* pointer, int active);
+  void StoreFirst(const Access& access, Value* value, Value* pointer, int active);
   // Lanes outside of the mask are not read, and zero, or not written.
-  llvm::Value* LoadMasked(const Access& access, llvm::Type* type, llvm::Value* pointer, llvm::Value* mask);
-  void StoreMasked(const Access& access, llvm::Value* value, llvm::Value* pointer, llvm::Value* mask);
+  Value* LoadMasked(const Access& access, llvm::Type* type, Value* pointer, Value* mask);
+  void StoreMasked(const Access& access, Value* value, Value* pointer, Value* mask);
   // Tags the instruction with its buffer's alias group, so that LLVM may move it across accesses to other
   // buffers.
-  template <typename Instruction>
-  Instruction* Annotate(const Access& access, Instruction* instruction) const {
+  llvm::Instruction* Annotate(const Access& access, llvm::Instruction* instruction) const {
     if (const int group = access.place->alias_group; group >= 0) {
       instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, kernel_.scopes[group].scope);
       instruction->setMetadata(llvm::LLVMContext::MD_noalias, kernel_.scopes[group].others);
     }
     return instruction;
   }
-  void Fetch(llvm::Value* pointer, bool to_write = false);
-  void StorePastCaches(const Access& access, llvm::Value* value);
-  llvm::Value* ByteOffset(llvm::Value* pointer, int64_t bytes);
+  void Fetch(Value* pointer, bool to_write = false);
+  void StorePastCaches(const Access& access, Value* value);
+  Value* ByteOffset(Value* pointer, int64_t bytes);
   // The element that is this number of elements after the access's own.
-  llvm::Value* ElementAt(const Access& access, int64_t offset) {
+  Value* ElementAt(const Access& access, int64_t offset) {
     return ByteOffset(access.pointer, offset * access.align());
   }
 
@@ -176,12 +181,13 @@ class LlvmKernelEmitter {
   void EmitRolled(const For& loop);
   // for (v = begin; v < end; v += step) body(v), with the test at the end. `runs_once` says that begin < end
   // is known.
-  void EmitLoop(llvm::Value* begin, llvm::Value* end, int64_t step, bool runs_once,
-                const std::function<void(llvm::Value*)>& body);
+  void EmitLoop(Value* begin, Value* end, int64_t step, bool runs_once,
+                const std::function<void(Value*)>& body);
   void EmitUnrolled(const For& loop);
   void EmitIf(const If& branch);
   void EmitAlloc(const Alloc& alloc);
-  llvm::AllocaInst* OnStack(llvm::Type* type, int align = 0);  // 0: the type's own alignment
+  llvm::AllocaInst* OnStack(llvm::Type* type);
+  llvm::AllocaInst* BytesOnStack(int64_t bytes);  // aligned to cache lines
   void EmitStore(const Store& store);
   void EmitBypass(const Bypass& bypass);
   bool BypassesCaches(const Store& store) const;
@@ -191,86 +197,72 @@ class LlvmKernelEmitter {
   void EmitVectorLoop(const For& loop);
   void EmitLaneReduction(const For& loop, const Store& store);
   void Chunks(const For& loop, const std::function<void(const Chunk&)>& emit);
-  // The lanes of a vector for the rest of a loop: all of it if one vector may be too wide.
-  static int LanesOfRest(int64_t rest, bool may_be_wider) {
-    const auto bits = static_cast<uint64_t>(rest);
-    return static_cast<int>(may_be_wider ? std::bit_ceil(bits) : std::bit_floor(bits));
-  }
+  // Divides elements [first, end) into vectors: whole ones of `width` lanes, then the rest. The rest is one
+  // vector that may be too wide, or one vector for each power of two.
+  static std::vector<Part> PartsOf(int64_t first, int64_t end, int width, bool one_rest, int least_lanes = 1);
   void InLanes(const For& loop, const Chunk& chunk, const std::function<void()>& body);
-  llvm::Value* Combined(Op op, DType dtype, llvm::Value* a, llvm::Value* b);
-  llvm::Value* ReduceLanes(Op op, DType dtype, llvm::Value* vector);
+  Value* Combined(Op op, DType dtype, Value* a, Value* b);
+  Value* ReduceLanes(Op op, DType dtype, Value* vector);
 
   // Transposed reads of tiles, and interleaved stores (kernel_shuffles.cc).
   void EmitInterleaved(const For& loop);
   void EmitTransposed(const For& loop);
   void EmitTurnedGroups(const For& loop);
   // The access of a load or store at these values of loops' variables.
-  using VarValues = std::vector<std::pair<Var, llvm::Value*>>;
+  using VarValues = std::vector<std::pair<Var, Value*>>;
   template <typename Node>
   Access AccessAt(const VarValues& values, const Node& node);
-  std::vector<llvm::Value*> LoadTile(const ExprNode& load, const VarValues& values, const Chunk& chunk,
-                                     llvm::Type* unit, int64_t columns);
+  std::vector<Value*> LoadTile(const ExprNode& load, const VarValues& values, const Chunk& chunk,
+                               llvm::Type* unit, int64_t columns);
 
-  // Mma statements (kernel_mma.cc). A column is a vector of at most the tile's width.
-  struct MmaColumn {
-    int64_t first;  // element of the tile's row
-    int lanes;
-    int active;
-  };
+  // Mma statements (kernel_mma.cc). A column is a part of the tile's rows.
   void EmitMma(const Mma& mma);
-  std::vector<MmaColumn> ColumnsOf(const Mma& mma, int least_lanes);
-  llvm::Value* LoadColumn(const Access& access, llvm::Type* type, const MmaColumn& column, int64_t element,
-                          int64_t group = 1);
-  llvm::Value* LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
-                          const MmaColumn& column, int64_t element, int valid);
-  void StoreColumn(const Access& access, const MmaColumn& column, int64_t element, llvm::Value* value,
-                   bool keeps_rest);
-  llvm::Value* LoadGroup(const LaneProducts& products, const Access& a, int64_t element, int valid);
-  using Sums = std::vector<std::vector<llvm::Value*>>;  // by row and column
-  Sums LoadSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
+  Value* LoadColumn(const Access& access, llvm::Type* type, const Part& column, int64_t element,
+                    int64_t group = 1);
+  Value* LoadGroups(const LaneProducts& products, const Access& access, const TileView& view,
+                    const Part& column, int64_t element, int valid);
+  Value* LoadGroup(const LaneProducts& products, const Access& a, int64_t element, int valid);
+  using Sums = std::vector<std::vector<Value*>>;  // by row and column
+  Sums LoadSums(const Mma& mma, const Access& acc, const std::vector<Part>& columns, int64_t first,
                 int64_t end);
   void FetchAhead(const Access& access, const TileView& view, int64_t rows, int64_t ahead);
-  void StoreSums(const Mma& mma, const Access& acc, const std::vector<MmaColumn>& columns, int64_t first,
+  void StoreSums(const Mma& mma, const Access& acc, const std::vector<Part>& columns, int64_t first,
                  const Sums& sums);
 
   // Tile registers (kernel_tile_registers.cc).
   void EmitTileRegion(const TileRegion& region);
   void EmitTileMove(const TileMove& tile_move);
-  llvm::Value* TileMemory(int64_t bytes);
   void FetchSums(const Mma& mma, const TileView& destination);
-  llvm::Value* CopyOfTile(Access access, const std::vector<llvm::Value*>& rows, int64_t bytes,
-                          int64_t tile_rows, llvm::Constant* last_mask = nullptr);
+  Value* CopyOfTile(Access access, const std::vector<Value*>& rows, int64_t bytes, int64_t tile_rows,
+                    llvm::Constant* last_mask);
   struct TileRows {
-    llvm::Value* first;
+    Value* first;
     int64_t stride;  // bytes
   };
-  TileRows TileOfA(const Mma& mma, const Access& a, const TileGrid& grid, int i);
-  TileRows TileOfB(const Mma& mma, const Access& b, const TileGrid& grid, int j);
+  TileRows TileOf(const Mma& mma, const Access& access, const TileGrid& grid, bool of_b, int tile);
   void CopyFixedTiles(const Stmt& products);
   void EmitTileProducts(const Mma& mma);
-  llvm::Value* TileConfiguration(const TileGrid::Bytes& bytes);
-  llvm::CallInst* LoadTileConfiguration(llvm::Value* configuration);
+  Value* TileConfiguration(const TileGrid::Bytes& bytes);
+  llvm::CallInst* LoadTileConfiguration(Value* configuration);
   void ConfigureTiles();
   // The end of the function.
   void Return();
 
   // Parallel loops (kernel_parallel.cc).
   void EmitParallel(const For& loop);
-  std::vector<llvm::Value**> Capture(const Stmt& body, LlvmKernelEmitter* inner) const;
+  std::vector<Value**> Capture(const Stmt& body, LlvmKernelEmitter* inner) const;
   void EmitShare(const std::vector<const For*>& loops, llvm::StructType* record,
-                 const std::vector<llvm::Value**>& captured);
+                 const std::vector<Value**>& captured);
 
   // Emits `body` with this value of the variable.
-  template <typename BodyFn>
-  void With(const VarNode* var, llvm::Value* value, const BodyFn& body) {
+  void With(const VarNode* var, Value* value, const std::function<void()>& body) {
     vars_[var] = Variable{value, depth_};
     body();
     vars_.erase(var);
   }
 
   // Emits `body` for those of the lanes that this mask has.
-  template <typename BodyFn>
-  void UnderMask(llvm::Value* mask, const BodyFn& body) {
+  void UnderMask(Value* mask, const std::function<void()>& body) {
     const Lanes outer = *lanes_;
     lanes_->mask = outer.mask ? b_.CreateAnd(outer.mask, mask) : mask;
     lanes_->mask_is_prefix = false;
@@ -280,13 +272,12 @@ class LlvmKernelEmitter {
   // Whether other lanes than the first ones are left out.
   bool HasHoles() const { return lanes_ && lanes_->mask && !lanes_->mask_is_prefix; }
 
-  using Memo = std::unordered_map<const ExprNode*, llvm::Value*>;
+  using Memo = std::unordered_map<const ExprNode*, Value*>;
 
   KernelContext& kernel_;
   llvm::Function* function_;
   Arguments arguments_;
   Builder b_;
-  Numbers numbers_;
   bool exact_quotients_ = false;  // within what is rounded to an integer
   llvm::BasicBlock* entry_;       // has the allocations and pointers of buffers
   bool in_region_ = false;
@@ -294,16 +285,14 @@ class LlvmKernelEmitter {
   // The enclosing region whose sums are in tile registers, and one of its products.
   const TileRegion* tiles_ = nullptr;
   const Mma* tiled_ = nullptr;
-  struct CopiedTiles {
-    std::vector<TileRows> a, b;
-  };
-  std::unordered_map<const Mma*, CopiedTiles> copied_tiles_;  // of products in the same region
-  llvm::Value* configuration_ = nullptr;                      // of the function's tiles; null: it has none
-  std::vector<llvm::CallInst*> restores_;                     // instructions that load it after another one
+  // Tiles of a and of b, by products in the same region.
+  std::unordered_map<const Mma*, std::array<std::vector<TileRows>, 2>> copied_tiles_;
+  Value* configuration_ = nullptr;                 // of the function's tiles; null: it has none
+  std::vector<llvm::CallInst*> restores_;          // instructions that load it after another one
   std::vector<llvm::Instruction*> after_regions_;  // calls after which no tile configuration is loaded
 
   struct Variable {
-    llvm::Value* value;
+    Value* value;
     int depth;
   };
   std::unordered_map<const VarNode*, Variable> vars_;
@@ -312,8 +301,8 @@ class LlvmKernelEmitter {
   bool bypasses_ = false;  // the outputs of the enclosing Bypass begin at cache lines
   // Values of expressions that are already computed here: one level for each enclosing arm of a branch.
   std::vector<Memo> memo_;
-  std::vector<std::pair<Expr, llvm::Value*>> turned_;  // values of a transposed tile's loads
-  std::unordered_map<const void*, Linear> flat_;       // positions of loads and stores, by node
+  std::vector<std::pair<Expr, Value*>> turned_;   // values of a transposed tile's loads
+  std::unordered_map<const void*, Linear> flat_;  // positions of loads and stores, by node
   std::unordered_map<const ExprNode*, bool> escapes_;
   std::vector<Expr> keep_;  // keeps expressions made here alive: the maps above have pointers to their nodes
 };

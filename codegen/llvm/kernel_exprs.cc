@@ -1,40 +1,25 @@
 // Emits expressions as LLVM values: scalars, or vectors when an expression varies along the vector loop.
 #include <algorithm>
-#include <utility>
 
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/kernel_flow.h"
-#include "llvm/IR/Module.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace mycc {
 namespace {
 
-using llvm::Value;
-
-bool IsVector(Value* value) { return value->getType()->isVectorTy(); }
-
 // Whether the expression is so expensive that a branch is better than computing both arms of a select.
-bool IsCostly(const Expr& expr, int* budget) {
-  if (--*budget < 0 || IsTranscendental(expr->op)) return true;
-  return llvm::any_of(expr->args, [&](const Expr& arg) { return IsCostly(arg, budget); });
-}
-
-bool IsCheap(const Expr& expr) {
+bool IsCostly(const Expr& expr) {
   int budget = 12;
-  return !IsCostly(expr, &budget);
+  return AnyExpr(expr, [&](const ExprNode& node) { return --budget < 0 || IsTranscendental(node.op); });
 }
 
 }  // namespace
 
-Value* LlvmKernelEmitter::Splat(Value* value, int lanes) {
-  return lanes == 1 || IsVector(value) ? value : b_.CreateVectorSplat(lanes, value);
-}
-
 bool LlvmKernelEmitter::Varies(const Expr& expr) {
-  if (!lanes_) return false;
-  if (expr->op == Op::kVar) return expr->var.get() == lanes_->var;
-  if (expr->op == Op::kLoad && PlaceOf(expr->buffer).lanes > 0) return true;
-  return llvm::any_of(expr->args, [&](const Expr& arg) { return Varies(arg); });
+  return lanes_ && AnyExpr(expr, [&](const ExprNode& node) {
+           return node.op == Op::kVar ? node.var.get() == lanes_->var
+                                      : node.op == Op::kLoad && PlaceOf(node.buffer).lanes > 0;
+         });
 }
 
 bool LlvmKernelEmitter::MayEscape(const Expr& expr) {
@@ -46,7 +31,7 @@ bool LlvmKernelEmitter::MayEscape(const Expr& expr) {
 }
 
 Value* LlvmKernelEmitter::Emit(const Expr& expr) {
-  if (expr->op == Op::kConst) return numbers_.Constant(expr->dtype, expr->value);
+  if (expr->op == Op::kConst) return b_.Constant(expr->dtype, expr->value);
   for (auto level = memo_.rbegin(); level != memo_.rend(); ++level) {
     const auto known = level->find(expr.get());
     if (known != level->end()) return known->second;
@@ -58,20 +43,17 @@ Value* LlvmKernelEmitter::Emit(const Expr& expr) {
 
 Value* LlvmKernelEmitter::EmitWide(const Expr& expr) {
   Value* value = Emit(expr);
-  return lanes_ ? Splat(value, lanes_->count) : value;
+  return lanes_ ? b_.Splat(value, lanes_->count) : value;
 }
 
 Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
   switch (expr->op) {
-    case Op::kVar:
-      if (Varies(expr)) return LaneIndex(expr, b_.getInt64Ty());
-      return vars_.at(expr->var.get()).value;
-    case Op::kLoad: {
+    case Op::kVar: return Varies(expr) ? LaneIndex(expr, b_.getInt64Ty()) : vars_.at(expr->var.get()).value;
+    case Op::kLoad:
       for (const auto& [load, value] : turned_) {
         if (IsSameRead(*load, *expr)) return value;
       }
       return LoadAccess(AccessOf(*expr));
-    }
     case Op::kSelect: return EmitSelect(expr);
     default: break;
   }
@@ -83,8 +65,8 @@ Value* LlvmKernelEmitter::EmitNode(const Expr& expr) {
 std::pair<Value*, Value*> LlvmKernelEmitter::EmitOperands(const Expr& a, const Expr& b) {
   Value* x = Emit(a);
   Value* y = Emit(b);
-  if (IsVector(x) || IsVector(y)) return {Splat(x, lanes_->count), Splat(y, lanes_->count)};
-  return {x, y};
+  const int lanes = std::max(LanesOf(x), LanesOf(y));
+  return {b_.Splat(x, lanes), b_.Splat(y, lanes)};
 }
 
 Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
@@ -92,22 +74,20 @@ Value* LlvmKernelEmitter::EmitOperation(const Expr& expr) {
   if (IsComparison(expr->op)) return EmitCompare(expr);
   if (expr->op == Op::kCast) {
     if (a->dtype == DType::kI64 && Varies(a) && IsNarrow(a))
-      return numbers_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
-    return numbers_.Cast(expr->dtype, a->dtype, Emit(a));
+      return b_.Cast(expr->dtype, DType::kI32, LaneIndex(a, b_.getInt32Ty()));
+    return b_.Cast(expr->dtype, a->dtype, Emit(a));
   }
   if (IsUnary(expr->op)) {
     // Next to a tie or an integer, the error of a faster form would give another integer.
     const bool gives_integers = expr->op == Op::kRound || expr->op == Op::kFloor || expr->op == Op::kCeil;
-    const bool before = std::exchange(exact_quotients_, exact_quotients_ || gives_integers);
-    Value* operand = Emit(a);
-    exact_quotients_ = before;
-    return numbers_.Unary(expr->op, expr->dtype, operand);
+    const llvm::SaveAndRestore exact(exact_quotients_, exact_quotients_ || gives_integers);
+    return b_.Unary(expr->op, expr->dtype, Emit(a));
   }
   if (expr->op == Op::kDiv && Varies(expr) && !exact_quotients_) {
     if (Value* quotient = EmitQuotient(expr)) return quotient;
   }
   const auto [x, y] = EmitOperands(a, expr->args[1]);
-  return numbers_.Binary(expr->op, expr->dtype, x, y);
+  return b_.Binary(expr->op, expr->dtype, x, y);
 }
 
 // Emits a division of lanes that has a faster form than the division of vectors; null when it has none.
@@ -115,22 +95,21 @@ Value* LlvmKernelEmitter::EmitQuotient(const Expr& expr) {
   const Expr& divisor = expr->args[1];
   if (expr->dtype != DType::kF64 && !Varies(divisor)) {
     Value* dividend = Emit(expr->args[0]);
-    return numbers_.DivideByScalar(expr->dtype, dividend, Emit(divisor));
+    return b_.DivideByScalar(expr->dtype, dividend, Emit(divisor));
   }
   if (expr->dtype != DType::kF32 || divisor->op != Op::kSqrt) return nullptr;
   const auto [dividend, square] = EmitOperands(expr->args[0], divisor->args[0]);
-  return numbers_.DivideByRoot(dividend, square);
+  return b_.DivideByRoot(dividend, square);
 }
 
 Value* LlvmKernelEmitter::EmitCompare(const Expr& expr) {
   const Expr& a = expr->args[0];
   const Expr& b = expr->args[1];
   if (a->dtype == DType::kI64 && (Varies(a) || Varies(b)) && IsNarrow(a) && IsNarrow(b)) {
-    return numbers_.Compare(expr->op, DType::kI32, LaneIndex(a, b_.getInt32Ty()),
-                            LaneIndex(b, b_.getInt32Ty()));
+    return b_.Compare(expr->op, DType::kI32, LaneIndex(a, b_.getInt32Ty()), LaneIndex(b, b_.getInt32Ty()));
   }
   const auto [x, y] = EmitOperands(a, b);
-  return numbers_.Compare(expr->op, a->dtype, x, y);
+  return b_.Compare(expr->op, a->dtype, x, y);
 }
 
 // A load in an arm may be out of bounds when the other arm is selected. Then a uniform condition becomes a
@@ -142,25 +121,24 @@ Value* LlvmKernelEmitter::EmitSelect(const Expr& expr) {
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return Emit(constant->isZero() ? otherwise : then);
   const bool escapes = MayEscape(then) || MayEscape(otherwise);
-  if (!IsVector(condition)) {
-    if (Value* padded = escapes ? EmitPadded(expr, condition) : nullptr) return padded;
-    if (escapes || !IsCheap(then) || !IsCheap(otherwise)) {
-      // Both arms get the same type: a vector if one of them is.
-      const bool wide = Varies(then) || Varies(otherwise);
-      return EmitChoice(
-          b_, condition, [&] { return EmitArm(then, wide); }, [&] { return EmitArm(otherwise, wide); });
-    }
-    const auto [x, y] = EmitOperands(then, otherwise);
+  if (IsVector(condition) && escapes) {
+    Value *x = nullptr, *y = nullptr;
+    UnderMask(condition, [&] { x = EmitArm(then, /*wide=*/true); });
+    UnderMask(b_.CreateNot(condition), [&] { y = EmitArm(otherwise, /*wide=*/true); });
     return b_.CreateSelect(condition, x, y);
   }
-  if (!escapes) {
-    const auto [x, y] = EmitOperands(then, otherwise);
-    return b_.CreateSelect(condition, Splat(x, lanes_->count), Splat(y, lanes_->count));
+  if (!IsVector(condition)) {
+    if (Value* padded = escapes ? EmitPadded(expr, condition) : nullptr) return padded;
+    if (escapes || IsCostly(then) || IsCostly(otherwise)) {
+      // Both arms get the same type: a vector if one of them is.
+      const bool wide = Varies(then) || Varies(otherwise);
+      return b_.Choice(
+          condition, [&] { return EmitArm(then, wide); }, [&] { return EmitArm(otherwise, wide); });
+    }
   }
-  Value *x = nullptr, *y = nullptr;
-  UnderMask(condition, [&] { x = EmitArm(then, /*wide=*/true); });
-  UnderMask(b_.CreateNot(condition), [&] { y = EmitArm(otherwise, /*wide=*/true); });
-  return b_.CreateSelect(condition, x, y);
+  const auto [x, y] = EmitOperands(then, otherwise);
+  const int lanes = LanesOf(condition);
+  return b_.CreateSelect(condition, b_.Splat(x, lanes), b_.Splat(y, lanes));
 }
 
 // The value of an expression that runs under a condition: others do not use what it computes.
@@ -178,8 +156,8 @@ Value* LlvmKernelEmitter::EmitPadded(const Expr& expr, Value* condition) {
   if (llvm::isa<llvm::Constant>(condition) || HasHoles() || load->op != Op::kLoad || pad->op != Op::kConst ||
       llvm::any_of(load->args, HasLoad))
     return nullptr;
-  auto* element = llvm::dyn_cast<llvm::Constant>(
-      numbers_.ToMemory(pad->dtype, numbers_.Constant(pad->dtype, pad->value)));
+  auto* element =
+      llvm::dyn_cast<llvm::Constant>(b_.ToMemory(pad->dtype, b_.Constant(pad->dtype, pad->value)));
   if (element == nullptr) return nullptr;
   Access access = AccessOf(*load);
   const int64_t stride = access.stride.value_or(kMostStride + 1);

@@ -7,16 +7,9 @@
 namespace mycc {
 namespace {
 
-using llvm::Value;
-
 // Index vectors whose values are below this have 32-bit lanes: they need half of the registers, and cheaper
 // comparisons.
 constexpr int64_t kNarrowLimit = int64_t{1} << 30;
-
-bool IsNonNegative(const Expr& expr) {
-  const auto range = RangeOf(expr);
-  return range && range->min >= 0;
-}
 
 }  // namespace
 
@@ -39,8 +32,7 @@ Value* LlvmKernelEmitter::Index(const Expr& expr) {
   // A product of two variables is its own only term.
   if (linear.terms.size() == 1 && linear.constant == 0 && linear.terms[0].first == expr)
     return EmitOperation(expr);
-  std::ranges::stable_sort(linear.terms,
-                           [&](const auto& a, const auto& b) { return DepthOf(a.first) < DepthOf(b.first); });
+  std::ranges::stable_sort(linear.terms, {}, [&](const auto& term) { return DepthOf(term.first); });
   Value* sum = b_.getInt64(0);
   for (const auto& [atom, coefficient] : linear.terms) {
     keep_.push_back(atom);
@@ -53,11 +45,12 @@ Value* LlvmKernelEmitter::IndexDivision(const Expr& expr, Value* a) {
   int64_t divisor = 0;
   const bool by_constant = IsConstInt(expr->args[1], &divisor) && divisor > 0;
   Value* b = by_constant ? llvm::ConstantInt::get(a->getType(), divisor) : Emit(expr->args[1]);
-  if (by_constant && IsNonNegative(expr->args[0]))
+  const auto range = RangeOf(expr->args[0]);
+  if (by_constant && range && range->min >= 0)
     return expr->op == Op::kFloorDiv ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
-  if (a->getType()->isVectorTy()) b = Splat(b, lanes_->count);
+  if (IsVector(a)) b = b_.Splat(b, lanes_->count);
   const bool narrow = a->getType()->getScalarSizeInBits() == 32;
-  return numbers_.Binary(expr->op, narrow ? DType::kI32 : DType::kI64, a, b);
+  return b_.Binary(expr->op, narrow ? DType::kI32 : DType::kI64, a, b);
 }
 
 bool LlvmKernelEmitter::IsNarrow(const Expr& expr) {
@@ -89,18 +82,17 @@ Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
   const int count = lanes_->count;
   llvm::Type* type = llvm::FixedVectorType::get(element, count);
   const auto resized = [&](Value* value) {
-    return b_.CreateSExtOrTrunc(value, value->getType()->isVectorTy() ? type : element);
+    return b_.CreateSExtOrTrunc(value, IsVector(value) ? type : element);
   };
-  if (!Varies(expr)) return Splat(resized(Emit(expr)), count);
+  if (!Varies(expr)) return b_.Splat(resized(Emit(expr)), count);
   const DType dtype = element->isIntegerTy(32) ? DType::kI32 : DType::kI64;
   switch (expr->op) {
-    case Op::kVar: return b_.CreateAdd(Splat(resized(lanes_->first), count), LaneNumbers(element, 1));
+    case Op::kVar: return b_.CreateAdd(b_.Splat(resized(lanes_->first), count), LaneNumbers(element, 1));
     case Op::kFloorDiv:
     case Op::kMod: return IndexDivision(expr, LaneIndex(expr->args[0], element));
     case Op::kMin:
     case Op::kMax:
-      return numbers_.Binary(expr->op, dtype, LaneIndex(expr->args[0], element),
-                             LaneIndex(expr->args[1], element));
+      return b_.Binary(expr->op, dtype, LaneIndex(expr->args[0], element), LaneIndex(expr->args[1], element));
     case Op::kSelect:
       if (MayEscape(expr)) return resized(Emit(expr));
       return b_.CreateSelect(Emit(expr->args[0]), LaneIndex(expr->args[1], element),
@@ -130,7 +122,7 @@ Value* LlvmKernelEmitter::LaneIndex(const Expr& expr, llvm::Type* element) {
     }
     sum = sum ? b_.CreateAdd(sum, term) : term;
   }
-  return b_.CreateAdd(Splat(resized(uniform), count), sum);
+  return b_.CreateAdd(b_.Splat(resized(uniform), count), sum);
 }
 
 }  // namespace mycc

@@ -5,15 +5,20 @@
 #include "llvm/IR/MDBuilder.h"
 
 namespace mycc {
-namespace {
 
-// Workspace buffers that overlap, because they are never live at the same time, must be in one alias group.
-// Otherwise LLVM could move stores to one before loads of the other.
-void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
+KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<ArgumentBuffer>& arguments) {
+  KernelLayout layout;
+  layout.thread_bytes = lowered.workspace_thread_bytes;
+  for (const auto& [buffer, argument, offset, read_only, packed] : arguments) {
+    layout.origins[buffer.get()] =
+        BufferOrigin{BufferOrigin::kTensor, argument, offset, read_only, packed, layout.alias_groups++};
+  }
+  // Workspace buffers that overlap, because they are never live at the same time, must be in one alias group.
+  // Otherwise LLVM could move stores to one before loads of the other.
   const auto& buffers = lowered.workspace;
   std::vector<int> group(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
-    group[i] = layout->alias_groups++;
+    group[i] = layout.alias_groups++;
     for (size_t j = 0; j < i; ++j) {
       const bool apart = buffers[i].offset >= buffers[j].offset + buffers[j].buffer->bytes() ||
                          buffers[j].offset >= buffers[i].offset + buffers[i].buffer->bytes();
@@ -24,21 +29,8 @@ void AddWorkspace(KernelLayout* layout, const LoweredFunction& lowered) {
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
     const auto kind = buffers[i].per_thread ? BufferOrigin::kThreadWorkspace : BufferOrigin::kSharedWorkspace;
-    layout->origins[buffers[i].buffer.get()] =
-        BufferOrigin{kind, 0, buffers[i].offset, false, true, group[i]};
+    layout.origins[buffers[i].buffer.get()] = BufferOrigin{kind, 0, buffers[i].offset, false, true, group[i]};
   }
-}
-
-}  // namespace
-
-KernelLayout LayoutOf(const LoweredFunction& lowered, const std::vector<ArgumentBuffer>& arguments) {
-  KernelLayout layout;
-  layout.thread_bytes = lowered.workspace_thread_bytes;
-  for (const auto& [buffer, argument, offset, read_only, packed] : arguments) {
-    layout.origins[buffer.get()] =
-        BufferOrigin{BufferOrigin::kTensor, argument, offset, read_only, packed, layout.alias_groups++};
-  }
-  AddWorkspace(&layout, lowered);
   return layout;
 }
 

@@ -4,11 +4,8 @@
 
 #include "base/check.h"
 #include "codegen/llvm/kernel_emitter.h"
-#include "llvm/IR/Module.h"
 
 namespace mycc {
-
-using llvm::Value;
 
 Value* LlvmKernelEmitter::ByteOffset(Value* pointer, int64_t bytes) {
   return bytes == 0 ? pointer : b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, bytes);
@@ -32,7 +29,7 @@ const LlvmKernelEmitter::Place& LlvmKernelEmitter::PlaceOf(const Buffer& buffer)
     place.pointer = ByteOffset(arguments_.shared, origin.offset);
   } else {
     Value* start = b_.CreateMul(arguments_.thread, b_.getInt64(kernel_.layout.thread_bytes));
-    place.pointer = ByteOffset(b_.CreateGEP(b_.getInt8Ty(), arguments_.threads, start), origin.offset);
+    place.pointer = ByteOffset(b_.CreatePtrAdd(arguments_.threads, start), origin.offset);
   }
   return places_[buffer.get()] = place;
 }
@@ -71,7 +68,7 @@ LlvmKernelEmitter::Access LlvmKernelEmitter::AccessOf(const Buffer& buffer, cons
   llvm::stable_sort(terms, llvm::less_first());
   for (const auto& [depth, term] : terms) {
     Value* bytes = b_.CreateMul(term.first, b_.getInt64(term.second * size * scale));
-    access.pointer = b_.CreateGEP(b_.getInt8Ty(), access.pointer, bytes);
+    access.pointer = b_.CreatePtrAdd(access.pointer, bytes);
   }
   access.pointer = ByteOffset(access.pointer, constant * size * scale);
   if (lanes_) access.stride = lane_stride * scale + (place.lanes > 0 ? 1 : 0);
@@ -131,7 +128,7 @@ void LlvmKernelEmitter::StoreMasked(const Access& access, Value* value, Value* p
 
 void LlvmKernelEmitter::Fetch(Value* pointer, bool to_write) {
   constexpr int kToL1 = 3, kData = 1;
-  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+  b_.CreateIntrinsic(intrinsic::prefetch, {pointer->getType()},
                      {pointer, b_.getInt32(to_write), b_.getInt32(kToL1), b_.getInt32(kData)});
 }
 
@@ -145,37 +142,36 @@ void LlvmKernelEmitter::StorePastCaches(const Access& access, Value* value) {
 Value* LlvmKernelEmitter::LanePointer(const Access& access, int lane) {
   if (!access.scattered) return ElementAt(access, lane * *access.stride);
   Value* offset = b_.CreateSExt(b_.CreateExtractElement(access.scattered, lane), b_.getInt64Ty());
-  return b_.CreateGEP(b_.getInt8Ty(), access.pointer, b_.CreateMul(offset, b_.getInt64(access.align())));
+  return b_.CreatePtrAdd(access.pointer, b_.CreateMul(offset, b_.getInt64(access.align())));
 }
 
 Value* LlvmKernelEmitter::LanePointers(const Access& access) {
   Value* offsets = access.scattered ? access.scattered : LaneNumbers(b_.getInt64Ty(), *access.stride);
-  return b_.CreateGEP(numbers_.MemoryType(access.dtype), access.pointer, offsets);
+  return b_.CreateGEP(b_.MemoryType(access.dtype), access.pointer, offsets);
 }
 
 Value* LlvmKernelEmitter::LoadAccess(const Access& access) {
   Value* stored = access.stride == 0   ? LoadUniform(access)
                   : access.stride == 1 ? LoadContiguous(access)
                                        : LoadScattered(access);
-  return numbers_.FromMemory(access.dtype, stored);
+  return b_.FromMemory(access.dtype, stored);
 }
 
 // A zero is read instead of an element that the lanes may not read.
 Value* LlvmKernelEmitter::LoadUniform(const Access& access) {
   Value* pointer = access.pointer;
   if (HasHoles() && !access.in_bounds) {
-    llvm::Constant* zero = kernel_.module.getOrInsertGlobal("mycc_zero", b_.getInt64Ty());
-    auto* global = llvm::cast<llvm::GlobalVariable>(zero);
-    global->setInitializer(b_.getInt64(0));
-    global->setLinkage(llvm::GlobalValue::InternalLinkage);
-    global->setConstant(true);
+    llvm::Constant* zero = kernel_.module.getOrInsertGlobal("mycc_zero", b_.getInt64Ty(), [&] {
+      return new llvm::GlobalVariable(kernel_.module, b_.getInt64Ty(), /*isConstant=*/true,
+                                      llvm::GlobalValue::InternalLinkage, b_.getInt64(0), "mycc_zero");
+    });
     pointer = b_.CreateSelect(b_.CreateOrReduce(lanes_->mask), pointer, zero);
   }
-  return LoadRaw(access, numbers_.MemoryType(access.dtype), pointer);
+  return LoadRaw(access, b_.MemoryType(access.dtype), pointer);
 }
 
 Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
-  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  llvm::Type* type = b_.MemoryType(access.dtype, lanes_->count);
   const bool tail_readable = lanes_->active == lanes_->count || access.place->over_read;
   // Lanes that are disabled by a mask other than the tail's may be anywhere, even before the buffer.
   const bool whole =
@@ -187,7 +183,7 @@ Value* LlvmKernelEmitter::LoadContiguous(const Access& access) {
 // Loads lanes a few elements apart: loads the vectors that cover them, and shuffles. The last vector ends
 // with the last lane's element, so that no element outside of the lanes' range is read.
 Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
-  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  llvm::Type* type = b_.MemoryType(access.dtype, lanes_->count);
   const int count = lanes_->count, stride = static_cast<int>(*access.stride);
   const int span = stride * (lanes_->active - 1) + 1;
   Value* result = llvm::PoisonValue::get(type);
@@ -204,7 +200,7 @@ Value* LlvmKernelEmitter::LoadStrided(const Access& access) {
 }
 
 Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
-  llvm::Type* type = numbers_.MemoryType(access.dtype, lanes_->count);
+  llvm::Type* type = b_.MemoryType(access.dtype, lanes_->count);
   if (HasHoles() && !access.in_bounds) {
     return Annotate(access, b_.CreateMaskedGather(type, LanePointers(access), llvm::Align(access.align()),
                                                   lanes_->mask, llvm::Constant::getNullValue(type)));
@@ -216,21 +212,16 @@ Value* LlvmKernelEmitter::LoadScattered(const Access& access) {
     return b_.CreateVectorReverse(LoadRaw(access, type, ElementAt(access, 1 - lanes_->count)));
   Value* gathered = llvm::Constant::getNullValue(type);
   for (int lane = 0; lane < lanes_->active; ++lane) {
-    Value* element = LoadRaw(access, numbers_.MemoryType(access.dtype), LanePointer(access, lane));
+    Value* element = LoadRaw(access, b_.MemoryType(access.dtype), LanePointer(access, lane));
     gathered = b_.CreateInsertElement(gathered, element, lane);
   }
   return gathered;
 }
 
-void LlvmKernelEmitter::StoreAccess(const Access& access, Value* value) {
-  Value* stored = numbers_.ToMemory(access.dtype, value);
+void LlvmKernelEmitter::StoreAccess(const Access& access, Value* stored) {
   if (!lanes_) return StoreRaw(access, stored, access.pointer);
-  StoreLanes(access, Splat(stored, lanes_->count));
-}
-
-// Stores a vector of numbers as memory has them.
-void LlvmKernelEmitter::StoreLanes(const Access& access, Value* stored) {
   MYCC_CHECK(access.stride != 0) << "lanes store to one element";
+  stored = b_.Splat(stored, lanes_->count);
   access.stride == 1 ? StoreContiguous(access, stored) : StoreScattered(access, stored);
 }
 

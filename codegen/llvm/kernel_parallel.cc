@@ -7,23 +7,11 @@
 #include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/passes/stmt_facts.h"
-#include "llvm/IR/Module.h"
 
 namespace mycc {
-namespace {
 
-using llvm::Value;
-
-// The order does not depend on addresses.
-template <typename Node>
-void SortByName(std::vector<const Node*>* nodes) {
-  std::ranges::sort(*nodes, [](const Node* a, const Node* b) { return a->name < b->name; });
-}
-
-}  // namespace
-
-// Gives `inner` the variables and buffers of this function that its body uses. Returns the values that it
-// receives only when it runs.
+// Gives `inner` the variables and buffers of this function that its body uses, in the order of their names:
+// it does not depend on addresses. Returns the values that it receives only when it runs.
 std::vector<Value**> LlvmKernelEmitter::Capture(const Stmt& body, LlvmKernelEmitter* inner) const {
   std::vector<Value**> values = {&inner->arguments_.tensors, &inner->arguments_.shared,
                                  &inner->arguments_.threads};
@@ -31,17 +19,17 @@ std::vector<Value**> LlvmKernelEmitter::Capture(const Stmt& body, LlvmKernelEmit
   for (const auto& [var, variable] : vars_) {
     if (AnyStmt(body, [used = var](const Stmt& stmt) { return UsesVar(stmt, used); })) vars.push_back(var);
   }
-  SortByName(&vars);
+  std::ranges::sort(vars, {}, &VarNode::name);
   for (const VarNode* var : vars) {
     Variable& variable = inner->vars_[var] = {vars_.at(var).value, 0};
     if (!llvm::isa<llvm::Constant>(variable.value)) values.push_back(&variable.value);
   }
-  const BufferSet used = BuffersUnder(body);
   std::vector<const BufferNode*> buffers;
-  for (const auto& [buffer, place] : places_) {
-    if (place.on_stack && used.count(buffer)) buffers.push_back(buffer);
+  for (const BufferNode* buffer : BuffersUnder(body)) {
+    const auto place = places_.find(buffer);
+    if (place != places_.end() && place->second.on_stack) buffers.push_back(buffer);
   }
-  SortByName(&buffers);
+  std::ranges::sort(buffers, {}, &BufferNode::name);
   for (const BufferNode* buffer : buffers) {
     Place& place = inner->places_[buffer] = places_.at(buffer);
     place.on_stack = false;  // the team shares it
@@ -108,7 +96,7 @@ void LlvmKernelEmitter::EmitShare(const std::vector<const For*>& loops, llvm::St
   Value* all = b_.getInt64(trips);
   Value* each = b_.CreateUDiv(all, threads);
   Value* more = b_.CreateURem(all, threads);
-  Value* extra = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, thread, more);
+  Value* extra = b_.CreateBinaryIntrinsic(intrinsic::umin, thread, more);
   Value* begin = b_.CreateAdd(b_.CreateMul(thread, each), extra);
   Value* own = b_.CreateAdd(each, b_.CreateZExt(b_.CreateICmpULT(thread, more), b_.getInt64Ty()));
   EmitLoop(begin, b_.CreateAdd(begin, own), 1, /*runs_once=*/false, [&](Value* v) {

@@ -26,25 +26,7 @@
 namespace mycc {
 namespace {
 
-using llvm::Value;
-
 constexpr int kChunkBytes = 16;  // x86 shuffles within 16 bytes by one instruction
-
-// Makes two rows of two others: element `lane` of result `out` is element `second` of row `first`.
-template <typename SourceFn>
-void Exchange(Builder& b, Value** rows, size_t one, size_t other, const SourceFn& source) {
-  const int lanes = LanesOf(rows[one]);
-  Value* results[2];
-  for (int out = 0; out < 2; ++out) {
-    llvm::SmallVector<int, 64> mask;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const auto [row, element] = source(out, lane);
-      mask.push_back(row * lanes + element);
-    }
-    results[out] = b.CreateShuffleVector(rows[one], rows[other], mask);
-  }
-  rows[one] = results[0], rows[other] = results[1];
-}
 
 // Transposes a square tile. Each step exchanges one bit of the row's number with one of the column's: first
 // by interleaving runs of 1, 2, 4, ... elements within 16 bytes, then by exchanging groups of 16 bytes, as
@@ -54,19 +36,27 @@ std::vector<Value*> TurnTile(Builder& b, std::vector<Value*> rows, int element_b
   const int chunk = std::min(lanes, kChunkBytes / element_bytes);
   const int in_chunk = std::countr_zero(static_cast<unsigned>(chunk));
   const int bits = std::countr_zero(static_cast<unsigned>(lanes));
+  // The index in a shuffle of (lower, upper) of what becomes element `lane` of the new lower row (`out` is 0)
+  // or of the upper one (`out` is 1).
+  const auto source = [&](int bit, int out, int lane) {
+    if (bit < in_chunk) {
+      // Takes runs of the lower or upper half of each chunk from the two rows in turn.
+      const int run = 1 << bit, at = lane % chunk;
+      return at / run % 2 * lanes + lane - at + out * chunk / 2 + at / (2 * run) * run + at % run;
+    }
+    // Takes the even or odd chunks of one row, then of the other.
+    const int at = lane % (lanes / 2);
+    return lane / (lanes / 2) * lanes + (at / chunk * 2 + out) * chunk + at % chunk;
+  };
   for (int bit = 0; bit < bits; ++bit) {
     for (int r = 0; r < lanes; ++r) {
       if (r >> bit & 1) continue;
-      Exchange(b, rows.data(), r, r | 1 << bit, [&](int out, int lane) {
-        if (bit < in_chunk) {
-          // Takes runs of the lower or upper half of each chunk from the two rows in turn.
-          const int run = 1 << bit, at = lane % chunk;
-          return std::pair(at / run % 2, lane - at + out * chunk / 2 + at / (2 * run) * run + at % run);
-        }
-        // Takes the even or odd chunks of one row, then of the other.
-        const int at = lane % (lanes / 2);
-        return std::pair(lane / (lanes / 2), (at / chunk * 2 + out) * chunk + at % chunk);
-      });
+      Value *lower = rows[r], *upper = rows[r | 1 << bit];
+      for (const int out : {0, 1}) {
+        llvm::SmallVector<int, 64> mask;
+        for (int lane = 0; lane < lanes; ++lane) mask.push_back(source(bit, out, lane));
+        rows[r | out << bit] = b.CreateShuffleVector(lower, upper, mask);
+      }
     }
   }
   std::vector<Value*> turned(lanes);
@@ -104,8 +94,8 @@ void LlvmKernelEmitter::EmitTransposed(const For& loop) {
       for (const Expr& load : loads) {
         if (chunk.count == 1) continue;
         tiles.push_back(LoadTile(*load, {{loop.var, b_.getInt64(u0)}, {lanes.var, chunk.first}}, chunk,
-                                 numbers_.MemoryType(load->dtype), rows));
-        for (Value*& value : tiles.back()) value = numbers_.FromMemory(load->dtype, value);
+                                 b_.MemoryType(load->dtype), rows));
+        for (Value*& value : tiles.back()) value = b_.FromMemory(load->dtype, value);
       }
       for (int64_t u = 0; u < rows; ++u) {
         turned_.clear();
@@ -173,8 +163,8 @@ void LlvmKernelEmitter::EmitInterleaved(const For& loop) {
     for (int e = 0; e < group; ++e) {
       With(loop.var.get(), b_.getInt64(e), [&] {
         InLanes(lanes, chunk, [&] {
-          Value* value = numbers_.ToMemory(store.buffer->dtype, Emit(store.value));
-          if (!value->getType()->isVectorTy()) value = b_.CreateVectorSplat(chunk.count, value);
+          Value* value = b_.ToMemory(store.buffer->dtype, Emit(store.value));
+          if (!IsVector(value)) value = b_.CreateVectorSplat(chunk.count, value);
           vectors.push_back(value);
           if (e == 0) access = AccessOf(store);
         });

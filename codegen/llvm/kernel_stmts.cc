@@ -4,15 +4,11 @@
 
 #include "base/check.h"
 #include "codegen/llvm/kernel_emitter.h"
-#include "codegen/llvm/kernel_flow.h"
 #include "codegen/passes/stmt_facts.h"
 #include "llvm/IR/IntrinsicsX86.h"
-#include "llvm/IR/Module.h"
 
 namespace mycc {
 namespace {
-
-using llvm::Value;
 
 // A tile on the stack may be read this far past its end.
 constexpr int64_t kSlack = 64;
@@ -25,16 +21,9 @@ LlvmKernelEmitter::LlvmKernelEmitter(KernelContext& kernel, llvm::Function* func
     : kernel_(kernel),
       function_(function),
       arguments_(arguments),
-      b_(kernel.module.getContext(), llvm::TargetFolder(kernel.module.getDataLayout())),
-      numbers_(b_, kernel.features),
+      b_(kernel.module, kernel.features),
       entry_(llvm::BasicBlock::Create(b_.getContext(), "entry", function)),
       memo_(1) {
-  // contract: a product and its sum may be rounded once. No reassoc: only reductions are reassociated, by
-  // passes, and (x + big) - big keeps its meaning. No arcp: the reciprocal of a subnormal number is infinite,
-  // and LLVM's refined estimates are wrong for zero and infinity.
-  llvm::FastMathFlags flags;
-  flags.setAllowContract();
-  b_.setFastMathFlags(flags);
   llvm::BasicBlock* body = llvm::BasicBlock::Create(b_.getContext(), "body", function_);
   b_.SetInsertPoint(entry_);
   b_.CreateBr(body);
@@ -47,6 +36,7 @@ void LlvmKernelEmitter::Body(const Stmt& stmt) {
 }
 
 void LlvmKernelEmitter::Statement(const Stmt& stmt) {
+  if (stmt == nullptr) return;
   memo_.assign(1, {});
   switch (stmt->kind) {
     case StmtKind::kSeq:
@@ -120,28 +110,26 @@ void LlvmKernelEmitter::EmitUnrolled(const For& loop) {
 
 void LlvmKernelEmitter::EmitIf(const If& branch) {
   Value* condition = Emit(branch.condition);
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
-    if (!constant->isZero()) return Statement(branch.then);
-    if (branch.otherwise) Statement(branch.otherwise);
-    return;
-  }
-  if (condition->getType()->isVectorTy()) {
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return Statement(constant->isZero() ? branch.otherwise : branch.then);
+  if (IsVector(condition)) {
     UnderMask(condition, [&] { Statement(branch.then); });
     if (branch.otherwise) UnderMask(b_.CreateNot(condition), [&] { Statement(branch.otherwise); });
     return;
   }
-  EmitBranch(
-      b_, condition, [&] { Statement(branch.then); },
-      [&] {
-        if (branch.otherwise) Statement(branch.otherwise);
-      });
+  b_.Branch(
+      condition, [&] { Statement(branch.then); }, [&] { Statement(branch.otherwise); });
 }
 
-llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type, int align) {
+llvm::AllocaInst* LlvmKernelEmitter::OnStack(llvm::Type* type) {
   const Builder::InsertPointGuard guard(b_);
   b_.SetInsertPoint(entry_, entry_->begin());
-  llvm::AllocaInst* memory = b_.CreateAlloca(type);
-  if (align > 0) memory->setAlignment(llvm::Align(align));
+  return b_.CreateAlloca(type);
+}
+
+llvm::AllocaInst* LlvmKernelEmitter::BytesOnStack(int64_t bytes) {
+  llvm::AllocaInst* memory = OnStack(llvm::ArrayType::get(b_.getInt8Ty(), bytes));
+  memory->setAlignment(llvm::Align(kLine));
   return memory;
 }
 
@@ -155,7 +143,7 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
   if (alloc.read_columns == Alloc::kAllColumns && alloc.buffer->rank() > 0)
     place.read_columns = alloc.buffer->shape.back();
   const int64_t bytes = alloc.buffer->bytes() * std::max(place.lanes, 1) + kSlack;
-  llvm::AllocaInst* memory = OnStack(llvm::ArrayType::get(b_.getInt8Ty(), bytes), /*align=*/64);
+  llvm::AllocaInst* memory = BytesOnStack(bytes);
   place.pointer = memory;
   places_[alloc.buffer.get()] = place;
   b_.CreateLifetimeStart(memory, b_.getInt64(bytes));
@@ -166,9 +154,9 @@ void LlvmKernelEmitter::EmitAlloc(const Alloc& alloc) {
 
 void LlvmKernelEmitter::EmitStore(const Store& store) {
   PlaceOf(store.buffer);  // its pointer is loaded before those of what it reads
-  if (store.flushes && lanes_ && numbers_.CanRoundToBF16(lanes_->count)) {
+  if (store.flushes && lanes_ && b_.CanRoundToBF16(lanes_->count)) {
     const Access access = AccessOf(store);
-    return StoreLanes(access, numbers_.RoundedToBF16(EmitWide(store.value->args[0])));
+    return StoreAccess(access, b_.RoundedToBF16(EmitWide(store.value->args[0])));
   }
   Value* value = Emit(store.value);
   if (lanes_) {
@@ -176,7 +164,7 @@ void LlvmKernelEmitter::EmitStore(const Store& store) {
   }
   Access access = AccessOf(store);
   access.nontemporal = BypassesCaches(store);
-  StoreAccess(access, value);
+  StoreAccess(access, b_.ToMemory(access.dtype, value));
 }
 
 // A tensor's alignment is known only in each call, so the statement is emitted twice:
@@ -187,8 +175,8 @@ void LlvmKernelEmitter::EmitBypass(const Bypass& bypass) {
   for (const Buffer& buffer : bypass.outputs)
     bits = b_.CreateOr(bits, b_.CreatePtrToInt(PlaceOf(buffer).pointer, b_.getInt64Ty()));
   Value* at_lines = b_.CreateICmpEQ(b_.CreateAnd(bits, b_.getInt64(kLine - 1)), b_.getInt64(0));
-  EmitBranch(
-      b_, at_lines,
+  b_.Branch(
+      at_lines,
       [&] {
         bypasses_ = true;
         Statement(bypass.body);
@@ -201,7 +189,7 @@ void LlvmKernelEmitter::EmitBypass(const Bypass& bypass) {
 // Emits a fence. Stores that bypass the caches are not ordered otherwise, and must be visible before the
 // threads synchronize.
 void LlvmKernelEmitter::EmitStoreFence() {
-  if (bypasses_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  if (bypasses_) b_.CreateIntrinsic(intrinsic::x86_sse_sfence, {}, {});
 }
 
 // Whether the running lanes' store bypasses the caches.

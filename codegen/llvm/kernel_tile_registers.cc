@@ -7,17 +7,11 @@
 //
 // The registers have numbers here already (tile_grid.h), so nothing spills. A step that is less deep than its
 // region, the rest of the depth, reads copies of its operands' tiles that zeros fill up.
-#include "base/check.h"
 #include "codegen/ir/visit.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "llvm/IR/IntrinsicsX86.h"
-#include "llvm/IR/Module.h"
 
 namespace mycc {
-
-using llvm::Value;
-namespace intrinsic = llvm::Intrinsic;
-
 namespace {
 
 // The row's intrinsic, with the signs of the operands in its name.
@@ -27,18 +21,10 @@ intrinsic::ID ProductOf(const Instruction& row, DType a, DType b) {
     if (const size_t sign = name.find('?'); sign != std::string::npos)
       name[sign] = dtype == DType::kU8 ? 'u' : 's';
   }
-  const intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
-  MYCC_CHECK(id != intrinsic::not_intrinsic) << row.name << ": LLVM has no intrinsic " << name;
-  return id;
+  return IntrinsicNamed(name);
 }
 
 constexpr int64_t kCopyStride = 64;  // bytes between rows of a tile on the stack
-
-// Elements from a's first row to the r-th one of its i-th tile.
-int64_t RowOfTile(const TileView& a, const TileGrid& grid, int i, int64_t r) {
-  const int64_t row = grid.FirstRow(i) + r;
-  return grid.block_pitch > 0 ? row * a.row_stride : a.Row(row);
-}
 
 }  // namespace
 
@@ -74,7 +60,7 @@ void LlvmKernelEmitter::EmitTileMove(const TileMove& tile_move) {
   }
   const int64_t tile_bytes = grid.TileRows() * kCopyStride;
   auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(grid.TileColumns()));
-  Value* tiles = TileMemory(grid.rows() * grid.columns() * tile_bytes);
+  Value* tiles = BytesOnStack(grid.rows() * grid.columns() * tile_bytes);
   const auto copy = [&](int i, int j) { return ByteOffset(tiles, grid.Sum(i, j) * tile_bytes); };
   if (stores) move_tiles(copy, kCopyStride);
   each_tile([&](int i, int j) {
@@ -94,11 +80,6 @@ void LlvmKernelEmitter::EmitTileMove(const TileMove& tile_move) {
     }
   });
   if (!stores) move_tiles(copy, kCopyStride);
-}
-
-// Memory of this function, aligned to cache lines.
-Value* LlvmKernelEmitter::TileMemory(int64_t bytes) {
-  return OnStack(llvm::ArrayType::get(b_.getInt8Ty(), bytes), kCopyStride);
 }
 
 // A store to a cache line that is not in the cache delays later stores; a prefetch for writing delays
@@ -136,9 +117,9 @@ void LlvmKernelEmitter::CopyFixedTiles(const Stmt& products) {
     if (!mma.is_fixed) return;
     const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
     const Access a = AccessOf(mma.a), b = AccessOf(mma.b);
-    CopiedTiles& copied = copied_tiles_[&mma];
-    for (int i = 0; i < grid.rows(); ++i) copied.a.push_back(TileOfA(mma, a, grid, i));
-    for (int j = 0; j < grid.columns(); ++j) copied.b.push_back(TileOfB(mma, b, grid, j));
+    auto& [of_a, of_b] = copied_tiles_[&mma];
+    for (int i = 0; i < grid.rows(); ++i) of_a.push_back(TileOf(mma, a, grid, /*of_b=*/false, i));
+    for (int j = 0; j < grid.columns(); ++j) of_b.push_back(TileOf(mma, b, grid, /*of_b=*/true, j));
   });
 }
 
@@ -149,7 +130,7 @@ Value* LlvmKernelEmitter::CopyOfTile(Access access, const std::vector<Value*>& r
                                      int64_t tile_rows, llvm::Constant* last_mask) {
   access.dtype = DType::kU8;
   auto* whole = llvm::FixedVectorType::get(b_.getInt8Ty(), kCopyStride);
-  Value* memory = TileMemory(tile_rows * kCopyStride);
+  Value* memory = BytesOnStack(tile_rows * kCopyStride);
   const auto store = [&](Value* row, int64_t r) {
     b_.CreateAlignedStore(row, ByteOffset(memory, r * kCopyStride), llvm::Align(kCopyStride));
   };
@@ -168,61 +149,57 @@ Value* LlvmKernelEmitter::CopyOfTile(Access access, const std::vector<Value*>& r
   return memory;
 }
 
-// The memory that the grid's i-th tile of a is loaded from.
-LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfA(const Mma& mma, const Access& a, const TileGrid& grid,
-                                                       int i) {
-  const auto row = [&](int64_t r) { return ElementAt(a, RowOfTile(mma.a, grid, i, r)); };
+// The memory that a tile is loaded from: of the grid's tiles of a, or of b, each of whose rows has a group of
+// the depth.
+LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOf(const Mma& mma, const Access& access,
+                                                      const TileGrid& grid, bool of_b, int tile) {
+  const int64_t stride = of_b ? mma.b.row_stride : mma.a.row_stride;
+  const auto row = [&](int64_t r) {
+    if (of_b) return ElementAt(access, r * stride + tile * grid.TileColumns() * mma.group);
+    const int64_t of_grid = grid.FirstRow(tile) + r;
+    return ElementAt(access, grid.block_pitch > 0 ? of_grid * stride : mma.a.Row(of_grid));
+  };
   // Integers beyond whole groups meet zeros of b, and are no NaN.
-  const bool may_read_on = a.place->over_read && !IsFloat(a.dtype) && mma.k % mma.group == 0;
-  if (DepthBytes(mma) == grid.Depth() || may_read_on) return {row(0), mma.a.row_stride * a.align()};
+  const bool may_read_on =
+      !of_b && access.place->over_read && !IsFloat(access.dtype) && mma.k % mma.group == 0;
+  if (DepthBytes(mma) == grid.Depth() || may_read_on) return {row(0), stride * access.align()};
   std::vector<Value*> rows;
-  for (int64_t r = 0; r < grid.RowsOf(i); ++r) rows.push_back(row(r));
-  return {CopyOfTile(a, rows, DepthBytes(mma), grid.RowsOf(i)), kCopyStride};
-}
-
-// The same of the j-th tile of b, each of whose rows has a group of the depth.
-LlvmKernelEmitter::TileRows LlvmKernelEmitter::TileOfB(const Mma& mma, const Access& b, const TileGrid& grid,
-                                                       int j) {
-  const int64_t size = b.align(), column = j * grid.TileColumns() * mma.group;
-  const auto row = [&](int64_t r) { return ElementAt(b, r * mma.b.row_stride + column); };
-  if (DepthBytes(mma) == grid.Depth()) return {row(0), mma.b.row_stride * size};
-  std::vector<Value*> rows;
-  for (int64_t r = 0; r * mma.group < mma.k; ++r) rows.push_back(row(r));
-  const int64_t columns = grid.ColumnsOf(j), group_bytes = mma.group * size;
+  const int64_t count = of_b ? CeilDiv(mma.k, mma.group) : grid.RowsOf(tile);
+  for (int64_t r = 0; r < count; ++r) rows.push_back(row(r));
+  if (!of_b) return {CopyOfTile(access, rows, DepthBytes(mma), count, /*last_mask=*/nullptr), kCopyStride};
+  const int64_t columns = grid.ColumnsOf(tile), group_bytes = mma.group * access.align();
   // The depth's last group may be partial. Packed operands have zeros after it; tensors have other elements
   // there, or end.
-  const int64_t partial_bytes = b.place->over_read ? 0 : DepthBytes(mma) % group_bytes;
+  const int64_t partial_bytes = access.place->over_read ? 0 : DepthBytes(mma) % group_bytes;
   llvm::Constant* last_mask = nullptr;
   if (partial_bytes > 0) {
     last_mask = FirstLanes(static_cast<int>(columns), static_cast<int>(kCopyStride / group_bytes),
                            static_cast<int>(group_bytes), static_cast<int>(partial_bytes));
   }
-  return {CopyOfTile(b, rows, columns * group_bytes, grid.Depth() / group_bytes, last_mask), kCopyStride};
+  return {CopyOfTile(access, rows, columns * group_bytes, grid.Depth() / group_bytes, last_mask),
+          kCopyStride};
 }
 
 void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
   const TileGrid grid = GridOf(mma, tiles_->depth_bytes);
   const Access a = AccessOf(mma.a), b = AccessOf(mma.b);
-  const auto load = [&](int tile, const TileRows& rows) {
-    b_.CreateIntrinsic(intrinsic::x86_tileloadd64, {},
-                       {b_.getInt8(tile), rows.first, b_.getInt64(rows.stride)});
+  FetchAhead(a, mma.a, mma.m, mma.a_ahead);
+  FetchAhead(b, mma.b, CeilDiv(mma.k, mma.group), mma.b_ahead);
+  const auto copied = copied_tiles_.find(&mma);
+  const auto load = [&](bool of_b, int tile) {
+    const TileRows rows = copied != copied_tiles_.end() ? copied->second[of_b][tile]
+                                                        : TileOf(mma, of_b ? b : a, grid, of_b, tile);
+    b_.CreateIntrinsic(
+        intrinsic::x86_tileloadd64, {},
+        {b_.getInt8(of_b ? grid.B(tile) : grid.A(tile)), rows.first, b_.getInt64(rows.stride)});
   };
   const intrinsic::ID product = ProductOf(*mma.row(), a.dtype, b.dtype);
-  FetchAhead(a, mma.a, mma.m, mma.a_ahead);
-  FetchAhead(b, mma.b, (mma.k + mma.group - 1) / mma.group, mma.b_ahead);
-  const auto copied = copied_tiles_.find(&mma);
-  const bool is_copied = copied != copied_tiles_.end();
-  const auto load_a = [&](int i) {
-    load(grid.A(i), is_copied ? copied->second.a[i] : TileOfA(mma, a, grid, i));
-  };
-  const auto load_b = [&](int j) {
-    load(grid.B(j), is_copied ? copied->second.b[j] : TileOfB(mma, b, grid, j));
-  };
+  const bool keeps_b = !grid.keeps_a();
   for (int passing = 0; passing < grid.passing(); ++passing) {
-    grid.keeps_a() ? load_b(passing) : load_a(passing);
+    load(/*of_b=*/!keeps_b, passing);
     for (int kept = 0; kept < grid.kept(); ++kept) {
-      if (passing == 0) grid.keeps_a() ? load_a(kept) : load_b(kept);
-      const int i = grid.keeps_a() ? kept : passing, j = grid.keeps_a() ? passing : kept;
+      if (passing == 0) load(/*of_b=*/keeps_b, kept);
+      const int i = keeps_b ? passing : kept, j = keeps_b ? kept : passing;
       b_.CreateIntrinsic(product, {},
                          {b_.getInt8(grid.Sum(i, j)), b_.getInt8(grid.A(i)), b_.getInt8(grid.B(j))});
     }

@@ -1,15 +1,15 @@
 // Emits vector loops: whole vectors, then the remainder, masked or in narrower vectors; and reductions over
 // lanes.
 #include <algorithm>
+#include <bit>
 
+#include "base/check.h"
 #include "codegen/llvm/kernel_emitter.h"
 #include "codegen/passes/stmt_facts.h"
 #include "llvm/Analysis/VectorUtils.h"
 
 namespace mycc {
 namespace {
-
-using llvm::Value;
 
 // The number of independent partial results of a reduction: the latency of a floating-point addition in issue
 // slots, about.
@@ -31,28 +31,37 @@ Value* ExtremeLane(Builder& b, Op op, Value* vector) {
 
 }  // namespace
 
+std::vector<LlvmKernelEmitter::Part> LlvmKernelEmitter::PartsOf(int64_t first, int64_t end, int width,
+                                                                bool one_rest, int least_lanes) {
+  MYCC_CHECK(width > 0) << "vectors of no lanes";
+  std::vector<Part> parts;
+  while (first < end) {
+    const auto rest = static_cast<uint64_t>(end - first);
+    const auto of_rest = static_cast<int>(one_rest ? std::bit_ceil(rest) : std::bit_floor(rest));
+    const int lanes = end - first < width ? std::max(of_rest, least_lanes) : width;
+    const int active = static_cast<int>(std::min<int64_t>(lanes, end - first));
+    parts.push_back({first, lanes, active});
+    first += active;
+  }
+  return parts;
+}
+
 // Calls `emit` for the loop's iterations in vectors. The remainder is one masked vector if the machine has
 // masks, else narrower vectors.
 void LlvmKernelEmitter::Chunks(const For& loop, const std::function<void(const Chunk&)>& emit) {
   const int width = loop.marks.lanes;
-  const int64_t extent = *ConstExtent(loop), step = loop.marks.unroll_by;
-  const int64_t full = extent / width;
+  const int64_t extent = *ConstExtent(loop), unroll_by = loop.marks.unroll_by, step = unroll_by * width;
   int64_t done = 0;
   if (step > 0) {
-    done = full / step * step;
-    EmitLoop(b_.getInt64(0), b_.getInt64(done * width), step * width, true, [&](Value* first) {
-      for (int64_t i = 0; i < step; ++i) emit({b_.CreateAdd(first, b_.getInt64(i * width)), width, width});
+    done = extent / step * step;
+    EmitLoop(b_.getInt64(0), b_.getInt64(done), step, /*runs_once=*/true, [&](Value* first) {
+      for (int64_t i = 0; i < unroll_by; ++i)
+        emit({b_.CreateAdd(first, b_.getInt64(i * width)), width, width});
     });
   }
-  for (; done < full; ++done) emit({b_.getInt64(done * width), width, width});
-  int64_t first = full * width;
-  while (first < extent) {
-    const int64_t rest = extent - first;
-    const int count = LanesOfRest(rest, kernel_.features.avx512vl && kernel_.features.avx512bw);
-    const int active = static_cast<int>(std::min<int64_t>(count, rest));
-    emit({b_.getInt64(first), count, active});
-    first += active;
-  }
+  const bool has_masks = b_.features.avx512vl && b_.features.avx512bw;
+  for (const auto& [first, lanes, active] : PartsOf(done, extent, width, has_masks))
+    emit({b_.getInt64(first), lanes, active});
 }
 
 void LlvmKernelEmitter::InLanes(const For& loop, const Chunk& chunk, const std::function<void()>& body) {
@@ -76,22 +85,22 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   const int width = loop.marks.lanes;
   const DType dtype = store.buffer->dtype;
   const Op op = store.value->op;
-  Value* identity = numbers_.Constant(dtype, ReduceIdentity(ReductionOf(store), dtype)->value);
+  Value* identity = b_.Constant(dtype, ReduceIdentity(ReductionOf(store), dtype)->value);
   const int64_t full = *ConstExtent(loop) / width;
   std::vector<llvm::AllocaInst*> partials;
-  llvm::Type* vector_type = numbers_.RegisterType(dtype, width);
+  llvm::Type* vector_type = b_.RegisterType(dtype, width);
   for (int64_t i = 0; i < std::min(full, kPartials); ++i) {
     partials.push_back(OnStack(vector_type));
-    b_.CreateStore(Splat(identity, width), partials.back());
+    b_.CreateStore(b_.Splat(identity, width), partials.back());
   }
-  llvm::AllocaInst* rest = OnStack(numbers_.RegisterType(dtype));
+  llvm::AllocaInst* rest = OnStack(b_.RegisterType(dtype));
   b_.CreateStore(identity, rest);
   size_t next = 0;
   Chunks(loop, [&](const Chunk& chunk) {
     InLanes(loop, chunk, [&] {
-      Value* value = Splat(Emit(store.value->args[1]), chunk.count);
+      Value* value = b_.Splat(Emit(store.value->args[1]), chunk.count);
       if (chunk.active < chunk.count)
-        value = b_.CreateSelect(lanes_->mask, value, Splat(identity, chunk.count));
+        value = b_.CreateSelect(lanes_->mask, value, b_.Splat(identity, chunk.count));
       llvm::AllocaInst* partial = rest;
       if (chunk.active == width && !partials.empty()) {
         partial = partials[next++ % partials.size()];
@@ -101,7 +110,7 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
       b_.CreateStore(Combined(op, dtype, b_.CreateLoad(value->getType(), partial), value), partial);
     });
   });
-  Value* total = b_.CreateLoad(numbers_.RegisterType(dtype), rest);
+  Value* total = b_.CreateLoad(b_.RegisterType(dtype), rest);
   Value* wide = nullptr;
   for (llvm::AllocaInst* partial : partials) {
     Value* value = b_.CreateLoad(vector_type, partial);
@@ -110,21 +119,22 @@ void LlvmKernelEmitter::EmitLaneReduction(const For& loop, const Store& store) {
   if (wide) total = Combined(op, dtype, total, ReduceLanes(op, dtype, wide));
   memo_.assign(1, {});
   Value* running = Emit(store.value->args[0]);
-  StoreAccess(AccessOf(store), Combined(op, dtype, running, total));
+  const Access access = AccessOf(store);
+  StoreAccess(access, b_.ToMemory(dtype, Combined(op, dtype, running, total)));
 }
 
 // The sign of a zero result of a reduction is not defined, so its initial zero need not be added.
 Value* LlvmKernelEmitter::Combined(Op op, DType dtype, Value* a, Value* b) {
   const Builder::FastMathFlagGuard guard(b_);
   b_.getFastMathFlags().setNoSignedZeros();
-  return numbers_.Binary(op, dtype, a, b);
+  return b_.Binary(op, dtype, a, b);
 }
 
 Value* LlvmKernelEmitter::ReduceLanes(Op op, DType dtype, Value* vector) {
-  if (!vector->getType()->isVectorTy()) return vector;
+  if (!IsVector(vector)) return vector;
   if (IsFloat(dtype) && (op == Op::kMax || op == Op::kMin)) return ExtremeLane(b_, op, vector);
   for (int lanes = LanesOf(vector); lanes > 1; lanes /= 2) {
-    Value *low = HalfOf(b_, vector, 0), *high = HalfOf(b_, vector, 1);
+    Value *low = b_.HalfOf(vector, 0), *high = b_.HalfOf(vector, 1);
     vector = Combined(op, dtype, low, high);
   }
   return b_.CreateExtractElement(vector, uint64_t{0});

@@ -1,14 +1,12 @@
 // Emits tanh and erf under AVX-512: odd functions, each a polynomial for each of 16 ranges of |x|; a
 // permutation selects every lane's coefficients. It needs half of the instructions of one formula for all x,
 // and no division.
-#include "codegen/llvm/vector_math.h"
+#include "codegen/llvm/builder.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace mycc {
 namespace {
-
-using llvm::Value;
 
 constexpr int kPieces = 16;
 using Row = float[kPieces];
@@ -17,10 +15,10 @@ using Row = float[kPieces];
 // from the constant up. Each row has one coefficient of all pieces. A piece is half an octave; the last bits
 // of the exponent and the leading bit of the mantissa, four bits together, number it. 0 to 2^-4 * 1.5 is one
 // piece.
-constexpr float kTanhCenters[][kPieces] = {
-    {2.5, 3.5, 5, 7, 10, 14, 0, 0.109375, 0.15625, 0.21875, 0.3125, 0.4375, 0.625, 0.875, 1.25, 1.75},
+constexpr Row kTanhCenters = {
+    2.5, 3.5, 5, 7, 10, 14, 0, 0.109375, 0.15625, 0.21875, 0.3125, 0.4375, 0.625, 0.875, 1.25, 1.75,
 };
-constexpr float kTanh[][kPieces] = {
+constexpr Row kTanh[] = {
     {0.986614287, 0.998177886, 0.999909222, 0.999998331, 1, 1, 0, 0.108940929, 0.154990733, 0.215326339,
      0.302709728, 0.411570042, 0.554599702, 0.703905582, 0.848283648, 0.941375554},
     {0.0265922491, 0.00364088453, 0.00018183238, 3.32911895e-06, -6.41791731e-09, 0, 1, 0.988131881,
@@ -38,7 +36,7 @@ constexpr float kTanh[][kPieces] = {
     {-0.000694267219, -0.00015026897, -9.43712894e-06, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0149183925, 0},
 };
 // The same around multiples of 1/4.
-constexpr float kErf[][kPieces] = {
+constexpr Row kErf[] = {
     {0, 0.276326388, 0.520499885, 0.711155653, 0.842700779, 0.92290014, 0.966105163, 0.986671686, 0.995322287,
      0.998537302, 0.999593019, 0.999899387, 0.999977887, 0.999995708, 0.999999285, 0.999999881},
     {1.12837923, 1.06001425, 0.87878263, 0.642931104, 0.415107489, 0.236521125, 0.118930288, 0.0527747273,
@@ -56,66 +54,42 @@ constexpr float kErf[][kPieces] = {
      0.0130323926, 0.0106476638, 0, 0, 0, 0, 0, 0},
 };
 
-class Pieces {
- public:
-  explicit Pieces(Builder& builder)
-      : b_(builder),
-        type_(WithLanes(b_.getFloatTy(), kPieces)),
-        int_type_(WithLanes(b_.getInt32Ty(), kPieces)) {}
+// The coefficient selected by the last four bits of `piece`.
+Value* Coefficient(Builder& b, const Row& row, Value* piece) {
+  Value* table = llvm::ConstantDataVector::get(b.getContext(), llvm::ArrayRef<float>(row));
+  return b.CreateIntrinsic(intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});
+}
 
-  Value* Tanh(Value* magnitude) const {
-    constexpr uint32_t kLeast = 0x3d800000;  // 2^-4
-    constexpr int kHalfOctave = 22;
-    Value* bounded = AtMost(magnitude, 10);
-    Value* bits = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, AsInt(bounded), Int(kLeast));
-    Value* piece = b_.CreateLShr(bits, kHalfOctave);
-    return Polynomial(kTanh, piece, b_.CreateFSub(bounded, Coefficient(kTanhCenters[0], piece)));
-  }
+Value* PieceOf(Builder& b, llvm::ArrayRef<Row> rows, Value* piece, Value* x) {
+  Value* sum = Coefficient(b, rows.back(), piece);
+  for (const Row& row : llvm::reverse(rows.drop_back())) sum = b.MulAdd(sum, x, Coefficient(b, row, piece));
+  return sum;
+}
 
-  Value* Erf(Value* magnitude) const {
-    // 1.5 * 2^21: adding it leaves the nearest multiple of 1/4 in a float's low bits.
-    constexpr double kMagic = 3145728.0;
-    // Larger arguments are limited to the last piece, which ends at 3.875: beyond it only rounding is left.
-    Value* bounded = AtMost(magnitude, 3.874);
-    Value* shifted = b_.CreateFAdd(bounded, Float(kMagic));
-    Value* center = b_.CreateFSub(shifted, Float(kMagic));
-    return Polynomial(kErf, AsInt(shifted), b_.CreateFSub(bounded, center));
-  }
+Value* TanhByPieces(Builder& b, Value* magnitude) {
+  constexpr uint32_t kLeast = 0x3d800000;  // 2^-4
+  constexpr int kHalfOctave = 22;
+  Value* bounded = b.AtMost(magnitude, 10);
+  Value* bits = b.AsInt(bounded);
+  bits = b.CreateBinaryIntrinsic(intrinsic::umax, bits, Int(bits, kLeast));
+  Value* piece = b.CreateLShr(bits, kHalfOctave);
+  return PieceOf(b, kTanh, piece, b.CreateFSub(bounded, Coefficient(b, kTanhCenters, piece)));
+}
 
- private:
-  llvm::Constant* Float(double value) const { return llvm::ConstantFP::get(type_, value); }
-  llvm::Constant* Int(uint32_t value) const { return llvm::ConstantInt::get(int_type_, value); }
-  Value* AsInt(Value* f) const { return b_.CreateBitCast(f, int_type_); }
-  // NaN stays.
-  Value* AtMost(Value* x, double bound) const {
-    return b_.CreateSelect(b_.CreateFCmpOGT(x, Float(bound)), Float(bound), x);
-  }
-
-  // The coefficient selected by the last four bits of `piece`.
-  Value* Coefficient(const Row& row, Value* piece) const {
-    Value* table = llvm::ConstantDataVector::get(b_.getContext(), llvm::ArrayRef<float>(row));
-    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});
-  }
-
-  template <size_t kRows>
-  Value* Polynomial(const Row (&rows)[kRows], Value* piece, Value* x) const {
-    Value* sum = Coefficient(rows[kRows - 1], piece);
-    for (size_t r = kRows - 1; r-- > 0;) {
-      sum = b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {sum, x, Coefficient(rows[r], piece)});
-    }
-    return sum;
-  }
-
-  Builder& b_;
-  llvm::Type* type_;
-  llvm::Type* int_type_;
-};
+Value* ErfByPieces(Builder& b, Value* magnitude) {
+  // 1.5 * 2^21: adding it leaves the nearest multiple of 1/4 in a float's low bits.
+  llvm::Constant* magic = Float(magnitude, 3145728.0);
+  // Larger arguments are limited to the last piece, which ends at 3.875: beyond it only rounding is left.
+  Value* bounded = b.AtMost(magnitude, 3.874);
+  Value* shifted = b.CreateFAdd(bounded, magic);
+  Value* center = b.CreateFSub(shifted, magic);
+  return PieceOf(b, kErf, b.AsInt(shifted), b.CreateFSub(bounded, center));
+}
 
 // The value in the first lanes of a vector of kPieces lanes.
 Value* Widened(Builder& b, Value* x) {
   const int lanes = LanesOf(x);
-  if (lanes == 1) return b.CreateVectorSplat(kPieces, x);
-  if (lanes == kPieces) return x;
+  if (lanes == 1 || lanes == kPieces) return b.Splat(x, kPieces);
   llvm::SmallVector<int, kPieces> from;
   for (int lane = 0; lane < kPieces; ++lane) from.push_back(lane % lanes);
   return b.CreateShuffleVector(x, from);
@@ -129,12 +103,11 @@ Value* Narrowed(Builder& b, Value* wide, int lanes) {
 
 }  // namespace
 
-Value* EmitByPieces(Builder& b, const CpuFeatures& features, Op op, Value* x) {
+Value* Builder::FunctionByPieces(Op op, Value* x) {
   if (!features.avx512f || (op != Op::kTanh && op != Op::kErf) || LanesOf(x) > kPieces) return nullptr;
-  const Pieces pieces(b);
-  Value* magnitude = Widened(b, b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x));
-  Value* result = op == Op::kTanh ? pieces.Tanh(magnitude) : pieces.Erf(magnitude);
-  return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, Narrowed(b, result, LanesOf(x)), x);
+  Value* magnitude = Widened(*this, Abs(x));
+  Value* result = op == Op::kTanh ? TanhByPieces(*this, magnitude) : ErfByPieces(*this, magnitude);
+  return CreateCopySign(Narrowed(*this, result, LanesOf(x)), x);
 }
 
 }  // namespace mycc

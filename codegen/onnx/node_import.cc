@@ -204,8 +204,4 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
 }
 
-std::string TypeText(const Buffer& tensor) {
-  return absl::StrCat(DTypeName(tensor->dtype), ShapeText(tensor->shape));
-}
-
 }  // namespace mycc::onnx

@@ -149,8 +149,7 @@ class NodeImport {
 std::string HowToKnow(const GraphBuilder& builder, const Buffer& tensor);
 // The shape that shapes are broadcast to. InvalidArgument when they do not fit.
 absl::StatusOr<std::vector<int64_t>> BroadcastShape(const std::vector<std::vector<int64_t>>& shapes);
-// "f32[1,64]", for errors.
-std::string TypeText(const Buffer& tensor);
+// "[1,64]", for errors.
 std::string ShapeText(const std::vector<int64_t>& shape);
 
 }  // namespace mycc::onnx

@@ -1,5 +1,5 @@
-#include "codegen/passes/barrier_plan.h"
-
+// Places the barriers of thread blocks. A barrier precedes each statement that accesses data which other
+// threads have written, or writes data which they have read, since the last barrier.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -19,41 +20,32 @@ namespace {
 struct Region {
   const BufferNode* global;  // null for shared memory
   int64_t begin, end;
+  bool is_write;
   bool one_thread;  // only thread 0 accesses it
   const StmtNode* by;
 
-  bool Overlaps(const Region& other) const {
-    return global == other.global && begin < other.end && other.begin < end &&
-           !(one_thread && other.one_thread);
+  // Whether a barrier must stand between the two, this one first. A store in several iterations stores each
+  // element once, or stores the same value again, unless another statement reads in between.
+  bool ConflictsWith(const Region& later) const {
+    return global == later.global && begin < later.end && later.begin < end &&
+           !(one_thread && later.one_thread) && (is_write || later.is_write) &&
+           !(is_write && later.is_write && by == later.by);
   }
   bool operator==(const Region&) const = default;
 };
+using Regions = std::vector<Region>;
 
-// A store in several iterations stores each element once, or stores the same value again, unless another
-// statement reads in between.
-bool Overwrites(const Region& a, const Region& b) { return a.Overlaps(b) && a.by != b.by; }
+void Add(const Regions& regions, Regions* to) {
+  for (const Region& region : regions) {
+    if (std::ranges::find(*to, region) == to->end()) to->push_back(region);
+  }
+}
 
-struct Touched {
-  std::vector<Region> reads, writes;
-
-  static void AddTo(std::vector<Region>* regions, const Region& region) {
-    if (std::ranges::find(*regions, region) == regions->end()) regions->push_back(region);
-  }
-  void Add(const Touched& other) {
-    for (const Region& region : other.reads) AddTo(&reads, region);
-    for (const Region& region : other.writes) AddTo(&writes, region);
-  }
-  bool ConflictsWith(const Touched& later) const {
-    const auto any = [](const std::vector<Region>& a, const std::vector<Region>& b, const auto& conflict) {
-      return std::ranges::any_of(a, [&](const Region& region) {
-        return std::ranges::any_of(b, [&](const Region& other) { return conflict(region, other); });
-      });
-    };
-    const auto overlaps = [](const Region& a, const Region& b) { return a.Overlaps(b); };
-    return any(writes, later.reads, overlaps) || any(writes, later.writes, Overwrites) ||
-           any(reads, later.writes, overlaps);
-  }
-};
+bool Conflict(const Regions& before, const Regions& now) {
+  return std::ranges::any_of(before, [&](const Region& earlier) {
+    return std::ranges::any_of(now, [&](const Region& later) { return earlier.ConflictsWith(later); });
+  });
+}
 
 class BarrierPlanner {
  public:
@@ -68,44 +60,44 @@ class BarrierPlanner {
   }
 
   // `before` has the accesses since the last barrier; those of `stmt` are added.
-  void Walk(const Stmt& stmt, Touched* before) {
+  void Walk(const Stmt& stmt, Regions* before) {
     // Asynchronous copies are ordered by groups and barriers, roles by barriers of their own.
     if (stmt->kind == StmtKind::kCopy) return;
     const bool is_barrier = stmt->kind == StmtKind::kWaitGroup || stmt->kind == StmtKind::kSignal ||
                             stmt->kind == StmtKind::kAwait || stmt->kind == StmtKind::kBarrier;
-    if (is_barrier) {
-      *before = Touched();
-      return;
-    }
+    if (is_barrier) return before->clear();
     // An asynchronous product reads its operands until its warpgroup has waited for it.
-    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->is_async) running_.Add(TouchedBy(stmt));
+    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->is_async) Add(TouchedBy(stmt), &running_);
     if (const WaitProducts* wait = DynAs<WaitProducts>(stmt)) {
-      before->Add(running_);
-      if (wait->pending == 0) running_ = Touched();
+      Add(running_, before);
+      if (wait->pending == 0) running_.clear();
       return;
     }
     if (const Roles* roles = DynAs<Roles>(stmt)) {
       for (const Roles::Role& role : roles->roles) {
-        Touched in_role;
+        Regions in_role;
         Walk(role.body, &in_role);
       }
       return;
     }
-    if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) return Unit(stmt, before);
-    if (stmt->kind == StmtKind::kFor) {
+    if (IsThreadLoop(stmt) || Children(stmt).empty() || IsVector(stmt)) {
+      const Regions now = TouchedBy(stmt);
+      BarrierBefore(stmt, now, before);
+      Add(now, before);
+    } else if (stmt->kind == StmtKind::kFor) {
       // Accesses from before the loop need one barrier, before the loop.
       BarrierBefore(stmt, TouchedBy(stmt), before);
       // The next iteration follows the accesses of this one.
       Walk(As<For>(stmt).body, before);
       Walk(As<For>(stmt).body, before);
     } else if (stmt->kind == StmtKind::kIf) {
-      Touched after;
+      Regions after;
       for (const Stmt& arm : Children(stmt)) {
-        Touched in_arm = *before;
+        Regions in_arm = *before;
         Walk(arm, &in_arm);
-        after.Add(in_arm);
+        Add(in_arm, &after);
       }
-      before->Add(after);
+      Add(after, before);
     } else {
       for (const Stmt& child : Children(stmt)) Walk(child, before);
     }
@@ -114,17 +106,11 @@ class BarrierPlanner {
   std::unordered_set<const StmtNode*> Take() { return std::move(planned_); }
 
  private:
-  void Unit(const Stmt& stmt, Touched* before) {
-    const Touched now = TouchedBy(stmt);
-    BarrierBefore(stmt, now, before);
-    before->Add(now);
-  }
-
   // Puts a barrier before the statement if it conflicts with earlier accesses of other threads.
-  void BarrierBefore(const Stmt& stmt, const Touched& now, Touched* before) {
-    if (planned_.count(stmt.get()) == 0 && !before->ConflictsWith(now)) return;
+  void BarrierBefore(const Stmt& stmt, const Regions& now, Regions* before) {
+    if (planned_.count(stmt.get()) == 0 && !Conflict(*before, now)) return;
     planned_.insert(stmt.get());
-    *before = Touched();
+    before->clear();
   }
 
   StoreTargets Targets(const Stmt& stmt) const {
@@ -133,38 +119,35 @@ class BarrierPlanner {
 
   // Vectors are emitted without barriers between the lanes.
   bool IsVector(const Stmt& stmt) const {
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return false;
-    const StoreTargets targets = Targets(loop->body);
+    if (!IsLoopOfKind(stmt, LoopKind::kVector)) return false;
+    const StoreTargets targets = Targets(As<For>(stmt).body);
     return targets == StoreTargets::kMemory || targets == StoreTargets::kRegisters;
   }
 
-  Touched TouchedBy(const Stmt& root) const {
+  Regions TouchedBy(const Stmt& root) const {
     // Outside of thread loops, every thread executes a store to registers, and one thread a store to memory.
     const bool one_thread = Targets(root) == StoreTargets::kMemory && !IsThreadLoop(root);
-    Touched touched;
-    const auto add = [&](const BufferNode& buffer, std::vector<Region>* regions) {
+    Regions touched;
+    const auto add = [&](const BufferNode& buffer, bool is_write) {
       if (own_.count(&buffer) != 0) return;
-      const auto shared = offsets_.find(&buffer);
-      if (shared == offsets_.end())
-        return Touched::AddTo(regions, Region{&buffer, 0, 1, one_thread, root.get()});
-      const int64_t end = shared->second + buffer.memory_bytes();
-      Touched::AddTo(regions, Region{nullptr, shared->second, end, one_thread, root.get()});
+      Region region{&buffer, 0, 1, is_write, one_thread, root.get()};
+      if (const auto shared = offsets_.find(&buffer); shared != offsets_.end()) {
+        region.global = nullptr;
+        region.begin = shared->second;
+        region.end = shared->second + buffer.memory_bytes();
+      }
+      Add({region}, &touched);
     };
     VisitStmts(root, [&](const Stmt& stmt) {
       if (stmt->kind == StmtKind::kCopy) return false;
-      ForEachLoad(stmt, [&](const ExprNode& load) { add(*load.buffer, &touched.reads); });
-      if (const Store* store = DynAs<Store>(stmt)) add(*store->buffer, &touched.writes);
+      ForEachLoad(stmt, [&](const ExprNode& load) { add(*load.buffer, /*is_write=*/false); });
+      ForEachWritten(stmt, [&](const BufferNode* buffer) { add(*buffer, /*is_write=*/true); });
       if (const Mma* mma = DynAs<Mma>(stmt)) {
-        add(*mma->a.buffer, &touched.reads);
-        add(*mma->b.buffer, &touched.reads);
+        add(*mma->a.buffer, /*is_write=*/false);
+        add(*mma->b.buffer, /*is_write=*/false);
       }
-      if (const Combine* combine = DynAs<Combine>(stmt)) {
-        combine->ForEachBuffer([&](const Buffer& buffer) {
-          add(*buffer, &touched.reads);
-          add(*buffer, &touched.writes);
-        });
-      }
+      if (const Combine* combine = DynAs<Combine>(stmt))
+        combine->ForEachBuffer([&](const Buffer& buffer) { add(*buffer, /*is_write=*/false); });
       return true;
     });
     return touched;
@@ -173,7 +156,7 @@ class BarrierPlanner {
   std::unordered_map<const BufferNode*, int64_t> offsets_;
   BufferSet own_;  // in registers
   std::unordered_set<const StmtNode*> planned_;
-  Touched running_;  // by asynchronous products that may be incomplete
+  Regions running_;  // of asynchronous products that may be incomplete
 };
 
 // The code with a Barrier before each of these statements.
@@ -185,39 +168,18 @@ Stmt WithBarriersBefore(const Stmt& root, const std::unordered_set<const StmtNod
 
 // A barrier orders the threads of one block. Names the first statement that would need another.
 absl::Status RefuseBarriers(const Stmt& inside, const std::unordered_set<const StmtNode*>& statements) {
-  absl::Status status;
-  VisitStmts(inside, [&](const Stmt& stmt) {
-    if (statements.count(stmt.get()) != 0) {
-      status.Update(Refusal("threads of a cluster_reduce would need a barrier across blocks before ",
-                            StmtName(stmt), "; values that they share must be in registers"));
-    }
-    return status.ok();
-  });
-  return status;
+  const std::vector<Stmt> path =
+      PathTo(inside, [&](const Stmt& stmt) { return statements.contains(stmt.get()); });
+  if (path.empty()) return absl::OkStatus();
+  return Refusal("threads of a cluster_reduce would need a barrier across blocks before ",
+                 StmtName(path.back()), "; values that they share must be in registers");
 }
 
 }  // namespace
 
-StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers) {
-  bool registers = false, memory = false, other = false;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    if (const Store* store = DynAs<Store>(s)) {
-      (in_registers(*store->buffer) ? registers : memory) = true;
-    } else {
-      const For* loop = DynAs<For>(s);
-      const bool vector = s == stmt && loop != nullptr && loop->loop_kind == LoopKind::kVector;
-      other |= !vector && s->kind != StmtKind::kSeq && s->kind != StmtKind::kIf;
-    }
-    return !other;
-  });
-  if (other) return StoreTargets::kOther;
-  if (registers && memory) return StoreTargets::kBoth;
-  return registers ? StoreTargets::kRegisters : StoreTargets::kMemory;
-}
-
 std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& block) {
   BarrierPlanner planner(block);
-  Touched touched;
+  Regions touched;
   planner.Walk(block, &touched);
   return planner.Take();
 }

@@ -20,6 +20,7 @@
 #include "codegen/expr/affine.h"
 #include "codegen/expr/integers.h"
 #include "codegen/ir/accumulators.h"
+#include "codegen/ir/block_guards.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -60,12 +61,9 @@ std::optional<Nest> NestOf(const Stmt& root) {
   }
   // A copy, one element in each iteration.
   const Store* store = DynAs<Store>(nest.leaf);
-  if (store == nullptr || store->indices.size() != nest.spatial.size()) return std::nullopt;
-  for (size_t d = 0; d < store->indices.size(); ++d) {
-    if (store->indices[d]->op != Op::kVar || store->indices[d]->var != nest.spatial[d]->var)
-      return std::nullopt;
-  }
-  return nest;
+  const bool copies =
+      store != nullptr && std::ranges::equal(store->indices, nest.spatial, {}, &ExprNode::var, &For::var);
+  return copies ? std::optional(std::move(nest)) : std::nullopt;
 }
 
 // The block with its loops' variables replaced by values, executed only where `flat` < `limit`.
@@ -163,11 +161,8 @@ class Binder {
     write.init = false;
     write.more.clear();
     // Without the reduction's variables and its guards of terms.
-    std::erase_if(write.iters, [&](const IterVar& iter) {
-      return iter.reduce || std::ranges::any_of(nest_.reduce, [&](const For* loop) {
-               return UsesVar(iter.binding, loop->var.get());
-             });
-    });
+    std::erase_if(write.iters,
+                  [&](const IterVar& iter) { return iter.reduce || FollowsReduction(block, iter.binding); });
     std::vector<Stmt> parts = {OverTerms(block, reduction)};
     for (size_t i = 0; i < results.size(); ++i) {
       write.name = (i == 0 ? block.name : results[i]->name) + ".w";

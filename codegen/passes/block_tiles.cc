@@ -16,31 +16,25 @@ namespace mycc {
 namespace {
 
 // The parts of the sequences on the way to the loop, where all on the way is executed once.
-bool PartsBefore(const Stmt& root, const Var& ring, std::vector<Stmt>* parts) {
-  if (const For* loop = DynAs<For>(root)) return loop->var == ring;
-  if (!RunsChildrenOnce(root)) return false;
-  const size_t before = parts->size();
-  for (const Stmt& child : Children(root)) {
-    if (PartsBefore(child, ring, parts)) return true;
-    parts->push_back(child);
+std::vector<Stmt> PartsBefore(const Stmt& root, const Var& ring) {
+  const std::vector<Stmt> path = PathTo(root, [&](const Stmt& stmt) { return IsLoopOver(stmt, ring); });
+  std::vector<Stmt> parts;
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    if (!RunsChildrenOnce(path[i])) return {};
+    const std::vector<Stmt> children = Children(path[i]);
+    parts.insert(parts.end(), children.begin(), std::ranges::find(children, path[i + 1]));
   }
-  parts->resize(before);
-  return false;
-}
-
-bool HasThreads(const Stmt& root) {
-  return AnyOf<For>(root, [](const For& loop) { return loop.loop_kind != LoopKind::kSerial; });
+  return parts;
 }
 
 // Whether the nest fills the tile with the same elements at all times: it uses no variables but its loops'.
 bool IsClosed(const Stmt& nest) {
   const VarSet own = LoopVarsUnder(nest);
   bool is_closed = true;
-  VisitStmts(nest, [&](const Stmt& stmt) {
+  ForEachStmt(nest, [&](const Stmt& stmt) {
     ForEachExpr(stmt, [&](const Expr& expr) {
       Visit(expr, [&](const ExprNode& e) { is_closed &= e.op != Op::kVar || own.count(e.var.get()) > 0; });
     });
-    return true;
   });
   return is_closed;
 }
@@ -63,12 +57,12 @@ std::optional<int> ReadersOf(const Stmt& work, const Stmt& fill, const Buffer& t
 }  // namespace
 
 BlockTiles::BlockTiles(const Stmt& work, const Var& ring, const std::vector<Buffer>& tiles, bool only_same) {
-  std::vector<Stmt> parts;
-  if (!PartsBefore(work, ring, &parts)) return;
   const BufferSet written = WrittenUnder(work);
-  for (const Stmt& part : parts) {
+  for (const Stmt& part : PartsBefore(work, ring)) {
     const Store* store = StoreOf(part);
-    if (part->kind != StmtKind::kFor || HasThreads(part) || store == nullptr ||
+    const bool has_threads =
+        AnyOf<For>(part, [](const For& loop) { return loop.loop_kind != LoopKind::kSerial; });
+    if (part->kind != StmtKind::kFor || has_threads || store == nullptr ||
         std::ranges::count(tiles, store->buffer) == 0)
       continue;
     const absl::StatusOr<BulkBox> box = BulkBoxOf(part);
@@ -119,10 +113,8 @@ Stmt BlockTiles::Fetch(const Stmt& fill) const {
 
 Stmt BlockTiles::FetchAll(const Stmt& work) const {
   std::vector<Stmt> fetches;
-  VisitStmts(work, [&](const Stmt& stmt) {
-    if (!IsFill(stmt)) return true;
-    fetches.push_back(Fetch(stmt));
-    return false;
+  ForEachStmt(work, [&](const Stmt& stmt) {
+    if (IsFill(stmt)) fetches.push_back(Fetch(stmt));
   });
   return MakeSeq(std::move(fetches));
 }

@@ -15,31 +15,8 @@
 namespace mycc {
 namespace {
 
-constexpr DType kCounted = DType::kI32;
-
-bool HasComputedLength(const For* loop) { return !IsConstInt(loop->extent); }
-
-Stmt IfThereIs(const Expr& tile, const Var& tiles, int64_t workers, Stmt work) {
-  if (tiles->extent % workers == 0) return work;
-  return std::make_shared<If>(MakeBinary(Op::kLt, tile, IntConst(tiles->extent)), std::move(work));
-}
-
-// One round of worker `worker`: its tile, if there is one.
-Stmt RoundInOrder(const Stmt& work, const Var& tiles, const Var& round, const Var& worker) {
-  const Expr tile = VarRef(round) * worker->extent + VarRef(worker);
-  return IfThereIs(tile, tiles, worker->extent, SubstituteSimplified(work, VarMap{{tiles.get(), tile}}));
-}
-
-// Workers take their tiles in the opposite order in every second round.
-Stmt RoundThereAndBack(const Stmt& work, const Var& tiles, const Var& round, const Var& worker) {
-  const int64_t workers = worker->extent;
-  const Var place = MakeVar(absl::StrCat(round->name, ".place"), workers);
-  const Expr tile = VarRef(round) * workers + VarRef(place),
-             is_back = MakeBinary(Op::kLt, IntConst(0), Mod(VarRef(round), 2));
-  Stmt own = IfThereIs(tile, tiles, workers, std::make_shared<Let>(tiles, tile, work));
-  return std::make_shared<Let>(
-      place, MakeSelect(is_back, IntConst(workers - 1) - VarRef(worker), VarRef(worker)), std::move(own));
-}
+// Steps are numbered as if a loop ran through its variable's extent; skip_masked may leave less of it.
+bool HasComputedLength(const For* loop) { return !IsConstInt(loop->extent, loop->var->extent); }
 
 class BlockDivider {
  public:
@@ -68,13 +45,28 @@ class BlockDivider {
   Stmt& work() { return made_.of_block.work; }
   Var& ring() { return made_.of_block.ring; }
 
+  // A worker has one tile in each round, or none in the last. Tiles of computed lengths are taken in the
+  // opposite order in every second round.
   void TakeRounds(const For& tiles, const Var& worker) {
     const int64_t workers = worker->extent, rounds = CeilDiv(tiles.var->extent, workers);
     made_.round = MakeVar(absl::StrCat(tiles.var->name, ".round"), rounds);
     made_.groups = tiles.marks.pingpong;
-    Stmt round = (HasComputedLength(&loop_) ? RoundThereAndBack : RoundInOrder)(work(), tiles.var,
-                                                                                made_.round, worker);
-    work() = std::make_shared<For>(made_.round, IntConst(rounds), LoopKind::kSerial, std::move(round));
+    const bool turns_back = HasComputedLength(&loop_);
+    const Expr round = VarRef(made_.round), own = VarRef(worker);
+    const Var place = turns_back ? MakeVar(absl::StrCat(made_.round->name, ".place"), workers) : worker;
+    const Expr tile = round * workers + VarRef(place);
+    Stmt work_of_round = turns_back ? std::make_shared<Let>(tiles.var, tile, work())
+                                    : SubstituteSimplified(work(), VarMap{{tiles.var.get(), tile}});
+    if (tiles.var->extent % workers != 0) {
+      const Expr exists = MakeBinary(Op::kLt, tile, IntConst(tiles.var->extent));
+      work_of_round = std::make_shared<If>(exists, std::move(work_of_round));
+    }
+    if (turns_back) {
+      const Expr is_back = MakeBinary(Op::kLt, IntConst(0), Mod(round, 2));
+      const Expr value = MakeSelect(is_back, IntConst(workers - 1) - own, own);
+      work_of_round = std::make_shared<Let>(place, value, std::move(work_of_round));
+    }
+    work() = std::make_shared<For>(made_.round, IntConst(rounds), LoopKind::kSerial, work_of_round);
   }
 
   // The number of a step, counted where a computed length says how many steps a tile has.
@@ -119,14 +111,11 @@ class BlockDivider {
     const Expr worker = IntConst(workers - 1) - VarRef(number);
     absl::Status status;
     work() = shares.Turns(worker, block.var->name, [&](const StreamShares::Turn& turn) {
-      Stmt of_turn = SubstituteSimplified(work(), VarMap{{block.var.get(), turn.tile}});
-      of_turn = RewriteEach<Seq>(of_turn, [&](const Seq& seq) -> Stmt {
-        if (RingIn(seq) == seq.stmts.end()) return nullptr;
-        absl::StatusOr<Stmt> shared = WithPartialSums(seq, shares, worker, turn);
-        status.Update(shared.status());
-        return shared.ok() ? *shared : nullptr;
-      });
-      return WithStepsOf(turn, of_turn);
+      const Stmt of_turn = SubstituteSimplified(work(), VarMap{{block.var.get(), turn.tile}});
+      const absl::StatusOr<Stmt> shared = TryRewriteEach<Seq>(
+          of_turn, [&](const Seq& seq) { return WithPartialSums(seq, shares, worker, turn); });
+      status.Update(shared.status());
+      return shared.ok() ? WithStepsOf(turn, *shared) : of_turn;
     });
     if (status.ok() && !made_.partial) return Refusal("stream_k: the sums of a tile are not used");
     return status;
@@ -145,10 +134,13 @@ class BlockDivider {
     return result;
   }
 
-  // The code after the loop is executed only by the worker with a tile's first steps.
+  // The code after the loop is executed only by the worker with a tile's first steps. Null where the loop is
+  // not in the sequence.
   absl::StatusOr<Stmt> WithPartialSums(const Seq& seq, const StreamShares& shares, const Expr& worker,
                                        const StreamShares::Turn& turn) {
-    const auto ring = RingIn(seq);
+    const auto ring =
+        std::ranges::find_if(seq.stmts, [&](const Stmt& part) { return IsLoopOver(part, this->ring()); });
+    if (ring == seq.stmts.end()) return nullptr;
     MYCC_ASSIGN_OR_RETURN(made_.partial, PartialSums::Of({seq.stmts.begin(), ring}, *ring, shares.workers()));
     const Var helper =
         MakeVar(absl::StrCat(loop_.var->name, ".helper"), std::max<int64_t>(shares.helpers(), 1));
@@ -165,32 +157,11 @@ class BlockDivider {
     return MakeSeq(std::move(parts));
   }
 
-  std::vector<Stmt>::const_iterator RingIn(const Seq& seq) {
-    return std::ranges::find_if(seq.stmts, [&](const Stmt& part) { return IsLoopOver(part, ring()); });
-  }
-
   const For& loop_;
   BlockWork made_;
 };
 
 }  // namespace
-
-RingCounter::RingCounter(const std::string& name, int64_t most)
-    : counter_(MakeBuffer(absl::StrCat(name, ".count"), kCounted, {}, Scope::kLocal)),
-      before_(MakeVar(absl::StrCat(name, ".counted"), most + 1)) {}
-
-Stmt RingCounter::Counting(Stmt loop, const Expr& length) const {
-  // A loop of negative length has no steps.
-  const Expr after = before() + Simplify(MakeBinary(Op::kMax, length, IntConst(0)));
-  Stmt count = std::make_shared<Store>(counter_, std::vector<Expr>{}, MakeCast(kCounted, after));
-  return std::make_shared<Let>(before_, MakeCast(DType::kI64, Load(counter_, {})),
-                               MakeSeq({std::move(loop), std::move(count)}));
-}
-
-Stmt RingCounter::Around(Stmt role) const {
-  Stmt reset = std::make_shared<Store>(counter_, std::vector<Expr>{}, MakeCast(kCounted, IntConst(0)));
-  return std::make_shared<Alloc>(counter_, MakeSeq({std::move(reset), std::move(role)}));
-}
 
 RingWork FlattenRing(const For& loop, const Stmt& work) {
   RingWork flat = {nullptr, loop.var};

@@ -21,9 +21,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/passes/stream_k.h"
 
@@ -48,15 +51,27 @@ RingWork FlattenRing(const For& loop, const Stmt& work);
 class RingCounter {
  public:
   // `most`: an upper bound of the steps in all tiles of a block.
-  RingCounter(const std::string& name, int64_t most);
+  RingCounter(const std::string& name, int64_t most)
+      : counter_(MakeBuffer(absl::StrCat(name, ".count"), DType::kI32, {}, Scope::kLocal)),
+        before_(MakeVar(absl::StrCat(name, ".counted"), most + 1)) {}
   // The number of steps before the loop, for use in a loop that Counting returned.
   Expr before() const { return VarRef(before_); }
   // The loop, after which the counter has grown by its length; a negative length is 0.
-  Stmt Counting(Stmt loop, const Expr& length) const;
+  Stmt Counting(Stmt loop, const Expr& length) const {
+    const Expr after = before() + Simplify(MakeBinary(Op::kMax, length, IntConst(0)));
+    return std::make_shared<Let>(before_, MakeCast(DType::kI64, Load(counter_, {})),
+                                 MakeSeq({std::move(loop), Count(after)}));
+  }
   // The role, with its counter at 0 before it.
-  Stmt Around(Stmt role) const;
+  Stmt Around(Stmt role) const {
+    return std::make_shared<Alloc>(counter_, MakeSeq({Count(IntConst(0)), std::move(role)}));
+  }
 
  private:
+  Stmt Count(const Expr& steps) const {
+    return std::make_shared<Store>(counter_, std::vector<Expr>{}, MakeCast(counter_->dtype, steps));
+  }
+
   const Buffer counter_;
   const Var before_;
 };

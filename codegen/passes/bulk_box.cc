@@ -2,7 +2,6 @@
 #include "codegen/passes/bulk_box.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/status.h"
 #include "codegen/expr/affine.h"
@@ -68,12 +67,10 @@ absl::Status MatchShared(const CopyNest& nest, const std::vector<Expr>& indices,
     }
     return Refuse(box->shared->name, " is not copied whole, in its own order");
   }
-  const size_t prefix = box->shared_prefix.size();
+  const auto prefix = static_cast<ptrdiff_t>(box->shared_prefix.size());
   const Layout& layout = box->shared->layout;
-  const Layout tile{{layout.dims.begin() + static_cast<ptrdiff_t>(prefix), layout.dims.end()},
-                    layout.swizzle};
-  const std::vector<int64_t> shape(box->shared->shape.begin() + static_cast<ptrdiff_t>(prefix),
-                                   box->shared->shape.end());
+  const Layout tile{{layout.dims.begin() + prefix, layout.dims.end()}, layout.swizzle};
+  const std::vector<int64_t> shape(box->shared->shape.begin() + prefix, box->shared->shape.end());
   if (tile != SharedMemoryLayout(shape, DTypeBytes(box->shared->dtype), 0, box->shared->swizzle_bytes()))
     return Refuse(absl::StrCat(box->shared->name, " lies as ", tile.Text(),
                                "; the engine writes a box row by row, or in swizzled panels"));
@@ -118,12 +115,9 @@ struct Run {
   int64_t size, stride;
 };
 
-std::vector<const For*> LoopsOf(const Expr& index, const std::vector<const For*>& loops) {
-  std::vector<const For*> used;
-  for (const For* loop : loops) {
-    if (UsesVar(index, loop->var.get())) used.push_back(loop);
-  }
-  return used;
+std::vector<const For*> LoopsOf(const Expr& index, std::vector<const For*> loops) {
+  std::erase_if(loops, [&](const For* loop) { return !UsesVar(index, loop->var.get()); });
+  return loops;
 }
 
 bool StepsEvenly(const Expr& index, const std::vector<const For*>& loops) {
@@ -218,7 +212,7 @@ absl::StatusOr<std::vector<LoopDim>> Windows(const Run& run, const std::vector<c
 absl::Status CheckLoops(const std::vector<const For*>& loops, const std::vector<LoopDim>& dims,
                         const std::string& global) {
   for (const For* loop : loops) {
-    const auto along = std::ranges::count_if(dims, [&](const LoopDim& dim) { return dim.loop == loop; });
+    const auto along = std::ranges::count(dims, loop, &LoopDim::loop);
     if (along == 0 && *ConstExtent(*loop) > 1)
       return Refuse("loop ", loop->var->name, " does not step through ", global);
     if (along > 1) return Refuse("loop ", loop->var->name, " steps through two dimensions of ", global);
@@ -252,11 +246,9 @@ absl::StatusOr<std::vector<LoopDim>> DimsAlongLoops(const std::vector<const For*
 // The box's dimensions. Those with a loop stand in the order of the loops; one without a loop keeps its
 // place.
 std::vector<BulkBox::Dim> InOrderOf(const std::vector<const For*>& loops, const std::vector<LoopDim>& dims) {
-  std::vector<LoopDim> along;
-  std::ranges::copy_if(dims, std::back_inserter(along),
-                       [](const LoopDim& dim) { return dim.loop != nullptr; });
-  const auto place = [&](const LoopDim& dim) { return std::ranges::find(loops, dim.loop); };
-  std::ranges::sort(along, [&](const LoopDim& a, const LoopDim& b) { return place(a) < place(b); });
+  std::vector<LoopDim> along = dims;
+  std::erase_if(along, [](const LoopDim& dim) { return dim.loop == nullptr; });
+  std::ranges::sort(along, {}, [&](const LoopDim& dim) { return std::ranges::find(loops, dim.loop); });
   std::vector<BulkBox::Dim> ordered;
   auto next = along.begin();
   for (const LoopDim& dim : dims) ordered.push_back(dim.loop == nullptr ? dim.dim : (next++)->dim);

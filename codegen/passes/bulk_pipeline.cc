@@ -62,17 +62,6 @@ Stmt InLastStep(const For& loop, Stmt stmt) {
   return std::make_shared<If>(MakeBinary(Op::kLe, loop.extent, VarRef(loop.var) + 1), std::move(stmt));
 }
 
-// The only store of a nest of serial loops; null for other statements.
-const Store* StoreOfNest(const Stmt& stmt) {
-  const For* loop = DynAs<For>(stmt);
-  return loop != nullptr && loop->loop_kind == LoopKind::kSerial ? StoreOf(stmt) : nullptr;
-}
-
-bool LeavesInBulk(const Stmt& nest, const Store& store, const std::vector<Buffer>& tiles) {
-  return store.value->op == Op::kLoad && std::ranges::count(tiles, store.value->buffer) > 0 &&
-         BulkBoxOf(nest).ok();
-}
-
 // Stores tiles of results in shared memory by the copy engine:
 //
 //   nest: s = acc                  wait for all bulk stores; nest: s = acc
@@ -84,10 +73,12 @@ Stmt StoreInBulk(const Stmt& body, const std::vector<Buffer>& tiles) {
   return RewriteEach<Seq>(body, [&](const Seq& seq) -> Stmt {
     std::vector<Stmt> parts;
     for (const Stmt& part : seq.stmts) {
-      const Store* store = StoreOfNest(part);
+      const Store* store = IsLoopOfKind(part, LoopKind::kSerial) ? StoreOf(part) : nullptr;
       if (store != nullptr && std::ranges::count(tiles, store->buffer) > 0)
         parts.push_back(std::make_shared<WaitGroup>(0));
-      if (store != nullptr && LeavesInBulk(part, *store, tiles)) {
+      const bool leaves = store != nullptr && store->value->op == Op::kLoad &&
+                          std::ranges::count(tiles, store->value->buffer) > 0;
+      if (leaves && BulkBoxOf(part).ok()) {
         parts.insert(parts.end(), {std::make_shared<Fence>(), std::make_shared<Copy>(part, CopyEngine::kBulk),
                                    std::make_shared<CommitGroup>()});
       } else {
@@ -222,8 +213,7 @@ class BulkPipeline {
       const std::string suffix = absl::StrCat(".group", group);
       body = CopyWithSuffix(OwnRounds(body, group), suffix);
       for (const Buffer& tile : shared_) {
-        if (group == 0) break;
-        if (fetched_.IsSameForAll(tile)) continue;
+        if (group == 0 || fetched_.IsSameForAll(tile)) continue;
         of_groups_.push_back(WithSuffix(tile, suffix));
         body = ReplaceBuffer(body, tile, of_groups_.back());
       }
@@ -261,8 +251,7 @@ class BulkPipeline {
     const bool is_one_set = sets_.count() == 1;
     std::vector<Stmt> parts;
     if (is_one_set) parts.push_back(std::make_shared<Wait>(Full(0), turn_));
-    const std::vector<Stmt> work = PartsOf(loop)->work;
-    for (const Stmt& part : work)
+    for (const Stmt& part : StmtsOf(PartsOf(loop)->work))
       parts.push_back(rings_.In(is_one_set ? part : WithOwnBarriers(loop, part), slot_));
     if (is_one_set) parts.push_back(ArriveAt(Empty(0), Cluster()));
     return parts;

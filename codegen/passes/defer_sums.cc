@@ -40,14 +40,13 @@ struct SumUse {
   }
 };
 
-void CollectUses(const Stmt& stmt, std::vector<Stmt>* around, std::vector<SumUse>* uses) {
+void CollectUses(const Stmt& stmt, std::vector<Stmt> around, std::vector<SumUse>* uses) {
   if (const Store* store = DynAs<Store>(stmt))
-    uses->push_back({stmt, *around, store->buffer, store->indices, store->value});
+    uses->push_back({stmt, around, store->buffer, store->indices, store->value});
   if (const Combine* combine = DynAs<Combine>(stmt))
-    uses->push_back({stmt, *around, combine->buffer, combine->indices, combine->value});
-  around->push_back(stmt);
+    uses->push_back({stmt, around, combine->buffer, combine->indices, combine->value});
+  around.push_back(stmt);
   for (const Stmt& child : Children(stmt)) CollectUses(child, around, uses);
-  around->pop_back();
 }
 
 // The buffer x where a value is x[..] or x[..] * factor at the store's own indices; null for other values.
@@ -178,41 +177,29 @@ class LaneSums {
 
   // The loop's body with each thread's own elements.
   Stmt BodyWithOwn() const {
-    std::unordered_map<const StmtNode*, Expr> lanes;
-    for (const SumUse& use : uses_) {
-      if (IsSumOrCopy(use.target)) lanes[use.stmt.get()] = VarRef(use.Lanes()->var);
-    }
     return RewriteStmts(loop_.body, [&](const Stmt& stmt) -> Stmt {
       if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && IsSumOrCopy(alloc->buffer))
         return std::make_shared<Alloc>(own_.at(alloc->buffer.get()), alloc->body);
-      const auto found = lanes.find(stmt.get());
-      if (found == lanes.end()) return nullptr;
-      const Expr& lane = found->second;
-      if (const Combine* combine = DynAs<Combine>(stmt)) {
-        const Buffer& own = own_.at(combine->buffer.get());
-        const std::vector<Expr> at = WithLane(combine->indices, lane);
-        return std::make_shared<Store>(own, at, Load(own, at) + combine->value);
-      }
-      const Store& store = As<Store>(stmt);
-      const Expr value = Rewrite(store.value, [&](const Expr& e) -> Expr {
+      const auto use = std::ranges::find(uses_, stmt, &SumUse::stmt);
+      if (use == uses_.end() || !IsSumOrCopy(use->target)) return nullptr;
+      const Expr lane = VarRef(use->Lanes()->var);
+      const Buffer& own = own_.at(use->target.get());
+      const std::vector<Expr> at = WithLane(use->indices, lane);
+      if (stmt->kind == StmtKind::kCombine)
+        return std::make_shared<Store>(own, at, Load(own, at) + use->value);
+      const Expr value = Rewrite(use->value, [&](const Expr& e) -> Expr {
         if (e->op != Op::kLoad || !IsSumOrCopy(e->buffer)) return nullptr;
         return Load(own_.at(e->buffer.get()), WithLane(e->args, lane));
       });
-      return std::make_shared<Store>(own_.at(store.buffer.get()), WithLane(store.indices, lane), value);
-    });
-  }
-
-  // Whether all statements that use the sums are guarded, as those of rows beyond an edge.
-  bool IsGuarded() const {
-    return std::ranges::all_of(uses_, [&](const SumUse& use) {
-      return !IsSumOrCopy(use.target) ||
-             std::ranges::any_of(use.around, [](const Stmt& outer) { return outer->kind == StmtKind::kIf; });
+      return std::make_shared<Store>(own, at, value);
     });
   }
 
   // In the loops of the sum, and under its conditions where no statement is without one.
   Stmt Around(Stmt stmt) const {
-    const bool is_guarded = IsGuarded();
+    const bool is_guarded = std::ranges::all_of(uses_, [&](const SumUse& use) {
+      return !IsSumOrCopy(use.target) || std::ranges::count(use.around, StmtKind::kIf, &StmtNode::kind) > 0;
+    });
     for (auto outer = sum_.around.rbegin(); outer != sum_.around.rend(); ++outer) {
       if (const For* loop = DynAs<For>(*outer)) {
         stmt = loop->With({.body = std::move(stmt)});
@@ -232,9 +219,8 @@ class LaneSums {
 
 // Null when the loop combines no sum that can wait.
 Stmt DeferIn(const For& loop) {
-  std::vector<Stmt> around;
   std::vector<SumUse> uses;
-  CollectUses(loop.body, &around, &uses);
+  CollectUses(loop.body, {}, &uses);
   for (const SumUse& use : uses) {
     const Combine* combine = DynAs<Combine>(use.stmt);
     if (combine == nullptr || combine->reduce != ReduceOp::kSum) continue;

@@ -39,34 +39,12 @@
 #include "codegen/expr/integers.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/copy_nest.h"
-#include "codegen/passes/executing_threads.h"
 #include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/thread_registers.h"
 
 namespace mycc {
-
-// Thread loops come last, but before the innermost loop: neighbouring threads copy the neighbouring
-// iterations of those loops.
-std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy) {
-  ThreadCopyNest nest;
-  nest.chunk = copy.chunk;
-  Stmt inner;
-  nest.loops = LoopsOfNest(copy.body, &inner);
-  nest.elements = IterationsOf(nest.loops);
-  nest.store = DynAs<Store>(inner);
-  if (nest.store == nullptr || nest.loops.empty()) return std::nullopt;
-  nest.load = nest.store->value;
-  if (nest.load->op == Op::kSelect) {
-    nest.condition = nest.load->args[0];
-    nest.load = nest.load->args[1];
-  }
-  const auto lanes = nest.loops.end() - (nest.loops.back()->loop_kind != LoopKind::kUnroll ? 1 : 0);
-  std::stable_partition(nest.loops.begin(), lanes,
-                        [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
-  return nest;
-}
-
 namespace {
 
 constexpr int64_t kMostRegisters = 8;  // of a thread, for one copy, during a step
@@ -140,19 +118,6 @@ bool IsWholeThroughRegisters(const Copy& copy) {
   return nest.load->buffer->scope != Scope::kFragment && nest.store->buffer->scope != Scope::kFragment;
 }
 
-// The number of copies, from `first` on, that a thread can load before it stores one.
-size_t CopiesAtOnce(const std::vector<Stmt>& stmts, size_t first, int64_t team) {
-  int64_t registers = 0;
-  size_t end = first;
-  for (; end < stmts.size(); ++end) {
-    const Copy* copy = DynAs<Copy>(stmts[end]);
-    if (copy == nullptr || !IsWholeThroughRegisters(*copy)) break;
-    registers += RegistersOf(*copy, team);
-    if (registers > kRegistersOfCopies) break;
-  }
-  return end - first;
-}
-
 Stmt LoadsFirst(const std::vector<Stmt>& copies) {
   std::vector<Buffer> moved;
   std::vector<Stmt> stmts, stores;
@@ -168,11 +133,18 @@ Stmt LoadsFirst(const std::vector<Stmt>& copies) {
 
 Stmt CopiesTogether(const Seq& seq, int64_t team) {
   std::vector<Stmt> stmts;
-  for (size_t i = 0; i < seq.stmts.size();) {
-    const size_t copies = std::max<size_t>(CopiesAtOnce(seq.stmts, i, team), 1);
-    const auto first = seq.stmts.begin() + static_cast<std::ptrdiff_t>(i);
-    stmts.push_back(copies == 1 ? *first : LoadsFirst({first, first + static_cast<std::ptrdiff_t>(copies)}));
-    i += copies;
+  for (auto first = seq.stmts.begin(); first != seq.stmts.end();) {
+    int64_t registers = 0;
+    // The copies, from `first` on, that a thread can load before it stores one.
+    const auto end = std::find_if_not(first, seq.stmts.end(), [&](const Stmt& stmt) {
+      const Copy* copy = DynAs<Copy>(stmt);
+      if (copy == nullptr || !IsWholeThroughRegisters(*copy)) return false;
+      registers += RegistersOf(*copy, team);
+      return registers <= kRegistersOfCopies;
+    });
+    const bool are_several = end - first > 1;
+    stmts.push_back(are_several ? LoadsFirst({first, end}) : *first);
+    first = are_several ? end : first + 1;
   }
   return stmts.size() == seq.stmts.size() ? nullptr : MakeSeq(std::move(stmts));
 }
@@ -182,11 +154,10 @@ enum class StepLoop { kNone, kWaitsFirst, kWaitsLast };
 StepLoop StepLoopOf(const Stmt& stmt) {
   const For* loop = DynAs<For>(stmt);
   const Seq* body = loop == nullptr ? nullptr : DynAs<Seq>(loop->body);
-  if (body == nullptr || body->stmts.empty()) return StepLoop::kNone;
-  if (body->stmts.front()->kind == StmtKind::kWaitGroup) return StepLoop::kWaitsFirst;
-  const bool waits =
-      std::ranges::any_of(body->stmts, [](const Stmt& part) { return part->kind == StmtKind::kWaitGroup; });
-  return waits ? StepLoop::kWaitsLast : StepLoop::kNone;
+  if (body == nullptr) return StepLoop::kNone;
+  const auto wait = std::ranges::find(body->stmts, StmtKind::kWaitGroup, &StmtNode::kind);
+  if (wait == body->stmts.end()) return StepLoop::kNone;
+  return wait == body->stmts.begin() ? StepLoop::kWaitsFirst : StepLoop::kWaitsLast;
 }
 
 // x < 8 for x + 1 < 9: threads_pipeline.cc says why.

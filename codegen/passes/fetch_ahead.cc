@@ -30,7 +30,7 @@ bool IsPassed(const Stmt& stmt) {
 bool IsFetch(const Stmt& nest, const BufferSet& written) {
   if (nest->kind != StmtKind::kFor) return false;
   bool fetches = true, loads = false;
-  VisitStmts(nest, [&](const Stmt& stmt) {
+  ForEachStmt(nest, [&](const Stmt& stmt) {
     const bool is_structure = stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kSeq ||
                               stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kLet;
     const Store* store = DynAs<Store>(stmt);
@@ -39,7 +39,6 @@ bool IsFetch(const Stmt& nest, const BufferSet& written) {
       loads = true;
       fetches = fetches && e.buffer->scope == Scope::kGlobal && !written.contains(e.buffer.get());
     });
-    return true;
   });
   return fetches && loads;
 }
@@ -48,13 +47,12 @@ bool IsFetch(const Stmt& nest, const BufferSet& written) {
 Stmt WithFetchesMoved(const Seq& seq, const BufferSet& written) {
   std::vector<Stmt> stmts = seq.stmts;
   bool moved = false;
-  for (size_t i = 0; i < stmts.size(); ++i) {
-    if (!IsFetch(stmts[i], written)) continue;
-    size_t to = i;
-    while (to > 0 && IsPassed(stmts[to - 1])) --to;
-    if (to == i || to == 0 || stmts[to - 1]->kind != StmtKind::kMma) continue;
-    std::rotate(stmts.begin() + static_cast<ptrdiff_t>(to), stmts.begin() + static_cast<ptrdiff_t>(i),
-                stmts.begin() + static_cast<ptrdiff_t>(i) + 1);
+  for (auto fetch = stmts.begin(); fetch != stmts.end(); ++fetch) {
+    if (!IsFetch(*fetch, written)) continue;
+    auto to = fetch;
+    while (to != stmts.begin() && IsPassed(*(to - 1))) --to;
+    if (to == fetch || to == stmts.begin() || (*(to - 1))->kind != StmtKind::kMma) continue;
+    std::rotate(to, fetch, fetch + 1);
     moved = true;
   }
   return moved ? MakeSeq(std::move(stmts)) : nullptr;

@@ -28,60 +28,39 @@ int64_t PaddedToLanes(int64_t extent, int64_t lanes) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
 }
 
-enum class FittedUses : uint8_t { kAll, kReads };
-
-// The part of each local buffer that is used.
-class Fitter {
- public:
-  Fitter(const Stmt& body, FittedUses uses) {
-    VisitEach<Alloc>(body,
-                     [&](const Alloc& alloc) { used_[alloc.buffer.get()].assign(alloc.buffer->rank(), 0); });
-    VisitStmts(body, [&](const Stmt& stmt) {
-      ForEachLoad(stmt, [&](const ExprNode& load) { Touch(*load.buffer, load.args); });
-      if (const Store* store = DynAs<Store>(stmt); store && uses == FittedUses::kAll)
-        Touch(*store->buffer, store->indices);
-      if (const Combine* combine = DynAs<Combine>(stmt))
-        combine->ForEachBuffer([&](const Buffer& buffer) { Touch(*buffer, combine->indices); });
-      if (const Mma* mma = DynAs<Mma>(stmt)) {
-        for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) TouchWhole(*view->buffer);
-      }
-      return true;
-    });
-  }
-
-  // The used extents; null for a buffer that is not local.
-  const std::vector<int64_t>* Used(const BufferNode& buffer) const {
-    const auto it = used_.find(&buffer);
-    return it == used_.end() ? nullptr : &it->second;
-  }
-
-  std::vector<int64_t> Fitted(const BufferNode& buffer, const Target& target) const {
-    std::vector<int64_t> shape = used_.at(&buffer);
-    for (int64_t& extent : shape) extent = std::max<int64_t>(extent, 1);
-    if (buffer.scope == Scope::kAccumulator && target.kind == TargetKind::kCpu && !shape.empty()) {
-      shape.back() = PaddedToLanes(shape.back(), VectorBytes(target) / DTypeBytes(buffer.dtype));
-    }
-    return shape;
-  }
-
- private:
-  void Touch(const BufferNode& buffer, const std::vector<Expr>& indices) {
-    const auto it = used_.find(&buffer);
-    if (it == used_.end()) return;
+// The part of each local buffer that is read or, with `or_written`, stored to.
+Shapes UsedShapes(const Stmt& body, bool or_written) {
+  Shapes used;
+  const auto touch = [&](const BufferNode& buffer, const std::vector<Expr>& indices) {
+    const auto it = used.find(&buffer);
+    if (it == used.end()) return;
     for (size_t d = 0; d < indices.size(); ++d) {
       const auto range = RangeOf(indices[d]);
       const int64_t end = range ? std::min(range->max + 1, buffer.shape[d]) : buffer.shape[d];
       it->second[d] = std::max(it->second[d], end);
     }
-  }
+  };
+  ForEachStmt(body, [&](const Stmt& stmt) {
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) used.try_emplace(alloc->buffer.get(), alloc->buffer->rank());
+    ForEachLoad(stmt, [&](const ExprNode& load) { touch(*load.buffer, load.args); });
+    if (const Store* store = DynAs<Store>(stmt); store && or_written) touch(*store->buffer, store->indices);
+    if (const Combine* combine = DynAs<Combine>(stmt))
+      combine->ForEachBuffer([&](const Buffer& buffer) { touch(*buffer, combine->indices); });
+    if (const Mma* mma = DynAs<Mma>(stmt)) {
+      for (const TileView* view : {&mma->acc, &mma->a, &mma->b}) {
+        if (used.contains(view->buffer.get())) used[view->buffer.get()] = view->buffer->shape;
+      }
+    }
+  });
+  return used;
+}
 
-  void TouchWhole(const BufferNode& buffer) {
-    const auto it = used_.find(&buffer);
-    if (it != used_.end()) it->second = buffer.shape;
-  }
-
-  Shapes used_;
-};
+std::vector<int64_t> Fitted(const BufferNode& buffer, std::vector<int64_t> used, const Target& target) {
+  for (int64_t& extent : used) extent = std::max<int64_t>(extent, 1);
+  if (buffer.scope == Scope::kAccumulator && target.kind == TargetKind::kCpu && !used.empty())
+    used.back() = PaddedToLanes(used.back(), VectorBytes(target) / DTypeBytes(buffer.dtype));
+  return used;
+}
 
 // The largest buffer whose rows are padded. Larger ones are shared by several statements, and laid out by the
 // schedule.
@@ -101,14 +80,14 @@ int64_t NeededIterations(const For& loop, const Store& store, const std::vector<
 }
 
 Stmt WithoutUnreadWrites(const Stmt& body) {
-  const Fitter reads(body, FittedUses::kReads);
+  const Shapes reads = UsedShapes(body, /*or_written=*/false);
   return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
     Stmt inner;
     LoopsOfNest(loop.body, &inner);
     const Store* store = ConstExtent(loop) ? DynAs<Store>(inner) : nullptr;
-    const std::vector<int64_t>* read = store ? reads.Used(*store->buffer) : nullptr;
-    if (read == nullptr) return nullptr;
-    const int64_t needed = NeededIterations(loop, *store, *read);
+    const auto read = store ? reads.find(store->buffer.get()) : reads.end();
+    if (read == reads.end()) return nullptr;
+    const int64_t needed = NeededIterations(loop, *store, read->second);
     if (needed == *ConstExtent(loop)) return nullptr;
     const Var var = MakeVar(loop.var->name, needed);
     Stmt fewer = SubstituteVars(loop.body, {{loop.var.get(), VarRef(var)}});
@@ -120,12 +99,12 @@ Stmt WithoutUnreadWrites(const Stmt& body) {
 
 Stmt FitLocals(const Stmt& all, const Target& target) {
   const Stmt body = WithoutUnreadWrites(all);
-  const Fitter fitter(body, FittedUses::kAll);
+  const Shapes used = UsedShapes(body, /*or_written=*/true);
   const auto keep = [](const std::vector<Expr>& indices) { return indices; };
   return RewriteEach<Alloc>(body, [&](const Alloc& alloc) -> Stmt {
     const Buffer& old = alloc.buffer;
     if (old->bytes() > kMaxTileBytes || old->scope == Scope::kShared) return nullptr;
-    const std::vector<int64_t> shape = fitter.Fitted(*old, target);
+    const std::vector<int64_t> shape = Fitted(*old, used.at(old.get()), target);
     if (shape == old->shape) return nullptr;
     const Buffer fitted = MakeBuffer(old->name, old->dtype, shape, old->scope);
     return std::make_shared<Alloc>(fitted, ReplaceBuffer(alloc.body, old, fitted, keep));

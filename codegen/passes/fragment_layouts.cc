@@ -33,56 +33,44 @@ bool CollectNests(const Stmt& stmt, FragmentNest around, std::vector<FragmentNes
   return std::ranges::all_of(children, [&](const Stmt& child) { return CollectNests(child, around, nests); });
 }
 
-bool AreIndexedByVar(const FragmentNest& nest, const Buffer& buffer, const VarNode* var) {
-  bool all = true;
+// The indices of each of the nest's accesses to the buffer.
+std::vector<std::vector<Expr>> AccessesOf(const FragmentNest& nest, const Buffer& buffer) {
+  std::vector<std::vector<Expr>> accesses;
   nest.ForEachAccess([&](const Buffer& accessed, const std::vector<Expr>& indices) {
-    if (accessed != buffer) return;
-    all &= std::ranges::any_of(
-        indices, [&](const Expr& index) { return index->op == Op::kVar && index->var.get() == var; });
+    if (accessed == buffer) accesses.push_back(indices);
   });
-  return all;
-}
-
-bool TouchesBuffer(const FragmentNest& nest, const Buffer& buffer) {
-  bool touches = false;
-  nest.ForEachAccess(
-      [&](const Buffer& accessed, const std::vector<Expr>&) { touches |= accessed == buffer; });
-  return touches;
+  return accesses;
 }
 
 absl::Status CheckPair(const FragmentNest& writer, const FragmentNest& other) {
   const Buffer& buffer = writer.store->buffer;
-  if (!TouchesBuffer(other, buffer)) return absl::OkStatus();
+  const auto written = AccessesOf(writer, buffer), touched = AccessesOf(other, buffer);
+  if (touched.empty()) return absl::OkStatus();
   for (size_t i = 0; i < std::min(writer.loops.size(), other.loops.size()); ++i) {
     if (writer.loops[i] != other.loops[i]) break;
     const Var& var = writer.loops[i]->var;
-    if (AreIndexedByVar(writer, buffer, var.get()) && AreIndexedByVar(other, buffer, var.get())) continue;
+    const auto has_var = [&](const auto& indices) {
+      return std::ranges::find(indices, var, &ExprNode::var) != indices.end();
+    };
+    if (std::ranges::all_of(written, has_var) && std::ranges::all_of(touched, has_var)) continue;
     return Refusal("statements in loop ", var->name, " share elements of ", buffer->name,
                    " between its iterations, so that threads cannot execute one after the other");
   }
   return absl::OkStatus();
 }
 
-const For* LoopOf(const FragmentNest& nest, const Expr& index) {
-  if (index->op != Op::kVar) return nullptr;
-  const auto found =
-      std::ranges::find_if(nest.loops, [&](const For* loop) { return loop->var == index->var; });
-  return found == nest.loops.end() ? nullptr : *found;
-}
-
-// The loops that index dimensions `begin` to `end`, without those of a single element; nullopt unless each
-// dimension has a loop over all of it.
-std::optional<std::vector<const For*>> LoopsAlong(const FragmentNest& nest, const Buffer& buffer,
-                                                  const std::vector<Expr>& indices, size_t begin,
-                                                  size_t end) {
-  std::vector<const For*> loops;
-  for (size_t d = begin; d < end; ++d) {
+// The loops over the buffer's rows, its first `row_dims` dimensions, and over its columns, without those of a
+// single element; nullopt unless each dimension has a loop over all of it.
+std::optional<NestFrame> LoopsAlong(const FragmentNest& nest, const FragmentLayout& layout, size_t row_dims,
+                                    const Buffer& buffer, const std::vector<Expr>& indices) {
+  NestFrame frame{layout, {}, {}, {}};
+  for (size_t d = 0; d < indices.size(); ++d) {
     if (buffer->shape[d] == 1 && IsConstInt(indices[d], int64_t{0})) continue;
-    const For* loop = LoopOf(nest, indices[d]);
-    if (loop == nullptr || ConstExtent(*loop) != buffer->shape[d]) return std::nullopt;
-    loops.push_back(loop);
+    const auto loop = std::ranges::find(nest.loops, indices[d]->var, &For::var);
+    if (loop == nest.loops.end() || ConstExtent(**loop) != buffer->shape[d]) return std::nullopt;
+    (d < row_dims ? frame.rows : frame.columns).push_back(*loop);
   }
-  return loops;
+  return frame;
 }
 
 // The number of leading dimensions that hold `rows` rows.
@@ -93,26 +81,19 @@ size_t RowDims(const Buffer& buffer, int64_t rows) {
 }
 
 // Adds what one access says to the frame. False when its loops are not those of the accesses before.
-bool Agrees(const std::vector<const For*>& rows, const std::vector<const For*>& columns,
-            const FragmentLayout& layout, NestFrame* frame) {
-  if (rows != frame->rows || !layout.SameRows(frame->layout)) return false;
-  if (layout.columns == 0) return true;
-  if (frame->layout.columns == 0) {
-    frame->columns = columns;
-    frame->layout = layout;
-  }
-  return columns == frame->columns && layout == frame->layout;
+bool Agrees(const NestFrame& access, NestFrame* frame) {
+  if (access.rows != frame->rows || !access.layout.SameRows(frame->layout)) return false;
+  if (access.layout.columns == 0) return true;
+  if (frame->layout.columns == 0) *frame = access;
+  return access.columns == frame->columns && access.layout == frame->layout;
 }
 
 // The loops that are neither rows nor columns. In a nest without columns they are the columns, if they divide
 // among the lanes.
 void AddRest(const FragmentNest& nest, NestFrame* frame) {
-  const auto has = [](const std::vector<const For*>& loops, const For* loop) {
-    return std::ranges::find(loops, loop) != loops.end();
-  };
   int64_t extent = 1;
   for (const For* loop : nest.loops) {
-    if (has(frame->rows, loop) || has(frame->columns, loop)) continue;
+    if (std::ranges::count(frame->rows, loop) + std::ranges::count(frame->columns, loop) > 0) continue;
     frame->rest.push_back(loop);
     extent *= *ConstExtent(*loop);
   }
@@ -159,11 +140,15 @@ absl::Status RefuseFragment(const Buffer& buffer, const std::string& why) {
 
 absl::StatusOr<FragmentLayouts> FragmentLayouts::Of(const Stmt& body, const Target& target) {
   FragmentLayouts layouts;
-  layouts.CollectBuffers(body);
+  // Threads have buffers of their own inside thread loops.
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc != nullptr && IsInRegisters(*alloc->buffer)) layouts.in_registers_.insert(alloc->buffer.get());
+    return !IsThreadLoop(stmt);
+  });
   MYCC_RETURN_IF_ERROR(layouts.AddProducts(body, target));
   if (layouts.empty()) return layouts;
-  std::vector<FragmentNest> nests;
-  layouts.CollectRoots(body, &nests);
+  const std::vector<FragmentNest> nests = layouts.CollectRoots(body);
   for (bool more = true; more;) {
     more = false;
     for (const FragmentNest& nest : nests) MYCC_RETURN_IF_ERROR(layouts.Spread(nest, &more));
@@ -174,14 +159,6 @@ absl::StatusOr<FragmentLayouts> FragmentLayouts::Of(const Stmt& body, const Targ
 const LaidBuffer* FragmentLayouts::Find(const Buffer& buffer) const {
   const auto found = laid_.find(buffer.get());
   return found == laid_.end() ? nullptr : &found->second;
-}
-
-// Threads have buffers of their own inside thread loops.
-void FragmentLayouts::CollectBuffers(const Stmt& stmt) {
-  if (IsThreadLoop(stmt)) return;
-  if (const Alloc* alloc = DynAs<Alloc>(stmt); alloc != nullptr && IsInRegisters(*alloc->buffer))
-    in_registers_.insert(alloc->buffer.get());
-  for (const Stmt& child : Children(stmt)) CollectBuffers(child);
 }
 
 absl::Status FragmentLayouts::AddProducts(const Stmt& body, const Target& target) {
@@ -247,23 +224,25 @@ absl::Status FragmentLayouts::Lay(const Buffer& buffer, size_t row_dims, const F
 }
 
 // Nests begin at the outermost loop that indexes a buffer in registers.
-void FragmentLayouts::CollectRoots(const Stmt& stmt, std::vector<FragmentNest>* nests) {
-  if (const For* loop = DynAs<For>(stmt)) {
+std::vector<FragmentNest> FragmentLayouts::CollectRoots(const Stmt& body) {
+  std::vector<FragmentNest> nests;
+  VisitStmts(body, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr) return true;
     std::vector<FragmentNest> found = NestsOf(stmt);
     bool indexes = false;
     for (const FragmentNest& nest : found) {
       nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
-        if (in_registers_.count(buffer.get()) == 0) return;
-        for (const Expr& index : indices) indexes |= index->op == Op::kVar && index->var == loop->var;
+        indexes |= in_registers_.contains(buffer.get()) &&
+                   std::ranges::count(indices, loop->var, &ExprNode::var) > 0;
       });
     }
-    if (indexes) {
-      roots_.insert(stmt.get());
-      std::move(found.begin(), found.end(), std::back_inserter(*nests));
-      return;
-    }
-  }
-  for (const Stmt& child : Children(stmt)) CollectRoots(child, nests);
+    if (!indexes) return true;
+    roots_.insert(stmt.get());
+    std::ranges::move(found, std::back_inserter(nests));
+    return false;
+  });
+  return nests;
 }
 
 absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const FragmentNest& nest) const {
@@ -273,14 +252,13 @@ absl::StatusOr<std::optional<NestFrame>> FragmentLayouts::FrameOf(const Fragment
   nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
     const LaidBuffer* laid = Find(buffer);
     if (laid == nullptr || !status.ok()) return;
-    const auto rows = LoopsAlong(nest, buffer, indices, 0, laid->row_dims),
-               columns = LoopsAlong(nest, buffer, indices, laid->row_dims, indices.size());
-    if (!rows || !columns) {
+    const auto access = LoopsAlong(nest, laid->layout, laid->row_dims, buffer, indices);
+    if (!access) {
       status = RefuseFragment(buffer, kOutsideOfNest);
     } else if (!frame) {
-      frame = NestFrame{laid->layout, *rows, *columns, {}};
+      frame = access;
       first = buffer;
-    } else if (!Agrees(*rows, *columns, laid->layout, &*frame)) {
+    } else if (!Agrees(*access, &*frame)) {
       status = RefuseFragment(
           buffer, absl::StrCat("a nest uses ", DescribeLayout(laid->layout), " with ",
                                DescribeLayout(frame->layout), " of ", first->name,
@@ -299,12 +277,11 @@ absl::Status FragmentLayouts::Spread(const FragmentNest& nest, bool* more) {
   nest.ForEachAccess([&](const Buffer& buffer, const std::vector<Expr>& indices) {
     if (in_registers_.count(buffer.get()) == 0 || Find(buffer) != nullptr) return;
     const size_t row_dims = RowDims(buffer, frame->layout.rows);
-    const auto rows = LoopsAlong(nest, buffer, indices, 0, row_dims),
-               columns = LoopsAlong(nest, buffer, indices, row_dims, indices.size());
-    if (!rows || !columns || *rows != frame->rows) return;
-    if (!columns->empty() && *columns != frame->columns) return;
-    status.Update(
-        Lay(buffer, row_dims, frame->layout.WithColumns(columns->empty() ? 0 : frame->layout.columns)));
+    const auto access = LoopsAlong(nest, frame->layout, row_dims, buffer, indices);
+    if (!access || access->rows != frame->rows) return;
+    const bool is_vector = access->columns.empty();
+    if (!is_vector && access->columns != frame->columns) return;
+    status.Update(Lay(buffer, row_dims, frame->layout.WithColumns(is_vector ? 0 : frame->layout.columns)));
     *more = true;
   });
   return status;

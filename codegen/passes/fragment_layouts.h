@@ -67,8 +67,7 @@ class FragmentLayouts {
   absl::Status AddOperand(const Mma& mma, const FragmentLayout& layout);
   absl::Status Lay(const Buffer& buffer, size_t row_dims, const FragmentLayout& layout);
   absl::Status Spread(const FragmentNest& nest, bool* more);
-  void CollectBuffers(const Stmt& stmt);
-  void CollectRoots(const Stmt& stmt, std::vector<FragmentNest>* nests);
+  std::vector<FragmentNest> CollectRoots(const Stmt& body);
 
   BufferSet in_registers_;  // allocated outside of thread loops
   BufferSet operands_;

@@ -166,7 +166,9 @@ class FragmentNests {
       status_.Update(frame.status());
       if (!status_.ok()) return root;
       touched |= frame->has_value();
-      parts.push_back(*frame ? Distribute(nest, **frame, nests.size() > 1) : AsItIs(nest));
+      parts.push_back(
+          *frame ? Distribute(nest, **frame, nests.size() > 1)
+                 : InLoops(nest.loops, Guarded(nest.conditions, std::make_shared<Store>(*nest.store))));
     }
     if (!touched) return root;
     status_.Update(CheckSeparable(nests));
@@ -176,10 +178,6 @@ class FragmentNests {
   static Stmt Guarded(const std::vector<Expr>& conditions, Stmt body) {
     if (conditions.empty()) return body;
     return std::make_shared<If>(JoinConjunction(conditions), std::move(body));
-  }
-
-  static Stmt AsItIs(const FragmentNest& nest) {
-    return InLoops(nest.loops, Guarded(nest.conditions, std::make_shared<Store>(*nest.store)));
   }
 
   Stmt Distribute(const FragmentNest& nest, const NestFrame& frame, bool is_one_of_several) {

@@ -12,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/ir/stmt.h"
-#include "codegen/schedule/tree.h"
 #include "codegen/target/target.h"
 
 namespace mycc {
@@ -26,7 +25,6 @@ struct FragmentLayout {
 
   int64_t row_tiles() const { return rows / (warps.rows * unit.rows); }
   int64_t column_tiles() const { return columns / (warps.columns * unit.columns); }
-  int64_t threads() const { return unit.threads() * warps.rows * warps.columns; }
   int64_t registers() const { return row_tiles() * column_tiles() * unit.values(); }
   // (thread, value) -> element of the tile, a thread's values row by row. REQUIRES: it has columns.
   Fragment Whole() const;

@@ -88,19 +88,16 @@ Stmt HoistSelect(const For& loop, const Store& store) {
                               CopyWithSuffix(with(select->args[2]), ".else"));
 }
 
-// Parallel and grid loops stay adjacent; a GPU's threads take the same path.
-bool MayMoveOut(const For& loop) {
-  return loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kGrid &&
-         loop.loop_kind != LoopKind::kThread;
-}
-
 }  // namespace
 
 Stmt HoistConditions(const Stmt& body) {
   const VarSet in_copies = LoopVarsInCopies(body);
   // Bottom-up, so that a condition climbs as far as it can in one walk.
   return RewriteEach<For>(body, [&](const For& loop) -> Stmt {
-    if (in_copies.contains(loop.var.get()) || !MayMoveOut(loop) || !loop.marks.instruction.empty())
+    // Parallel and grid loops stay adjacent; a GPU's threads take the same path.
+    const bool may_move_out = loop.loop_kind == LoopKind::kSerial || loop.loop_kind == LoopKind::kVector ||
+                              loop.loop_kind == LoopKind::kUnroll;
+    if (!may_move_out || in_copies.contains(loop.var.get()) || !loop.marks.instruction.empty())
       return nullptr;
     if (const If* branch = DynAs<If>(loop.body)) return HoistIf(loop, *branch);
     const Store* store = DynAs<Store>(loop.body);

@@ -12,7 +12,6 @@
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -28,23 +27,24 @@ constexpr int64_t kMostGrowth = 4;
 struct RootStmt {
   Stmt stmt;
   BufferSet reads, writes, allocs;
-  bool is_hoisted = false;
 };
 
 class Hoister {
  public:
   explicit Hoister(const Function& function) : function_(function) {
     Flatten(function.body);
+    result_.kernel = {function.name, function.params, nullptr};
+    result_.pack.name = absl::StrCat(function.name, "_pack");
     for (size_t i = 0; i < function.params.size(); ++i) {
       const bool is_const = function.params[i].kind == ParamKind::kConst;
       if (is_const) home_[function.params[i].buffer.get()] = static_cast<int>(i);
+      if (is_const) result_.pack.params.push_back(function.params[i]);
       result_.packed_bytes.push_back(is_const ? kPackedHeaderBytes : 0);
     }
   }
 
-  PackSplit Run() {
-    MarkHoisted();
-    CollectBodies();
+  LoweredFunction Run() {
+    DivideBodies();
     PlacePackedTensors();
     CopyConstsReadDirectly();
     return std::move(result_);
@@ -64,12 +64,6 @@ class Hoister {
     }
   }
 
-  bool IsOutput(const BufferNode* buffer) const {
-    return std::ranges::any_of(function_.params, [&](const Param& param) {
-      return param.kind == ParamKind::kOutput && param.buffer.get() == buffer;
-    });
-  }
-
   // The first const parameter that the statement depends on; -1 when it depends on other inputs too, or on no
   // const parameter.
   int ConstHome(const RootStmt& root) const {
@@ -85,7 +79,9 @@ class Hoister {
 
   bool MayPrecompute(const BufferNode* buffer, const RootStmt& writer, int home) const {
     if (writer.allocs.contains(buffer)) return true;
-    if (IsOutput(buffer)) return false;
+    const auto is_param = [&](const Param& param) { return param.buffer.get() == buffer; };
+    // Of the parameters only outputs are written.
+    if (std::ranges::any_of(function_.params, is_param)) return false;
     for (const RootStmt& other : roots_) {
       if (&other != &writer && other.writes.contains(buffer)) return false;
     }
@@ -93,31 +89,28 @@ class Hoister {
            buffer->bytes() <= kMostGrowth * function_.params[home].buffer->bytes();
   }
 
-  void MarkHoisted() {
-    for (RootStmt& root : roots_) {
+  // Both bodies, each under the Allocs of the buffers that only it uses.
+  void DivideBodies() {
+    std::vector<Stmt> pack, kernel;
+    for (const RootStmt& root : roots_) {
       const int home = ConstHome(root);
-      root.is_hoisted = home >= 0 && std::ranges::all_of(root.writes, [&](const BufferNode* written) {
-                          return MayPrecompute(written, root, home);
-                        });
-      if (root.is_hoisted) {
+      const auto may_precompute = [&](const BufferNode* written) {
+        return MayPrecompute(written, root, home);
+      };
+      if (home >= 0 && std::ranges::all_of(root.writes, may_precompute)) {
+        pack.push_back(root.stmt);
         for (const BufferNode* written : root.writes) home_[written] = home;
-        written_by_pack_.insert(root.writes.begin(), root.writes.end());
       } else {
+        kernel.push_back(root.stmt);
         read_by_kernel_.insert(root.reads.begin(), root.reads.end());
       }
     }
-  }
-
-  // Both bodies, each under the Allocs of the buffers that only it uses.
-  void CollectBodies() {
-    std::vector<Stmt> pack, kernel;
-    for (const RootStmt& root : roots_) (root.is_hoisted ? pack : kernel).push_back(root.stmt);
-    result_.kernel = MakeSeq(std::move(kernel));
-    if (!pack.empty()) result_.pack = MakeSeq(std::move(pack));
+    result_.kernel.body = MakeSeq(std::move(kernel));
+    result_.pack.body = MakeSeq(std::move(pack));
     for (auto it = allocated_.rbegin(); it != allocated_.rend(); ++it) {
-      const bool in_pack = written_by_pack_.contains(it->get());
+      const bool in_pack = home_.contains(it->get());
       if (in_pack && read_by_kernel_.contains(it->get())) continue;
-      Stmt& body = in_pack ? result_.pack : result_.kernel;
+      Stmt& body = (in_pack ? result_.pack : result_.kernel).body;
       body = std::make_shared<Alloc>(*it, std::move(body));
     }
   }
@@ -130,12 +123,12 @@ class Hoister {
 
   void PlacePackedTensors() {
     for (const Buffer& buffer : allocated_) {
-      if (!written_by_pack_.contains(buffer.get()) || !read_by_kernel_.contains(buffer.get())) continue;
+      if (!home_.contains(buffer.get()) || !read_by_kernel_.contains(buffer.get())) continue;
       Buffer packed = buffer;
       if (buffer->scope != Scope::kPacked) {
         packed = MakeBuffer(buffer->name, buffer->dtype, buffer->shape, Scope::kPacked);
-        result_.pack = ReplaceBuffer(result_.pack, buffer, packed);
-        result_.kernel = ReplaceBuffer(result_.kernel, buffer, packed);
+        result_.pack.body = ReplaceBuffer(result_.pack.body, buffer, packed);
+        result_.kernel.body = ReplaceBuffer(result_.kernel.body, buffer, packed);
       }
       Place(packed, home_.at(buffer.get()));
     }
@@ -153,28 +146,27 @@ class Hoister {
   }
 
   void CopyConstsReadDirectly() {
-    for (size_t i = 0; i < function_.params.size(); ++i) {
-      const Param& param = function_.params[i];
+    for (const Param& param : function_.params) {
       if (param.kind != ParamKind::kConst || !read_by_kernel_.contains(param.buffer.get())) continue;
       const Buffer copy = MakeBuffer(absl::StrCat(param.buffer->name, ".c"), param.buffer->dtype,
                                      param.buffer->shape, Scope::kPacked);
-      result_.kernel = ReplaceBuffer(result_.kernel, param.buffer, copy);
-      const Stmt fill = VerbatimCopy(param.buffer, copy);
-      result_.pack = result_.pack ? MakeSeq({std::move(result_.pack), fill}) : fill;
-      Place(copy, static_cast<int>(i));
+      result_.kernel.body = ReplaceBuffer(result_.kernel.body, param.buffer, copy);
+      result_.pack.body = MakeSeq({std::move(result_.pack.body), VerbatimCopy(param.buffer, copy)});
+      Place(copy, home_.at(param.buffer.get()));
     }
   }
 
   const Function& function_;
   std::vector<RootStmt> roots_;
   std::vector<Buffer> allocated_;  // around them
-  BufferSet written_by_pack_, read_by_kernel_;
-  std::unordered_map<const BufferNode*, int> home_;  // the const parameter whose packed buffer contains it
-  PackSplit result_;
+  BufferSet read_by_kernel_;
+  // The const parameter whose packed buffer contains it; for const parameters and what `pack` writes.
+  std::unordered_map<const BufferNode*, int> home_;
+  LoweredFunction result_;
 };
 
 }  // namespace
 
-PackSplit HoistPacked(const Function& scheduled) { return Hoister(scheduled).Run(); }
+LoweredFunction HoistPacked(const Function& scheduled) { return Hoister(scheduled).Run(); }
 
 }  // namespace mycc

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
@@ -34,6 +35,7 @@ struct GridNest {
 
 struct BlockNest {
   std::vector<GridNest> nests;  // that are joined
+  int64_t blocks = 1;           // of all of them
   int64_t threads = 1;
   BufferSet reads, writes;
 };
@@ -61,16 +63,13 @@ std::optional<BlockNest> NestOfElements(const Stmt& root) {
     return stmt->kind != StmtKind::kStore && stmt->kind != StmtKind::kIf && stmt->kind != StmtKind::kSeq;
   };
   if (AnyStmt(inside, is_other)) return std::nullopt;
-  return BlockNest{{{grid, inside}}, ThreadsUnder(inside), LoadedUnder(inside), WrittenUnder(inside)};
+  return BlockNest{
+      {{grid, inside}}, IterationsOf(grid), ThreadsUnder(inside), LoadedUnder(inside), WrittenUnder(inside)};
 }
 
 bool CanJoin(const BlockNest& a, const BlockNest& b) {
   constexpr int64_t kMostBlocks = int64_t{1} << 30;
-  int64_t blocks = 0;
-  for (const BlockNest* nest : {&a, &b}) {
-    for (const GridNest& part : nest->nests) blocks += part.blocks();
-  }
-  return blocks <= kMostBlocks && a.threads == b.threads && !Intersect(a.writes, b.writes) &&
+  return a.blocks + b.blocks <= kMostBlocks && a.threads == b.threads && !Intersect(a.writes, b.writes) &&
          !Intersect(a.writes, b.reads) && !Intersect(b.writes, a.reads);
 }
 
@@ -96,16 +95,12 @@ Stmt InBlock(const GridNest& nest, const Expr& number) {
   return body;
 }
 
-Stmt Joined(const std::vector<GridNest>& nests) {
-  int64_t end = 0;
-  std::string name;
-  for (const GridNest& nest : nests) {
-    end += nest.blocks();
-    absl::StrAppend(&name, name.empty() ? "" : "&", nest.loops[0]->var->name);
-  }
-  const Var block = MakeVar(name, end);
+Stmt Joined(const BlockNest& all) {
+  const auto name_of = [](std::string* text, const GridNest& nest) { *text += nest.loops[0]->var->name; };
+  const Var block = MakeVar(absl::StrJoin(all.nests, "&", name_of), all.blocks);
+  int64_t end = all.blocks;
   Stmt body;
-  for (auto nest = nests.rbegin(); nest != nests.rend(); ++nest) {
+  for (auto nest = all.nests.rbegin(); nest != all.nests.rend(); ++nest) {
     const int64_t begin = end - nest->blocks();
     const Stmt part = InBlock(*nest, VarRef(block) - begin);
     body = body == nullptr
@@ -130,9 +125,10 @@ Stmt JoinLaunches(const Stmt& body) {
       continue;
     }
     last->nests.push_back(std::move(nest->nests[0]));
+    last->blocks += nest->blocks;
     last->reads.merge(nest->reads);
     last->writes.merge(nest->writes);
-    roots.back() = Joined(last->nests);
+    roots.back() = Joined(*last);
   }
   return roots.size() == parts.size() ? body : WithParts(body, std::move(roots));
 }

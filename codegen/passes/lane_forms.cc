@@ -39,10 +39,9 @@ int WidestBytes(const Expr& expr) {
 
 int CodeOf(const For& loop) {
   int nodes = 0;
-  VisitStmts(loop.body, [&](const Stmt& stmt) {
+  ForEachStmt(loop.body, [&](const Stmt& stmt) {
     nodes += stmt->kind == StmtKind::kFor ? 1000 : 1;
     if (const Store* store = DynAs<Store>(stmt)) Visit(store->value, [&](const ExprNode&) { ++nodes; });
-    return true;
   });
   return nodes;
 }
@@ -86,12 +85,11 @@ LoopKind KindOf(const For& loop, bool is_for_team) {
 
 // The flat position of an in-bounds access if it is linear in these variables; else nullopt.
 std::optional<Linear> PlaceBy(const BufferNode& buffer, const std::vector<Expr>& indices,
-                              const std::vector<const VarNode*>& vars) {
+                              const VarSet& vars) {
   if (!IsInside(buffer, indices) || std::ranges::any_of(indices, HasLoad)) return std::nullopt;
   Linear flat = ToLinear(FlatIndex(buffer, indices));
   const bool linear = std::ranges::all_of(flat.terms, [&](const auto& term) {
-    return term.first->op == Op::kVar ||
-           std::ranges::none_of(vars, [&](const VarNode* var) { return UsesVar(term.first, var); });
+    return term.first->op == Op::kVar || !UsesAnyOf(term.first, vars);
   });
   return linear ? std::optional(std::move(flat)) : std::nullopt;
 }
@@ -205,11 +203,11 @@ struct LanesAround {
 };
 
 // Whether a statement is in lanes, and in a loop of a team.
-struct Within {
+struct Enclosed {
   bool lanes = false, team = false;
 };
 
-Stmt WithForms(const Stmt& stmt, int vector_bytes, Within within, const LanesAround& around = {}) {
+Stmt WithForms(const Stmt& stmt, int vector_bytes, Enclosed within, const LanesAround& around = {}) {
   const For* loop = DynAs<For>(stmt);
   if (loop == nullptr || ConstExtent(*loop) == 0 || ConstExtent(*loop) == 1)
     return MapChildren(stmt, [&](const Stmt& child) { return WithForms(child, vector_bytes, within); });

@@ -15,22 +15,19 @@
 namespace mycc {
 namespace {
 
-// The largest number up to `most` that divides the linear form, whatever its coefficient of `lane`.
-int64_t CommonDivisor(const Linear& linear, const VarNode* lane, int64_t most) {
-  int64_t common = std::gcd(most, linear.constant);
-  for (const auto& [atom, coefficient] : linear.terms) {
-    if (atom->op == Op::kVar && atom->var.get() == lane) continue;
-    common = UsesVar(atom, lane) ? 1 : std::gcd(common, coefficient);
-  }
-  return common;
+// Whether values of several iterations meet in what the loop stores, so that its store is none of a vector of
+// lanes. REQUIRES: the loop has its form.
+bool StoresShuffled(const For& loop) {
+  const LaneForm form = loop.marks.form;
+  return form == LaneForm::kReduces || form == LaneForm::kInterleaves || form == LaneForm::kTurnsGroups;
 }
 
 // `loops` are those around the statement, `lanes` the one whose vectors it is in; null for none.
 Stmt RewrittenInLanes(const Stmt& stmt, const LaneStoreRewrite& rewrite, const For* lanes,
-                      std::vector<const For*>* loops) {
+                      std::vector<const For*> loops) {
   if (stmt->kind == StmtKind::kTileMove) return stmt;
   if (const Store* store = DynAs<Store>(stmt); store != nullptr && lanes != nullptr) {
-    Stmt made = rewrite(*store, *lanes, *loops);
+    Stmt made = rewrite(*store, *lanes, loops);
     return made ? made : stmt;
   }
   const auto inside = [&](const Stmt& child) { return RewrittenInLanes(child, rewrite, lanes, loops); };
@@ -39,10 +36,8 @@ Stmt RewrittenInLanes(const Stmt& stmt, const LaneStoreRewrite& rewrite, const F
   const bool has_lanes = loop->loop_kind == LoopKind::kVector && loop->marks.form == LaneForm::kPlain;
   if (StoresShuffled(*loop) || (has_lanes && lanes != nullptr)) return stmt;
   if (has_lanes) lanes = loop;
-  loops->push_back(loop);
-  Stmt made = MapChildren(stmt, inside);
-  loops->pop_back();
-  return made;
+  loops.push_back(loop);
+  return MapChildren(stmt, inside);
 }
 
 struct BufferUse {
@@ -107,7 +102,12 @@ int64_t ConsecutiveElements(const Layout& layout, const std::vector<Expr>& indic
                             int64_t most) {
   // A dimension of one element has a single index, which moves nothing.
   const Linear offset = ToLinear(Simplify(OffsetOf(layout.Coalesced(), indices)));
-  return offset.CoefficientOf(lane) == 1 ? CommonDivisor(offset, lane, most) : 1;
+  if (offset.CoefficientOf(lane) != 1) return 1;
+  int64_t common = std::gcd(most, offset.constant);
+  for (const auto& [atom, coefficient] : offset.terms) {
+    if (atom->var.get() != lane) common = UsesVar(atom, lane) ? 1 : std::gcd(common, coefficient);
+  }
+  return common;
 }
 
 // The margin is negative where the condition is false. It must be lane + rest or rest - lane, with a rest
@@ -135,8 +135,7 @@ bool CanWiden(const For& loop) {
 }
 
 Stmt RewriteLaneStores(const Stmt& body, const LaneStoreRewrite& rewrite) {
-  std::vector<const For*> loops;
-  return RewrittenInLanes(body, rewrite, nullptr, &loops);
+  return RewrittenInLanes(body, rewrite, nullptr, {});
 }
 
 }  // namespace mycc

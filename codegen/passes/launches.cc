@@ -59,18 +59,14 @@ absl::Status CheckClusterReduce(const LaunchShape& shape, const For& loop, const
   if (threads % whole_warps != 0) {
     return Refusal(blocks, " cannot share ", threads, " threads; expected a multiple of ", whole_warps);
   }
-  absl::Status status;
-  VisitStmts(inside, [&](const Stmt& stmt) {
+  const std::vector<Stmt> path = PathTo(inside, [](const Stmt& stmt) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
-    const bool shared = alloc != nullptr && alloc->buffer->scope == Scope::kShared;
-    if (shared || stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy ||
-        stmt->kind == StmtKind::kRoles) {
-      status.Update(Refusal(StmtName(stmt), shared ? " in shared memory" : "",
-                            " belongs to one block, and cannot be used by ", blocks));
-    }
-    return true;
+    return stmt->kind == StmtKind::kMma || stmt->kind == StmtKind::kCopy || stmt->kind == StmtKind::kRoles ||
+           (alloc != nullptr && alloc->buffer->scope == Scope::kShared);
   });
-  return status;
+  if (path.empty()) return absl::OkStatus();
+  return Refusal(StmtName(path.back()), DynAs<Alloc>(path.back()) != nullptr ? " in shared memory" : "",
+                 " belongs to one block, and cannot be used by ", blocks);
 }
 
 // `grid` are the launch's loops over blocks, `inside` is the code in them.

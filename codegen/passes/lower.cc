@@ -3,18 +3,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/sha256.h"
 #include "base/status.h"
 #include "codegen/ir/debug.h"
 #include "codegen/ir/verify.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/stmt_facts.h"
 
 namespace mycc {
 namespace {
@@ -115,45 +116,46 @@ constexpr Pass kLaunchPasses[] = {
 // Runs the passes over one body; verifies, times and prints after each.
 class Pipeline {
  public:
-  Pipeline(Function function, std::vector<Buffer> outside)
-      : function_(std::move(function)), outside_(std::move(outside)) {}
+  // `function` is one of those of `lowered`.
+  Pipeline(const Target& target, LoweredFunction* lowered, Function* function)
+      : target_(target), lowered_(lowered), function_(*function) {}
 
-  const Stmt& body() const { return function_.body; }
-
-  // Buffers that outlive the body move out of it. The two bodies of a function share one workspace, because
-  // they never run at the same time.
-  void MoveToWorkspace(const Target& target, LoweredFunction* lowered) {
-    StoragePlan plan = PlanStorage(function_.body, target);
-    lowered->workspace.insert(lowered->workspace.end(), plan.workspace.begin(), plan.workspace.end());
-    lowered->workspace_shared_bytes = std::max(lowered->workspace_shared_bytes, plan.shared_bytes);
-    lowered->workspace_thread_bytes = std::max(lowered->workspace_thread_bytes, plan.thread_bytes);
-    for (const WorkspaceBuffer& moved : plan.workspace) outside_.push_back(moved.buffer);
-    function_.body = std::move(plan.body);
+  absl::Status Run() {
+    const bool on_gpu = target_.kind == TargetKind::kCuda;
+    MYCC_RETURN_IF_ERROR(on_gpu ? RunPasses(kCudaPasses) : RunPasses(kCpuPasses));
+    const double instructions = EstimateInstructions(function_.body, target_);
+    const double most = on_gpu ? kMaxGpuInstructions : kMaxInstructions;
+    if (instructions > most) {
+      return Refusal("unrolled, the code has about ", static_cast<int64_t>(instructions),
+                     " instructions; at most ", static_cast<int64_t>(most), " are emitted");
+    }
+    function_.body = MoveToWorkspace(function_.body, target_, lowered_);
+    return on_gpu ? RunPasses(kLaunchPasses) : absl::OkStatus();
   }
 
-  Function Take() { return std::move(function_); }
-
-  absl::Status Run(std::span<const Pass> passes, const Target& target) {
+ private:
+  absl::Status RunPasses(std::span<const Pass> passes) {
     for (const Pass& pass : passes) {
-      absl::StatusOr<Stmt> after = Timed(pass, target);
-      MYCC_RETURN_IF_ERROR(after.status());
-      const bool changed = *after != function_.body;
-      function_.body = *std::move(after);
+      MYCC_ASSIGN_OR_RETURN(Stmt after, Timed(pass));
+      const bool changed = after != function_.body;
+      function_.body = std::move(after);
       Print(pass.name, changed);
       if (changed) MYCC_RETURN_IF_ERROR(Verify(pass.name));
     }
     return absl::OkStatus();
   }
 
- private:
-  absl::StatusOr<Stmt> Timed(const Pass& pass, const Target& target) const {
+  absl::StatusOr<Stmt> Timed(const Pass& pass) const {
     const TimedStep step(pass.name);
-    return pass.run(function_.body, target);
+    return pass.run(function_.body, target_);
   }
 
   absl::Status Verify(const std::string& name) const {
+    std::vector<Buffer> outside;
+    for (const PackedBuffer& packed : lowered_->packed) outside.push_back(packed.buffer);
+    for (const WorkspaceBuffer& moved : lowered_->workspace) outside.push_back(moved.buffer);
     Function closed = function_;
-    closed.body = InAllocs(outside_, closed.body);
+    closed.body = InAllocs(outside, closed.body);
     const absl::Status status = VerifyFunction(closed);
     if (status.ok()) return status;
     return absl::InternalError(absl::StrCat("after ", name, " of ", function_.name, ": ", status.message()));
@@ -165,22 +167,10 @@ class Pipeline {
                  changed ? "" : " (unchanged)", changed ? PrintStmt(function_.body).c_str() : "");
   }
 
-  Function function_;
-  std::vector<Buffer> outside_;  // packed and workspace buffers, for the verifier
+  const Target& target_;
+  LoweredFunction* lowered_;
+  Function& function_;
 };
-
-absl::Status RunPasses(const Target& target, Pipeline* pipeline, LoweredFunction* lowered) {
-  const bool on_gpu = target.kind == TargetKind::kCuda;
-  MYCC_RETURN_IF_ERROR(on_gpu ? pipeline->Run(kCudaPasses, target) : pipeline->Run(kCpuPasses, target));
-  const double instructions = EstimateInstructions(pipeline->body(), target);
-  const double most = on_gpu ? kMaxGpuInstructions : kMaxInstructions;
-  if (instructions > most) {
-    return Refusal("unrolled, the code has about ", static_cast<int64_t>(instructions),
-                   " instructions; at most ", static_cast<int64_t>(most), " are emitted");
-  }
-  pipeline->MoveToWorkspace(target, lowered);
-  return on_gpu ? pipeline->Run(kLaunchPasses, target) : absl::OkStatus();
-}
 
 bool HasParallel(const Stmt& body) {
   return AnyOf<For>(body, [](const For& loop) { return loop.loop_kind == LoopKind::kParallel; });
@@ -199,28 +189,9 @@ std::vector<std::string> PassNames() {
 }
 
 absl::StatusOr<LoweredFunction> Lower(const Function& scheduled, const Target& target) {
-  LoweredFunction lowered;
-  PackSplit split = HoistPacked(scheduled);
-  lowered.packed = std::move(split.packed);
-  lowered.packed_bytes = std::move(split.packed_bytes);
-  std::vector<Buffer> outside;
-  for (const PackedBuffer& packed : lowered.packed) outside.push_back(packed.buffer);
-
-  Pipeline kernel(Function{scheduled.name, scheduled.params, split.kernel}, outside);
-  MYCC_RETURN_IF_ERROR(RunPasses(target, &kernel, &lowered));
-  lowered.kernel = kernel.Take();
-
-  lowered.pack.name = absl::StrCat(scheduled.name, "_pack");
-  for (const Param& param : scheduled.params) {
-    if (param.kind == ParamKind::kConst) lowered.pack.params.push_back(param);
-  }
-  lowered.pack.body = MakeSeq({});
-  if (split.pack) {
-    lowered.pack.body = split.pack;
-    Pipeline pack(std::move(lowered.pack), outside);
-    MYCC_RETURN_IF_ERROR(RunPasses(target, &pack, &lowered));
-    lowered.pack = pack.Take();
-  }
+  LoweredFunction lowered = HoistPacked(scheduled);
+  MYCC_RETURN_IF_ERROR(Pipeline(target, &lowered, &lowered.kernel).Run());
+  if (!IsEmpty(lowered.pack.body)) MYCC_RETURN_IF_ERROR(Pipeline(target, &lowered, &lowered.pack).Run());
   lowered.parallel = HasParallel(lowered.kernel.body) || HasParallel(lowered.pack.body);
   return lowered;
 }
@@ -238,35 +209,29 @@ std::vector<ArgumentBuffer> ArgumentsOfKernel(const LoweredFunction& lowered) {
 }
 
 std::vector<ArgumentBuffer> ArgumentsOfPack(const LoweredFunction& lowered) {
+  const std::vector<Param>& consts = lowered.pack.params;
   std::vector<ArgumentBuffer> buffers;
-  std::map<int, int> positions;  // among the const parameters, by the parameter's number
-  for (size_t i = 0; i < lowered.kernel.params.size(); ++i) {
-    const auto& [buffer, kind] = lowered.kernel.params[i];
-    if (kind != ParamKind::kConst) continue;
-    const int position = static_cast<int>(positions.size());
-    positions[static_cast<int>(i)] = position;
-    buffers.push_back({buffer, position, 0, /*read_only=*/true, /*packed=*/false});
+  for (const Param& param : consts)
+    buffers.push_back(
+        {param.buffer, static_cast<int>(buffers.size()), 0, /*read_only=*/true, /*packed=*/false});
+  for (const auto& [buffer, param, offset] : lowered.packed) {
+    const auto of = std::ranges::find(consts, lowered.kernel.params[param].buffer, &Param::buffer);
+    MYCC_CHECK(of != consts.end()) << "a packed buffer of no const";
+    const auto position = static_cast<int>(consts.size()) + static_cast<int>(of - consts.begin());
+    buffers.push_back({buffer, position, offset, /*read_only=*/false, /*packed=*/true});
   }
-  const int consts = static_cast<int>(positions.size());
-  for (const auto& [buffer, param, offset] : lowered.packed)
-    buffers.push_back({buffer, consts + positions.at(param), offset, /*read_only=*/false, /*packed=*/true});
   return buffers;
 }
 
 std::string PrintLowered(const LoweredFunction& lowered) {
   std::string text = PrintFunction(lowered.kernel);
-  const auto layout = [](const Buffer& buffer) {
-    std::string shape;
-    for (const int64_t extent : buffer->shape) absl::StrAppend(&shape, shape.empty() ? "" : ",", extent);
-    return absl::StrCat(buffer->name, ": ", DTypeName(buffer->dtype), "[", shape, "]");
-  };
   for (const PackedBuffer& packed : lowered.packed) {
-    absl::StrAppend(&text, "packed ", layout(packed.buffer), " in ",
+    absl::StrAppend(&text, "packed ", packed.buffer->name, ": ", TypeText(packed.buffer), " in ",
                     lowered.kernel.params[packed.param].buffer->name, " at ", packed.offset, "\n");
   }
   for (const WorkspaceBuffer& workspace : lowered.workspace) {
-    absl::StrAppend(&text, "workspace ", layout(workspace.buffer), workspace.per_thread ? " per thread" : "",
-                    " at ", workspace.offset, "\n");
+    absl::StrAppend(&text, "workspace ", workspace.buffer->name, ": ", TypeText(workspace.buffer),
+                    workspace.per_thread ? " per thread" : "", " at ", workspace.offset, "\n");
   }
   if (!lowered.packed.empty()) absl::StrAppend(&text, PrintFunction(lowered.pack));
   return text;

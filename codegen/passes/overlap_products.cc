@@ -23,6 +23,7 @@
 // A fence makes what threads have stored visible to products. It stands before the first product that reads
 // the tile, not before later ones.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,18 +42,11 @@ namespace {
 constexpr int64_t kShortLoop = 36;
 constexpr int kUnrollShortBy = 4, kUnrollBy = 2;
 
-// Whether the statement is a product that the pass is to make asynchronous.
-bool CanRunAsync(const Stmt& stmt) {
-  const Mma* mma = DynAs<Mma>(stmt);
-  return mma != nullptr && !mma->is_async && mma->row() != nullptr && mma->row()->is_async;
-}
-
 // The product of a loop that does nothing else, or the statement itself; null for other statements.
 const Mma* OnlyProductOf(const Stmt& stmt) {
   if (CanRunAsync(stmt)) return &As<Mma>(stmt);
   const For* loop = DynAs<For>(stmt);
-  const auto turns = loop != nullptr ? ConstExtent(*loop) : std::nullopt;
-  return turns && *turns > 0 ? OnlyProductOf(loop->body) : nullptr;
+  return loop != nullptr && ConstExtent(*loop).value_or(0) > 0 ? OnlyProductOf(loop->body) : nullptr;
 }
 
 bool IsOperand(const BufferNode* buffer, const Mma& product) {
@@ -78,36 +72,35 @@ bool Needs(const Stmt& root, const Mma& product) {
   });
 }
 
-// The same of an asynchronous product: those with the same sums run in order.
-bool NextNeeds(const Mma& next, const Mma& product) {
-  return IsOperand(product.acc.buffer.get(), next) || IsOperand(next.acc.buffer.get(), product);
-}
-
 // The statements at the end of a loop's body that release its operands, and the rest of the body.
 struct LoopEnd {
   std::vector<Stmt> arrivals;
   Stmt rest;
 };
 LoopEnd EndOf(const Stmt& body) {
-  LoopEnd end{{}, body};
-  const Seq* seq = DynAs<Seq>(body);
-  if (seq == nullptr) return end;
-  auto last = seq->stmts.end();
-  while (last != seq->stmts.begin() && (*(last - 1))->kind == StmtKind::kArrive) --last;
-  end.arrivals.assign(last, seq->stmts.end());
-  end.rest = MakeSeq({seq->stmts.begin(), last});
-  return end;
+  const std::vector<Stmt> stmts = StmtsOf(body);
+  auto last = stmts.end();
+  while (last != stmts.begin() && (*(last - 1))->kind == StmtKind::kArrive) --last;
+  return {{last, stmts.end()}, MakeSeq({stmts.begin(), last})};
 }
 
 class ProductOverlap {
  public:
   Stmt Run(const Stmt& root) {
-    stored_ = stored_in_role_ = StoredUnder(root);
+    stored_ = here_.stored_in_role = StoredUnder(root);
     return Drained(root);
   }
 
  private:
   using Buffers = std::vector<const BufferNode*>;
+
+  // The state that differs between the parts of a statement.
+  struct Surroundings {
+    bool in_roles = false;
+    Buffers stored_in_role;  // the target of each store of the role that is walked, but not of copies
+    Buffers fenced;          // not stored since the last fence
+    Stmt released;           // by the turn before, after the next product; null for nothing
+  };
 
   static Buffers StoredUnder(const Stmt& root) {
     Buffers stored;
@@ -119,13 +112,20 @@ class ProductOverlap {
     return stored;
   }
 
+  // The statement, whose first product is followed by what the turn before has `released`.
+  std::vector<Stmt> Walked(const Stmt& stmt, const Stmt& released) {
+    const Surroundings outer = here_;
+    here_.released = released;
+    std::vector<Stmt> parts;
+    Append(stmt, &parts);
+    here_ = outer;
+    return parts;
+  }
+
   // The statement by itself: no product is running before or after it.
   Stmt Drained(const Stmt& stmt) {
-    std::vector<Stmt> parts;
-    const std::vector<Stmt> outer = std::exchange(released_, {});
-    Append(stmt, &parts);
+    std::vector<Stmt> parts = Walked(stmt, nullptr);
     WaitForAll(&parts);
-    released_ = outer;
     return MakeSeq(std::move(parts));
   }
 
@@ -161,7 +161,7 @@ class ProductOverlap {
 
   // Tiles that the statement stores need another fence.
   void ForgetFences(const Stmt& stmt) {
-    for (const BufferNode* stored : StoredUnder(stmt)) std::erase(fenced_, stored);
+    for (const BufferNode* stored : StoredUnder(stmt)) std::erase(here_.fenced, stored);
   }
 
   void Append(const Stmt& stmt, std::vector<Stmt>* parts) {
@@ -189,26 +189,20 @@ class ProductOverlap {
     WaitForAll(parts);
     // Its parts may run again, or not at all.
     ForgetFences(stmt);
-    const Buffers fenced = fenced_;
     AppendParts(stmt, parts);
-    fenced_ = fenced;
   }
 
   void AppendParts(const Stmt& stmt, std::vector<Stmt>* parts) {
-    if (const For* loop = DynAs<For>(stmt); loop != nullptr && in_roles_) {
+    if (const For* loop = DynAs<For>(stmt); loop != nullptr && here_.in_roles) {
       const LoopEnd end = EndOf(loop->body);
-      if (MayReleaseLater(*loop, end) && RunsOn(end)) return Overlapped(*loop, end, parts);
+      if (MayReleaseLater(*loop, end)) return Overlapped(*loop, end, parts);
     }
-    const bool are_roles = stmt->kind == StmtKind::kRoles, around = in_roles_;
-    in_roles_ |= are_roles;
-    const Buffers fenced = are_roles ? Buffers{} : fenced_, stored = stored_in_role_;
+    const Surroundings outer = here_;
     parts->push_back(MapChildren(stmt, [&](const Stmt& child) {
-      fenced_ = fenced;
-      if (are_roles) stored_in_role_ = StoredUnder(child);
+      if (stmt->kind == StmtKind::kRoles) here_ = {.in_roles = true, .stored_in_role = StoredUnder(child)};
       return Drained(child);
     }));
-    in_roles_ = around;
-    stored_in_role_ = stored;
+    here_ = outer;
   }
 
   // Once true, false until an operand is stored again. Only a tile's own role knows when it stores it.
@@ -217,55 +211,45 @@ class ProductOverlap {
     for (const TileView* view : {&mma.a, &mma.b}) {
       const BufferNode* tile = view->buffer.get();
       const auto stores = std::ranges::count(stored_, tile);
-      if (tile->scope != Scope::kShared || stores == 0 || std::ranges::count(fenced_, tile) > 0) continue;
+      if (tile->scope != Scope::kShared || stores == 0 || std::ranges::count(here_.fenced, tile) > 0)
+        continue;
       needs = true;
-      if (std::ranges::count(stored_in_role_, tile) == stores) fenced_.push_back(tile);
+      if (std::ranges::count(here_.stored_in_role, tile) == stores) here_.fenced.push_back(tile);
     }
     return needs;
   }
 
   // `stmt` is the product, or loops around it.
   void Product(const Stmt& stmt, const Mma& mma, std::vector<Stmt>* parts) {
-    WaitFor([&](const Mma* product) { return NextNeeds(mma, *product); }, parts);
+    // Products with the same sums run in order.
+    const auto is_needed = [&](const Mma* product) {
+      return IsOperand(product->acc.buffer.get(), mma) || IsOperand(mma.acc.buffer.get(), *product);
+    };
+    WaitFor(is_needed, parts);
     if (NeedsFence(mma)) parts->push_back(std::make_shared<Fence>());
     const Stmt products = RewriteEach<Mma>(stmt, [](const Mma& one) -> Stmt {
       return Changed(one, [](Mma* changed) { changed->is_async = true; });
     });
     parts->insert(parts->end(), {products, std::make_shared<CommitProducts>()});
     running_.push_back(&mma);
-    if (released_.empty()) return;
+    if (!here_.released) return;
     // All products of the turn before are complete once only this one is pending.
     WaitUntilRun(1, parts);
-    parts->insert(parts->end(), released_.begin(), released_.end());
-    released_.clear();
+    parts->push_back(std::exchange(here_.released, nullptr));
   }
 
   // Whether every turn comes to a product by itself, outside of loops and branches.
-  bool HasProductInEachTurn(const Stmt& body) const {
+  static bool HasProductInEachTurn(const Stmt& body) {
     if (!RunsChildrenOnce(body)) return OnlyProductOf(body) != nullptr;
-    const std::vector<Stmt> parts = Children(body);
-    return std::ranges::any_of(parts, [&](const Stmt& part) { return HasProductInEachTurn(part); });
+    return std::ranges::any_of(Children(body), HasProductInEachTurn);
   }
 
-  bool MayReleaseLater(const For& loop, const LoopEnd& end) const {
-    return loop.loop_kind == LoopKind::kSerial && !end.arrivals.empty() && !IsConstInt(loop.extent, 1) &&
-           HasProductInEachTurn(end.rest);
-  }
-
-  // A turn up to its releases. It makes those of the turn before, `released`.
-  std::vector<Stmt> TurnOf(const LoopEnd& end, std::vector<Stmt> released) {
-    const std::vector<Stmt> outer = std::exchange(released_, std::move(released));
-    const Buffers fenced = fenced_;
-    std::vector<Stmt> turn;
-    Append(end.rest, &turn);
-    released_ = outer;
-    fenced_ = fenced;
-    return turn;
-  }
-
-  // Whether a product of the turn may still run where the turn's operands are released.
-  bool RunsOn(const LoopEnd& end) {
-    TurnOf(end, {});
+  // Whether a product of every turn may still run where the turn's operands are released.
+  bool MayReleaseLater(const For& loop, const LoopEnd& end) {
+    if (loop.loop_kind != LoopKind::kSerial || end.arrivals.empty() || IsConstInt(loop.extent, 1) ||
+        !HasProductInEachTurn(end.rest))
+      return false;
+    Walked(end.rest, nullptr);
     return !std::exchange(running_, {}).empty();
   }
 
@@ -277,36 +261,30 @@ class ProductOverlap {
   }
 
   void Overlapped(const For& loop, const LoopEnd& end, std::vector<Stmt>* parts) {
-    const bool is_constant = IsConstInt(loop.extent);
+    const std::optional<int64_t> number = ConstExtent(loop);
     const Var turns = MakeVar(absl::StrCat(loop.var->name, ".turns"), loop.var->extent + 1);
-    const Expr extent = is_constant ? loop.extent : VarRef(turns);
+    const Expr extent = number ? loop.extent : VarRef(turns);
     const Expr is_later = MakeBinary(Op::kLt, IntConst(0), VarRef(loop.var));
     const Stmt release =
         std::make_shared<If>(is_later, ReleaseOf(loop, end, ".before", VarRef(loop.var) - 1));
     // The first walk finds the products that run on into the next turn; the second begins with them.
-    TurnOf(end, {release});
-    std::vector<Stmt> body = TurnOf(end, {release});
+    Walked(end.rest, release);
+    const Stmt body = MakeSeq(Walked(end.rest, release));
     LoopMarks marks = loop.marks;
-    int64_t number = 0;
-    marks.unroll_by = IsConstInt(loop.extent, &number) && number <= kShortLoop ? kUnrollShortBy : kUnrollBy;
-    std::vector<Stmt> result = {
-        loop.With({.extent = extent, .body = MakeSeq(std::move(body))})->Marked(marks)};
+    marks.unroll_by = number && *number <= kShortLoop ? kUnrollShortBy : kUnrollBy;
+    std::vector<Stmt> result = {loop.With({.extent = extent, .body = body})->Marked(marks)};
     WaitForAll(&result, /*after_loop=*/true);
-    const Stmt last = ReleaseOf(loop, end, ".last", Simplify(extent - 1));
+    Stmt last = ReleaseOf(loop, end, ".last", Simplify(extent - 1));
     // The number of turns may be 0 if it is not constant.
-    result.push_back(is_constant ? last
-                                 : std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), extent), last));
-    Stmt all = MakeSeq(std::move(result));
-    parts->push_back(is_constant ? std::move(all)
-                                 : std::make_shared<Let>(turns, loop.extent, std::move(all)));
+    if (!number) last = std::make_shared<If>(MakeBinary(Op::kLt, IntConst(0), extent), last);
+    result.push_back(last);
+    const Stmt all = MakeSeq(std::move(result));
+    parts->push_back(number ? all : std::make_shared<Let>(turns, loop.extent, all));
   }
 
-  bool in_roles_ = false;
-  // The target of each store, but not of copies: of all roles, and of the one that is walked.
-  Buffers stored_, stored_in_role_;
-  Buffers fenced_;                   // not stored since the last fence
+  Buffers stored_;  // by a statement of a role, but not by a copy
+  Surroundings here_;
   std::vector<const Mma*> running_;  // products that may be incomplete, in their order
-  std::vector<Stmt> released_;       // by the turn before, after the next product
 };
 
 }  // namespace

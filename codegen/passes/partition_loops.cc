@@ -16,6 +16,7 @@
 #include "codegen/expr/condition_range.h"
 #include "codegen/expr/conjunction.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
@@ -43,17 +44,23 @@ struct Condition {
   bool of_select;
 };
 
+// The number of stores and tile statements.
+int64_t CountLeaves(const Stmt& root) {
+  int64_t leaves = 0;
+  ForEachStmt(root, [&](const Stmt& stmt) { leaves += WrittenBy(stmt) != nullptr; });
+  return leaves;
+}
+
 // The conditions inside `body` by which a loop around it may be cut.
 std::vector<Condition> ConditionsIn(const Stmt& body, bool selects) {
   std::vector<Expr> of_branches, of_selects;
-  VisitStmts(body, [&](const Stmt& stmt) {
+  ForEachStmt(body, [&](const Stmt& stmt) {
     if (const If* branch = DynAs<If>(stmt)) SplitConjunction(branch->condition, &of_branches);
-    const Store* store = DynAs<Store>(stmt);
-    if (store == nullptr || !selects) return true;
+    const Store* store = selects ? DynAs<Store>(stmt) : nullptr;
+    if (store == nullptr) return;
     Visit(store->value, [&](const ExprNode& e) {
       if (e.op == Op::kSelect) SplitConjunction(e.args[0], &of_selects);
     });
-    return true;
   });
   std::vector<Condition> conditions;
   conditions.reserve(of_branches.size() + of_selects.size());
@@ -85,10 +92,9 @@ class Partitioner {
   explicit Partitioner(const Stmt& body) : budget_(std::max(kMinBudget, kMaxGrowth * CountLeaves(body))) {}
 
   Stmt Visit(const Stmt& stmt) {
-    if (stmt->kind == StmtKind::kFor) {
-      return As<For>(stmt).loop_kind == LoopKind::kParallel ? VisitParallel(stmt) : VisitFor(stmt);
-    }
-    return VisitChildren(stmt);
+    if (IsLoopOfKind(stmt, LoopKind::kParallel)) return VisitParallel(stmt);
+    const Stmt cut = stmt->kind == StmtKind::kFor ? Cut(As<For>(stmt)) : nullptr;
+    return cut ? cut : MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
   }
 
  private:
@@ -112,8 +118,8 @@ class Partitioner {
     return part;
   }
 
-  Stmt VisitFor(const Stmt& stmt) {
-    const For& loop = As<For>(stmt);
+  // Null where nothing cuts the loop.
+  Stmt Cut(const For& loop) {
     // A loop whose number of iterations is computed is cut as if it had all of them.
     const int64_t extent = ConstExtent(loop).value_or(loop.var->extent);
     const auto inner = LoopVarsUnder(loop.body);
@@ -125,11 +131,7 @@ class Partitioner {
       if (pieces.size() == 1) continue;
       if (Stmt cut = CutFor(loop, pieces, *range, of_select && CountLeaves(loop.body) == 1)) return cut;
     }
-    return VisitChildren(stmt);
-  }
-
-  Stmt VisitChildren(const Stmt& stmt) {
-    return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+    return nullptr;
   }
 
   // The iterations of a part that the loop has.
@@ -154,10 +156,8 @@ class Partitioner {
       parts.push_back(std::move(part));
     }
     const int64_t growth = leaves - CountLeaves(loop.body);
-    if (parts.size() > 1) {
-      if (!range.uses_inner && !is_border && loop.loop_kind != LoopKind::kVector) return nullptr;
-      if (growth > budget_) return nullptr;
-    }
+    const bool pays = range.uses_inner || is_border || loop.loop_kind == LoopKind::kVector;
+    if (parts.size() > 1 && (!pays || growth > budget_)) return nullptr;
     budget_ -= std::max<int64_t>(growth, 0);
     std::vector<Stmt> cut;
     for (size_t i = 0; i < parts.size(); ++i) {

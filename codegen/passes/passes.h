@@ -2,6 +2,7 @@
 // it changes nothing. lower.cc lists them in order, and says why.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,17 +12,10 @@
 
 namespace mycc {
 
-// A kernel split into what runs ahead of time on const inputs and what runs in each call. `packed` is not
-// allocated in either body.
-struct PackSplit {
-  Stmt pack;  // null when there is nothing to pack
-  Stmt kernel;
-  std::vector<PackedBuffer> packed;
-  std::vector<int64_t> packed_bytes;  // as in LoweredFunction
-};
-// Root statements that depend only on const inputs move to `pack`; a const input that the kernel reads
-// directly is copied unchanged.
-PackSplit HoistPacked(const Function& scheduled);
+// Splits a kernel into what runs ahead of time on const inputs and what runs in each call. Root statements
+// that depend only on const inputs move to `pack`; a const input that the kernel reads directly is copied
+// unchanged. Packed buffers are not allocated in either body.
+LoweredFunction HoistPacked(const Function& scheduled);
 
 // Nests at the root that the schedule left unbound are bound to a GPU's blocks and threads.
 Stmt BindNests(const Stmt& body);
@@ -113,14 +107,9 @@ Stmt CleanStmts(const Stmt& body);
 Stmt SimplifyStmts(const Stmt& body);
 
 // On a CPU, buffers of Allocs that are too large for the stack move to the workspace. On a GPU, those at the
-// root do, because registers and shared memory do not outlive a launch.
-struct StoragePlan {
-  Stmt body;
-  std::vector<WorkspaceBuffer> workspace;
-  int64_t shared_bytes = 0;
-  int64_t thread_bytes = 0;
-};
-StoragePlan PlanStorage(const Stmt& body, const Target& target);
+// root do, because registers and shared memory do not outlive a launch. The two bodies of a function share
+// one workspace, because they never run at the same time.
+Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lowered);
 
 // The offsets of a launch's buffers in shared memory, in bytes. Buffers that are never live at the same time
 // may overlap.
@@ -142,8 +131,11 @@ absl::StatusOr<Stmt> MakeLaunches(const Stmt& body, const Target& target);
 // Buffers in shared memory get their offsets, and launches the size of that memory. Refuses launches for
 // which the target has too little.
 absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target);
-// Barriers are placed (barrier_plan.h). Refuses barriers across the blocks of a reducing cluster.
+// Barriers are placed. Refuses barriers across the blocks of a reducing cluster.
 absl::StatusOr<Stmt> PlaceBarriers(const Stmt& body);
+// The statements of a thread block's code that need a barrier before them. All are outside of thread loops:
+// the code inside is that of one thread. REQUIRES: buffers in shared memory have offsets.
+std::unordered_set<const StmtNode*> PlanBarriers(const Stmt& block);
 // Roles get their threads and registers.
 Stmt PlaceRoles(const Stmt& body);
 // Combines get their groups of threads, and the exchanges between these. Refuses threads that are not whole

@@ -65,19 +65,19 @@ absl::StatusOr<LoopParts> PartsOf(const For& loop) {
     (alloc.buffer->scope == Scope::kShared ? parts.tiles : of_work).push_back(alloc.buffer);
     inner = alloc.body;
   }
+  std::vector<Stmt> work;
   for (const Stmt& stmt : StmtsOf(inner)) {
     const Store* store = StoreOf(stmt);
     const bool copies = store != nullptr && std::ranges::count(parts.tiles, store->buffer) > 0;
-    if (copies && !MayGoFirst(*store, parts.work)) {
+    if (copies && !MayGoFirst(*store, work)) {
       return Refusal("loop ", loop.var->name, " cannot be pipelined: ", store->buffer->name,
                      " is filled after it was used, or with what is computed before");
     }
-    (copies ? parts.copies : parts.work).push_back(stmt);
+    (copies ? parts.copies : work).push_back(stmt);
   }
   if (parts.copies.empty())
     return Refusal("loop ", loop.var->name, " cannot be pipelined: it copies nothing into shared memory");
-  if (of_work.empty() || parts.work.empty()) return parts;
-  parts.work = {InAllocs(of_work, MakeSeq(std::move(parts.work)))};
+  parts.work = InAllocs(of_work, MakeSeq(std::move(work)));
   return parts;
 }
 

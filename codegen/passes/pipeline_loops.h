@@ -15,7 +15,7 @@ namespace mycc {
 struct LoopParts {
   std::vector<Buffer> tiles;  // allocated in the loop, in shared memory
   std::vector<Stmt> copies;   // nests that fill the tiles from other memory
-  std::vector<Stmt> work;     // the rest
+  Stmt work;                  // the rest
 };
 
 absl::StatusOr<LoopParts> PartsOf(const For& loop);

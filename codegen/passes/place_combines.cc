@@ -14,8 +14,8 @@
 #include "base/status.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/executing_threads.h"
 #include "codegen/passes/passes.h"
+#include "codegen/passes/thread_registers.h"
 
 namespace mycc {
 namespace {
@@ -34,7 +34,7 @@ std::vector<CombineGroup> GroupsOf(const Combine& combine, const ExecutingThread
     if (!UsesVar(combine.indices, var)) digits.push_back(digit);
   }
   if (digits.empty()) return {CombineGroup{1, 1, {}}};
-  std::ranges::sort(digits, [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride < b.stride; });
+  std::ranges::sort(digits, {}, &ThreadDigit::stride);
   std::vector<CombineGroup> groups;
   for (const ThreadDigit& digit : digits) {
     if (!groups.empty() && digit.stride == groups.back().stride * groups.back().extent) {
@@ -53,10 +53,9 @@ class CombinePlan {
 
   Stmt Place(const Stmt& stmt, const ExecutingThreads& threads) {
     if (const Combine* combine = DynAs<Combine>(stmt)) return Planned(*combine, nullptr, threads);
-    if (const If* branch = DynAs<If>(stmt); branch != nullptr && !branch->otherwise) {
-      const Combine* combine = DynAs<Combine>(branch->then);
-      return combine == nullptr ? nullptr : Planned(*combine, branch->condition, threads);
-    }
+    const If* branch = DynAs<If>(stmt);
+    if (branch != nullptr && !branch->otherwise && branch->then->kind == StmtKind::kCombine)
+      return Planned(As<Combine>(branch->then), branch->condition, threads);
     const For* loop = DynAs<For>(stmt);
     if (loop == nullptr || loop->body->kind != StmtKind::kCombine || IsThreadLoop(stmt)) return nullptr;
     const std::shared_ptr<Combine> combine = Planned(As<Combine>(loop->body), nullptr, threads);

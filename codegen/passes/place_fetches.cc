@@ -40,10 +40,7 @@ int64_t NextIteration(const ExprNode& load, const VarNode* lane, const std::vect
   if (offset.CoefficientOf(lane) != 1) return 0;
   int64_t least = 0;
   for (const auto& [atom, coefficient] : offset.terms) {
-    if (atom->op != Op::kVar) {
-      if (UsesVar(atom, lane)) return 0;
-      continue;
-    }
+    if (atom->op != Op::kVar && UsesVar(atom, lane)) return 0;
     const bool moves = std::ranges::count(outer, atom->var.get()) > 0;
     if (moves && (least == 0 || std::abs(coefficient) < std::abs(least))) least = coefficient;
   }
@@ -58,13 +55,11 @@ Stmt PlaceFetches(const Stmt& body) {
     const auto outer = LoopsAroundMark(loops, lanes);
     if (!outer) return nullptr;
     // Each vector once, even if the value reads it several times.
-    std::vector<const ExprNode*> seen;
     std::vector<ReadAhead> fetches;
     ForEachLoad(store.value, [&](const ExprNode& load) {
       if (load.buffer->scope != Scope::kGlobal || computed.contains(load.buffer.get())) return;
-      const auto same = [&](const ExprNode* other) { return IsSameRead(*other, load); };
-      if (std::ranges::any_of(seen, same)) return;
-      seen.push_back(&load);
+      const auto same = [&](const ReadAhead& other) { return IsSameRead(*other.load, load); };
+      if (std::ranges::any_of(fetches, same)) return;
       const int64_t next = NextIteration(load, lanes.var.get(), *outer);
       if (next != 0) fetches.push_back({Load(load.buffer, load.args), next});
     });

@@ -22,7 +22,7 @@ int64_t ColumnsRead(const Alloc& alloc) {
     const auto range = RangeOf(index);
     columns = std::max(columns, range ? std::min(range->max + width, all) : all);
   };
-  VisitStmts(alloc.body, [&](const Stmt& stmt) {
+  ForEachStmt(alloc.body, [&](const Stmt& stmt) {
     ForEachLoad(stmt, [&](const ExprNode& load) {
       if (load.buffer == alloc.buffer) read_to(load.args.back(), 1);
     });
@@ -30,7 +30,6 @@ int64_t ColumnsRead(const Alloc& alloc) {
       if (mma->a.buffer == alloc.buffer || mma->b.buffer == alloc.buffer) columns = all;
       if (mma->acc.buffer == alloc.buffer) read_to(mma->acc.indices.back(), mma->n);
     }
-    return true;
   });
   return columns == all ? Alloc::kAllColumns : columns;
 }

@@ -24,14 +24,13 @@ VarSet IndexVars(const Stmt& body) {
       });
     }
   };
-  VisitStmts(body, [&](const Stmt& stmt) {
+  ForEachStmt(body, [&](const Stmt& stmt) {
     const Alloc* alloc = DynAs<Alloc>(stmt);
     if (alloc != nullptr && IsInRegisters(*alloc->buffer)) arrays.insert(alloc->buffer.get());
     ForEachLoad(stmt, [&](const ExprNode& load) { add(load.buffer.get(), load.args); });
     if (const Store* store = DynAs<Store>(stmt)) add(store->buffer.get(), store->indices);
     if (const Combine* combine = DynAs<Combine>(stmt))
       combine->ForEachBuffer([&](const Buffer& buffer) { add(buffer.get(), combine->indices); });
-    return true;
   });
   return vars;
 }
@@ -39,7 +38,7 @@ VarSet IndexVars(const Stmt& body) {
 RegisterForm FormOf(const Alloc& alloc) {
   if (!IsNarrowFloat(alloc.buffer->dtype)) return RegisterForm::kOfType;
   bool is_wide = false, is_paired = false;
-  VisitStmts(alloc.body, [&](const Stmt& stmt) {
+  ForEachStmt(alloc.body, [&](const Stmt& stmt) {
     if (const Vectors* vectors = DynAs<Vectors>(stmt)) {
       for (const VectorMove& store : vectors->stores) is_paired |= store.tensor == alloc.buffer;
     }
@@ -49,7 +48,6 @@ RegisterForm FormOf(const Alloc& alloc) {
     const bool reduces = store != nullptr ? ReductionOf(*store) != ReduceOp::kNone : mma == nullptr;
     ForEachWritten(stmt,
                    [&](const BufferNode* written) { is_wide |= written == alloc.buffer.get() && reduces; });
-    return true;
   });
   return is_paired ? RegisterForm::kPairs : is_wide ? RegisterForm::kWide : RegisterForm::kOfType;
 }

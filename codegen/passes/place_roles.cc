@@ -34,8 +34,7 @@ Stmt PlaceRoles(const Stmt& body) {
     }
     const RegisterSplit split = SplitRegisters(warpgroups, std::ranges::any_of(roles, HasOperandInRegisters));
     for (Roles::Role& role : roles) role.registers = role.by_one ? split.copy : split.compute;
-    std::ranges::stable_sort(roles,
-                             [](const Roles::Role& a, const Roles::Role& b) { return a.by_one < b.by_one; });
+    std::ranges::stable_sort(roles, {}, &Roles::Role::by_one);
     return std::make_shared<Roles>(std::move(roles), in_order.barrier_counts);
   });
 }

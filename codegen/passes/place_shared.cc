@@ -1,7 +1,6 @@
 // Divides the shared memory of a launch's thread blocks: buffers at the offsets of PlanShared, then the
 // memory through which threads combine, then barriers.
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/status.h"
 #include "codegen/expr/integers.h"
@@ -56,12 +55,10 @@ absl::StatusOr<Stmt> PlaceShared(const Stmt& body, const Target& target) {
       return Refusal("a thread block takes ", shape.shared_bytes, " bytes of shared memory; ", target.model,
                      " has ", target.smem_bytes);
     }
-    std::unordered_map<const BufferNode*, int64_t> offsets;
-    for (const SharedBuffer& shared : plan.buffers) offsets[shared.buffer.get()] = shared.offset;
-    const Stmt code = RewriteEach<Alloc>(launch.body, [&](const Alloc& alloc) {
-      const auto found = offsets.find(alloc.buffer.get());
-      return found == offsets.end() ? nullptr
-                                    : std::make_shared<Alloc>(alloc.buffer, alloc.body, found->second);
+    const Stmt code = RewriteEach<Alloc>(launch.body, [&](const Alloc& alloc) -> Stmt {
+      const auto found = std::ranges::find(plan.buffers, alloc.buffer, &SharedBuffer::buffer);
+      if (found == plan.buffers.end()) return nullptr;
+      return std::make_shared<Alloc>(alloc.buffer, alloc.body, found->offset);
     });
     return std::make_shared<Launch>(shape, code);
   });

@@ -56,25 +56,17 @@ Products ProductsOfOneAccumulator(const Stmt& stmt) {
   return products;
 }
 
-// All steps of a region are as deep as its deepest.
-int64_t DepthOfRegion(const Products& products) {
-  int64_t deepest = 0;
-  for (const Mma* mma : products) deepest = std::max(deepest, DepthBytes(*mma));
-  return RoundUp(deepest, DTypeBytes(products.front()->row()->accumulator));
-}
-
-// In what a group lacks, a has zeros. They make no NaN of what b has there if they are integers.
-bool HasWholeGroups(const Mma& mma) { return mma.k % mma.group == 0 || !IsFloat(mma.a.buffer->dtype); }
-
 // Whether the products fit the registers, and read a along its memory.
 bool IsForTileRegisters(const Products& products) {
   if (products.empty()) return false;
   const int rows = GridOf(*products.front()).rows();
   return std::ranges::all_of(products, [&](const Mma* mma) {
     const bool one_group = mma->k <= mma->group;
+    // In what a group lacks, a has zeros. They make no NaN of what b has there if they are integers.
+    const bool whole_groups = mma->k % mma->group == 0 || !IsFloat(mma->a.buffer->dtype);
     return mma->row()->in_tiles() && GridOf(*mma).fits() && GridOf(*mma).rows() == rows &&
-           mma->k <= mma->row()->k && HasWholeGroups(*mma) &&
-           (mma->a.col_stride == mma->group || one_group) && mma->b.col_stride == mma->group;
+           mma->k <= mma->row()->k && whole_groups && (mma->a.col_stride == mma->group || one_group) &&
+           mma->b.col_stride == mma->group;
   });
 }
 
@@ -82,9 +74,10 @@ bool IsForTileRegisters(const Products& products) {
 struct PerfectNest {
   std::vector<const For*> loops;
   const Store* store = nullptr;
-  int64_t iterations = 1;  // 0 where the extent of a loop is not constant
+  int64_t iterations = 1;
 };
 
+// Nullopt for other statements, and where the extent of a loop is not constant.
 std::optional<PerfectNest> PerfectNestOf(const Stmt& stmt) {
   Stmt inner;
   PerfectNest nest{LoopsOfNest(stmt, &inner)};
@@ -95,9 +88,7 @@ std::optional<PerfectNest> PerfectNestOf(const Stmt& stmt) {
 
 // The view of the nest's element (0, 0).
 std::vector<Expr> First(const PerfectNest& nest, const std::vector<Expr>& indices) {
-  VarMap zero;
-  for (const For* loop : nest.loops) zero[loop->var.get()] = IntConst(0);
-  return SimplifiedAt(indices, zero);
+  return SimplifiedAt(indices, DigitsOf(nest.loops, IntConst(0)));
 }
 
 bool BeginsAtSums(const PerfectNest& nest, const Mma& mma, const std::vector<Expr>& indices) {
@@ -132,28 +123,18 @@ std::optional<TileView> MatchedTile(const PerfectNest& nest, const Mma& mma, con
   return TileView{tensor, First(nest, indices), row_stride, 1};
 }
 
-// Whether the statement only sets all sums to zero.
-bool SetsSumsToZero(const Stmt& stmt, const Mma& mma) {
+// The move of a statement that only copies all sums from a tensor (kLoad) or to it (kStore), in rows of equal
+// distance; null for other statements.
+Stmt MoveOfSums(TileMove::Kind move, const Stmt& stmt, const Mma& mma) {
   const auto nest = PerfectNestOf(stmt);
-  return nest && nest->store->buffer == mma.acc.buffer && IsZero(nest->store->value) &&
-         BeginsAtSums(*nest, mma, nest->store->indices);
-}
-
-// The tensor's elements of a statement that only copies all sums from a tensor (LoadsSums) or to it
-// (StoresSums), in rows of equal distance; nullopt for other statements.
-std::optional<TileView> LoadsSums(const Stmt& stmt, const Mma& mma) {
-  const auto nest = PerfectNestOf(stmt);
-  if (!nest || nest->store->buffer != mma.acc.buffer || nest->store->value->op != Op::kLoad)
-    return std::nullopt;
-  const Expr& load = nest->store->value;
-  return MatchedTile(*nest, mma, nest->store->indices, load->buffer, load->args);
-}
-
-std::optional<TileView> StoresSums(const Stmt& stmt, const Mma& mma) {
-  const auto nest = PerfectNestOf(stmt);
-  if (!nest || nest->store->value->op != Op::kLoad || nest->store->value->buffer != mma.acc.buffer)
-    return std::nullopt;
-  return MatchedTile(*nest, mma, nest->store->value->args, nest->store->buffer, nest->store->indices);
+  if (!nest || nest->store->value->op != Op::kLoad) return nullptr;
+  const Store& store = *nest->store;
+  const ExprNode& load = *store.value;
+  const bool loads = move == TileMove::kLoad;
+  if ((loads ? store.buffer : load.buffer) != mma.acc.buffer) return nullptr;
+  const auto view = loads ? MatchedTile(*nest, mma, store.indices, load.buffer, load.args)
+                          : MatchedTile(*nest, mma, load.args, store.buffer, store.indices);
+  return view ? std::make_shared<TileMove>(move, *view, stmt) : nullptr;
 }
 
 // The moves that begin a region; null when the statement does something else.
@@ -163,9 +144,11 @@ Stmt BeginOf(const Stmt& stmt, const Mma& mma) {
     const Stmt otherwise = choice->otherwise ? BeginOf(choice->otherwise, mma) : nullptr;
     return then && otherwise ? std::make_shared<If>(choice->condition, then, otherwise) : nullptr;
   }
-  if (SetsSumsToZero(stmt, mma)) return std::make_shared<TileMove>(TileMove::kZero, mma.acc, stmt);
-  const std::optional<TileView> view = LoadsSums(stmt, mma);
-  return view ? std::make_shared<TileMove>(TileMove::kLoad, *view, stmt) : nullptr;
+  const auto nest = PerfectNestOf(stmt);
+  const bool sets_to_zero = nest && nest->store->buffer == mma.acc.buffer && IsZero(nest->store->value) &&
+                            BeginsAtSums(*nest, mma, nest->store->indices);
+  if (sets_to_zero) return std::make_shared<TileMove>(TileMove::kZero, mma.acc, stmt);
+  return MoveOfSums(TileMove::kLoad, stmt, mma);
 }
 
 // A move between the registers and the accumulator.
@@ -173,19 +156,18 @@ Stmt MoveOfAccumulator(TileMove::Kind move, const Mma& mma) {
   return std::make_shared<TileMove>(move, mma.acc, MakeSeq({}));
 }
 
-// The loops of products, in which those that read the same elements in all iterations say so.
-Stmt WithFixedTiles(const Stmt& stmt, int64_t depth_bytes) {
+Stmt RegionOf(const Stmt& begin, const Stmt& stmt, const Products& products, const Stmt& end) {
+  // All steps of a region are as deep as its deepest.
+  const Mma& deepest = *std::ranges::max(products, {}, [](const Mma* mma) { return DepthBytes(*mma); });
+  const int64_t depth_bytes = RoundUp(DepthBytes(deepest), DTypeBytes(deepest.row()->accumulator));
   const VarSet inner = LoopVarsUnder(stmt);
-  return RewriteEach<Mma>(stmt, [&](const Mma& mma) -> Stmt {
+  // Products that read the same elements in all iterations say so.
+  const Stmt fixed = RewriteEach<Mma>(stmt, [&](const Mma& mma) -> Stmt {
     if (DepthBytes(mma) == depth_bytes || UsesAnyOf(mma.a.indices, inner) || UsesAnyOf(mma.b.indices, inner))
       return nullptr;
     return Changed(mma, [](Mma* changed) { changed->is_fixed = true; });
   });
-}
-
-Stmt RegionOf(const Stmt& begin, const Stmt& stmt, const Products& products, const Stmt& end) {
-  const int64_t depth_bytes = DepthOfRegion(products);
-  return std::make_shared<TileRegion>(begin, WithFixedTiles(stmt, depth_bytes), end, depth_bytes);
+  return std::make_shared<TileRegion>(begin, fixed, end, depth_bytes);
 }
 
 // Replaces the statements from s on by a region with the statements that begin and end it. Returns their
@@ -199,13 +181,10 @@ size_t PlaceSequence(const Seq& seq, size_t s, std::vector<Stmt>* placed) {
   const Stmt begin = BeginOf(stmts[s], mma);
   if (begin == nullptr) return 0;
   // The sums stay in registers to the end if no other statement reads them.
-  const std::optional<TileView> stored = s + 2 < stmts.size() ? StoresSums(stmts[s + 2], mma) : std::nullopt;
-  const bool ends = stored && std::none_of(stmts.begin() + static_cast<ptrdiff_t>(s) + 3, stmts.end(),
-                                           [&](const Stmt& stmt) {
-                                             return BuffersUnder(stmt).contains(mma.acc.buffer.get());
-                                           });
-  const Stmt end = ends ? std::make_shared<TileMove>(TileMove::kStore, *stored, stmts[s + 2])
-                        : MoveOfAccumulator(TileMove::kStore, mma);
+  const Stmt stored = s + 2 < stmts.size() ? MoveOfSums(TileMove::kStore, stmts[s + 2], mma) : nullptr;
+  const auto reads = [&](const Stmt& stmt) { return BuffersUnder(stmt).contains(mma.acc.buffer.get()); };
+  const bool ends = stored && std::none_of(stmts.begin() + static_cast<ptrdiff_t>(s) + 3, stmts.end(), reads);
+  const Stmt end = ends ? stored : MoveOfAccumulator(TileMove::kStore, mma);
   placed->push_back(RegionOf(begin, stmts[s + 1], products, end));
   return ends ? 3 : 2;
 }
@@ -220,14 +199,10 @@ Stmt WithTiles(const Stmt& stmt) {
     }
     return placed == seq->stmts ? stmt : MakeSeq(std::move(placed));
   }
-  if (stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kMma) {
-    const Products products = ProductsOfOneAccumulator(stmt);
-    if (IsForTileRegisters(products)) {
-      return RegionOf(MoveOfAccumulator(TileMove::kLoad, *products[0]), stmt, products,
-                      MoveOfAccumulator(TileMove::kStore, *products[0]));
-    }
-  }
-  return MapChildren(stmt, WithTiles);
+  const Products products = ProductsOfOneAccumulator(stmt);
+  if (!IsForTileRegisters(products)) return MapChildren(stmt, WithTiles);
+  return RegionOf(MoveOfAccumulator(TileMove::kLoad, *products[0]), stmt, products,
+                  MoveOfAccumulator(TileMove::kStore, *products[0]));
 }
 
 TileGrid::Bytes ConfigurationOf(const TileRegion& region) {
@@ -253,12 +228,11 @@ void CountRuns(const Stmt& stmt, double times, bool in_team, Runs* runs) {
 TileGrid::Bytes MostUsed(const Stmt& function, bool in_team) {
   Runs runs;
   CountRuns(function, 1, in_team, &runs);
-  const auto most =
-      std::ranges::max_element(runs, [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(runs, {}, &Runs::value_type::second);
   return most == runs.end() ? TileGrid::Bytes{} : most->first;
 }
 
-Stmt WithConfigurations(const Stmt& stmt, const TileGrid::Bytes& of_function, bool in_team) {
+Stmt WithConfigurations(const Stmt& stmt, TileGrid::Bytes of_function, bool in_team) {
   if (const TileRegion* region = DynAs<TileRegion>(stmt)) {
     const bool configures = ConfigurationOf(*region) != of_function;
     if (configures == region->configures) return stmt;
@@ -268,8 +242,8 @@ Stmt WithConfigurations(const Stmt& stmt, const TileGrid::Bytes& of_function, bo
   if (loop != nullptr && IsForTeam(*loop, in_team)) {
     Stmt body;
     LoopsOfNest(stmt, &body, LoopKind::kParallel);
-    const TileGrid::Bytes most = MostUsed(body, /*in_team=*/true);
-    return MapChildren(stmt, [&](const Stmt& child) { return WithConfigurations(child, most, true); });
+    in_team = true;
+    of_function = MostUsed(body, in_team);
   }
   return MapChildren(stmt,
                      [&](const Stmt& child) { return WithConfigurations(child, of_function, in_team); });

@@ -18,11 +18,10 @@
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
 #include "codegen/ir/visit.h"
-#include "codegen/passes/barrier_plan.h"
-#include "codegen/passes/executing_threads.h"
 #include "codegen/passes/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/stmt_facts.h"
+#include "codegen/passes/thread_registers.h"
 
 namespace mycc {
 namespace {
@@ -42,14 +41,13 @@ StoreCounts StoresUnder(const Stmt& root) {
 BufferSet PackedOperands(const Stmt& launch) {
   StoreCounts pairs, stores = StoresUnder(launch);
   BufferSet operands;
-  VisitStmts(launch, [&](const Stmt& stmt) {
-    if (const Mma* mma = DynAs<Mma>(stmt); mma != nullptr && mma->a.buffer->scope != Scope::kShared)
-      operands.insert(mma->a.buffer.get());
-    const For* loop = DynAs<For>(stmt);
-    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return true;
-    const Store* store = DynAs<Store>(loop->body);
-    if (store != nullptr && IsConstInt(loop->extent, 2)) ++pairs[store->buffer.get()];
-    return false;
+  VisitEach<Mma>(launch, [&](const Mma& mma) {
+    if (mma.a.buffer->scope != Scope::kShared) operands.insert(mma.a.buffer.get());
+  });
+  VisitEach<For>(launch, [&](const For& loop) {
+    const Store* store = DynAs<Store>(loop.body);
+    const bool is_pair = loop.loop_kind == LoopKind::kVector && IsConstInt(loop.extent, 2);
+    if (store != nullptr && is_pair) ++pairs[store->buffer.get()];
   });
   const BufferSet loaded = LoadedUnder(launch);
   std::erase_if(operands, [&](const BufferNode* operand) {
@@ -63,10 +61,8 @@ BufferSet PackedOperands(const Stmt& launch) {
 BufferSet SumsOfProducts(const Stmt& launch) {
   BufferSet sums;
   VisitEach<Store>(launch, [&](const Store& store) {
-    const bool multiplies =
-        std::ranges::any_of(store.value->args, [](const Expr& term) { return term->op == Op::kMul; });
-    if (ReductionOf(store) == ReduceOp::kSum && multiplies && store.buffer->scope == Scope::kAccumulator &&
-        store.buffer->dtype == DType::kF32)
+    if (ReductionOf(store) == ReduceOp::kSum && store.value->args[1]->op == Op::kMul &&
+        store.buffer->scope == Scope::kAccumulator && store.buffer->dtype == DType::kF32)
       sums.insert(store.buffer.get());
   });
   return sums;
@@ -98,12 +94,11 @@ BufferSet ReadOnce(const Stmt& body, const Launch& launch) {
   CountLoads(block, launch.shape.grid / launch.shape.cluster_reduce, &loads);
   int64_t written_bytes = 0;
   for (const BufferNode* tensor : tensors) written_bytes += written.contains(tensor) ? tensor->bytes() : 0;
-  BufferSet once;
-  for (const BufferNode* tensor : tensors) {
-    if (written.contains(tensor) || tensor->bytes() < kMuchMore * written_bytes) continue;
-    if (loads[tensor] < 2 * std::max<int64_t>(tensor->num_elements(), 1)) once.insert(tensor);
-  }
-  return once;
+  std::erase_if(tensors, [&](const BufferNode* tensor) {
+    return written.contains(tensor) || tensor->bytes() < kMuchMore * written_bytes ||
+           loads[tensor] >= 2 * std::max<int64_t>(tensor->num_elements(), 1);
+  });
+  return tensors;
 }
 
 // Tensors of a launch by their uses, for its vector loops.
@@ -121,8 +116,8 @@ class LaneMoves {
         tensors_(tensors),
         threads_(threads),
         written_(StoresUnder(loop.body)),
-        read_(LoadedUnder(loop.body)) {
-    IsConstInt(loop.extent, &lanes_);
+        read_(LoadedUnder(loop.body)),
+        lanes_(ConstExtent(loop).value_or(0)) {
     for (const Stmt& part : StmtsOf(loop.body)) {
       if (const Store* store = DynAs<Store>(part)) stores_.push_back(store);
     }
@@ -154,10 +149,9 @@ class LaneMoves {
   VectorMove Move(const Buffer& tensor, const std::vector<Expr>& indices, int64_t count) {
     const int number = ++moved_[tensor.get()];
     const std::string name = absl::StrCat(tensor->name, ".v", number == 1 ? "" : absl::StrCat(number));
-    VectorMove move{MakeBuffer(name, tensor->dtype, {lanes_}, Scope::kLocal), tensor, {}, count};
-    for (const Expr& index : indices)
-      move.indices.push_back(Substitute(index, {{loop_.var.get(), IntConst(0)}}));
-    return move;
+    const VarMap first = {{loop_.var.get(), IntConst(0)}};
+    return {MakeBuffer(name, tensor->dtype, {lanes_}, Scope::kLocal), tensor, Substitute(indices, first),
+            count};
   }
 
   // The loads of an expression that every lane executes if the conditions hold.
@@ -222,7 +216,7 @@ class LaneMoves {
   const ExecutingThreads& threads_;
   const StoreCounts written_;
   const BufferSet read_;
-  int64_t lanes_ = 0;
+  const int64_t lanes_;
   std::vector<const Store*> stores_;  // that every lane executes
   std::unordered_map<const BufferNode*, int> moved_;
   std::unordered_map<const ExprNode*, Expr> loaded_;

@@ -4,7 +4,6 @@
 // memory.
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -44,38 +43,33 @@ class Liveness {
   explicit Liveness(Selector selector) : selector_(std::move(selector)) {}
 
   std::vector<Live> Run(const Stmt& body) {
-    Walk(body);
+    Walk(body, /*per_thread=*/false);
     return std::move(live_);
   }
 
  private:
-  void Walk(const Stmt& stmt) {
+  void Walk(const Stmt& stmt, bool per_thread) {
     const int start = ++clock_;
     if (const Alloc* alloc = DynAs<Alloc>(stmt);
         alloc != nullptr && selector_(*alloc->buffer, loops_.size())) {
-      index_[alloc->buffer.get()] = live_.size();
-      live_.push_back(Live{alloc->buffer, parallel_ > 0, -1, -1, loops_.size()});
+      live_.push_back(Live{alloc->buffer, per_thread, -1, -1, loops_.size()});
     }
-    ForEachBuffer(stmt, [&](const Buffer& buffer) { Use(*buffer, start); });
+    ForEachBuffer(stmt, [&](const Buffer& buffer) { Use(buffer, start); });
     const For* loop = DynAs<For>(stmt);
     if (loop != nullptr) {
       loops_.push_back(start);
-      parallel_ += loop->loop_kind == LoopKind::kParallel;
+      per_thread |= loop->loop_kind == LoopKind::kParallel;
     }
-    for (const Stmt& child : Children(stmt)) Walk(child);
-    if (loop != nullptr) {
-      parallel_ -= loop->loop_kind == LoopKind::kParallel;
-      CloseLoop();
-    }
+    for (const Stmt& child : Children(stmt)) Walk(child, per_thread);
+    if (loop != nullptr) CloseLoop();
   }
 
   // A use extends the live range over each loop that is around it and inside the Alloc.
-  void Use(const BufferNode& buffer, int at) {
-    const auto it = index_.find(&buffer);
-    if (it == index_.end()) return;
-    Live& live = live_[it->second];
-    if (live.first < 0) live.first = loops_.size() > live.depth ? loops_[live.depth] : at;
-    live.last = std::max(live.last, at);
+  void Use(const Buffer& buffer, int at) {
+    const auto live = std::ranges::find(live_.rbegin(), live_.rend(), buffer, &Live::buffer);
+    if (live == live_.rend()) return;
+    if (live->first < 0) live->first = loops_.size() > live->depth ? loops_[live->depth] : at;
+    live->last = std::max(live->last, at);
   }
 
   // A buffer that the loop has used, and whose Alloc is just outside of it, lives to its end.
@@ -89,10 +83,8 @@ class Liveness {
 
   const Selector selector_;
   int clock_ = 0;
-  int parallel_ = 0;
   std::vector<int> loops_;  // where those around begin
   std::vector<Live> live_;
-  std::unordered_map<const BufferNode*, size_t> index_;
 };
 
 // The lowest offset at which `live` overlaps no placed buffer that is live at the same time.
@@ -114,26 +106,23 @@ int64_t LowestOffset(const Live& live, const std::vector<Live>& all, size_t plac
 
 }  // namespace
 
-StoragePlan PlanStorage(const Stmt& body, const Target& target) {
+Stmt MoveToWorkspace(const Stmt& body, const Target& target, LoweredFunction* lowered) {
   const bool on_gpu = target.kind == TargetKind::kCuda;
   const Selector selector = [&](const BufferNode& buffer, size_t loops) {
     if (buffer.scope == Scope::kShared || buffer.scope == Scope::kAccumulator) return false;
     return on_gpu ? loops == 0 : buffer.bytes() > kMaxStackBytes;
   };
-  StoragePlan plan;
   std::vector<Live> live = Liveness(selector).Run(body);
   for (size_t i = 0; i < live.size(); ++i) {
     live[i].bytes = RoundUp(live[i].buffer->bytes() + kSlack, live[i].alignment);
     live[i].offset = LowestOffset(live[i], live, i);
-    int64_t& total = live[i].per_thread ? plan.thread_bytes : plan.shared_bytes;
+    int64_t& total = live[i].per_thread ? lowered->workspace_thread_bytes : lowered->workspace_shared_bytes;
     total = std::max(total, live[i].offset + live[i].bytes);
-    plan.workspace.push_back(WorkspaceBuffer{live[i].buffer, live[i].per_thread, live[i].offset});
+    lowered->workspace.push_back({live[i].buffer, live[i].per_thread, live[i].offset});
   }
-  plan.body = RewriteEach<Alloc>(body, [&](const Alloc& alloc) {
-    const bool moved = std::ranges::any_of(live, [&](const Live& l) { return l.buffer == alloc.buffer; });
-    return moved ? alloc.body : nullptr;
+  return RewriteEach<Alloc>(body, [&](const Alloc& alloc) {
+    return std::ranges::find(live, alloc.buffer, &Live::buffer) == live.end() ? nullptr : alloc.body;
   });
-  return plan;
 }
 
 SharedPlan PlanShared(const Stmt& launch) {

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/bulk_box.h"
@@ -30,58 +28,41 @@ std::vector<Buffer> TilesUsedBy(const Stmt& stmt, const std::vector<Buffer>& til
   return used;
 }
 
-bool ThreadsReadTiles(const std::vector<Buffer>& tiles, const std::vector<Stmt>& work) {
-  const auto reads = [&](const Stmt& stmt) {
-    return !IsWarpgroupProduct(stmt) && !TilesUsedBy(stmt, tiles).empty();
-  };
-  return std::ranges::any_of(work, [&](const Stmt& root) { return AnyStmt(root, reads); });
-}
-
 // The tiles that the statement or one inside it uses, each once.
 std::vector<Buffer> TilesUsedUnder(const Stmt& root, const std::vector<Buffer>& tiles) {
   std::vector<Buffer> used;
-  VisitStmts(root, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     for (const Buffer& tile : TilesUsedBy(stmt, tiles)) {
       if (std::ranges::count(used, tile) == 0) used.push_back(tile);
     }
-    return true;
   });
   return used;
 }
 
-// A nest of threads' own arithmetic.
-bool IsNest(const Stmt& stmt) { return stmt->kind == StmtKind::kFor && !Contains(stmt, StmtKind::kMma); }
-
 // The tiles that belong to one reader each, a product or a nest, by reader; empty when a tile has several,
 // when a reader does not come once in each turn, or when there are no two products.
-std::vector<std::vector<Buffer>> TilesOfReaders(const std::vector<Buffer>& tiles,
-                                                const std::vector<Stmt>& work) {
+std::vector<std::vector<Buffer>> TilesOfReaders(const std::vector<Buffer>& tiles, const Stmt& work) {
   std::vector<std::vector<Buffer>> readers;
-  size_t uses = 0, products = 0;
+  std::vector<Buffer> uses;
+  size_t products = 0;
   bool separate = true;
   const std::function<void(const Stmt&, bool)> walk = [&](const Stmt& stmt, bool once) {
-    const bool is_nest = once && IsNest(stmt);
+    // A nest of threads' own arithmetic.
+    const bool is_nest = once && stmt->kind == StmtKind::kFor && !Contains(stmt, StmtKind::kMma);
     std::vector<Buffer> used = is_nest ? TilesUsedUnder(stmt, tiles) : TilesUsedBy(stmt, tiles);
     const bool is_product = IsWarpgroupProduct(stmt);
     separate &= used.empty() || is_nest || (is_product && once);
     products += is_product && !used.empty() ? 1 : 0;
-    uses += used.size();
+    uses.insert(uses.end(), used.begin(), used.end());
     if (!used.empty()) readers.push_back(std::move(used));
     if (is_nest) return;
     once &= RunsChildrenOnce(stmt);
     for (const Stmt& child : Children(stmt)) walk(child, once);
   };
-  for (const Stmt& root : work) walk(root, true);
-  std::unordered_set<Buffer> all;
-  for (const std::vector<Buffer>& used : readers) all.insert(used.begin(), used.end());
-  if (!separate || products < 2 || all.size() != uses || uses != tiles.size()) readers.clear();
+  walk(work, true);
+  const auto is_used_once = [&](const Buffer& tile) { return std::ranges::count(uses, tile) == 1; };
+  if (!separate || products < 2 || !std::ranges::all_of(tiles, is_used_once)) readers.clear();
   return readers;
-}
-
-bool HaveSameSteps(const Stmt& body, const Var& ring, const Var& cluster) {
-  const std::vector<Stmt> path = PathTo(body, [&](const Stmt& stmt) { return IsLoopOver(stmt, ring); });
-  // Neither the loop nor what is around it depends on the block.
-  return std::ranges::none_of(path, [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); });
 }
 
 // The blocks divide the outermost dimension with several elements into equal parts of whole swizzles.
@@ -102,7 +83,9 @@ absl::Status CheckDivision(const BulkBox& box, const Var& cluster) {
 RingSets::RingSets(const LoopParts& parts, int slots)
     : slots_(slots),
       sets_(TilesOfReaders(parts.tiles, parts.work)),
-      threads_read_(ThreadsReadTiles(parts.tiles, parts.work)) {
+      threads_read_(AnyStmt(parts.work, [&](const Stmt& stmt) {
+        return !IsWarpgroupProduct(stmt) && !TilesUsedBy(stmt, parts.tiles).empty();
+      })) {
   if (sets_.empty()) sets_ = {parts.tiles};
   bytes_.resize(sets_.size(), 0);
   for (const Stmt& copy : parts.copies) {
@@ -111,20 +94,12 @@ RingSets::RingSets(const LoopParts& parts, int slots)
   }
 }
 
-bool RingSets::Has(size_t set, const Buffer& tile) const { return std::ranges::count(sets_[set], tile) > 0; }
-
 std::optional<size_t> RingSets::SetOf(const Stmt& reader) const {
   for (size_t set = 0; set < sets_.size(); ++set) {
     if (!TilesUsedUnder(reader, sets_[set]).empty()) return set;
   }
   return std::nullopt;
 }
-
-Expr RingSets::Full(size_t set, const Expr& slot) const {
-  return Simplify(slot + 2 * static_cast<int64_t>(set) * slots_);
-}
-
-Expr RingSets::Empty(size_t set, const Expr& slot) const { return Simplify(Full(set, slot) + slots_); }
 
 std::vector<int> RingSets::Arrivals(int readers) const {
   std::vector<int> arrivals;
@@ -141,7 +116,10 @@ bool IsMulticast(const Stmt& copy, const Var& cluster) {
 
 absl::Status CheckCluster(const Stmt& body, const LoopParts& parts, const Var& ring, const Var& cluster) {
   const std::string who = absl::StrCat("the blocks of cluster ", cluster->name);
-  if (!HaveSameSteps(body, ring, cluster)) return Refusal(who, " do not execute the same steps");
+  // Neither the ring's loop nor what is around it depends on the block.
+  const std::vector<Stmt> path = PathTo(body, [&](const Stmt& stmt) { return IsLoopOver(stmt, ring); });
+  if (std::ranges::any_of(path, [&](const Stmt& stmt) { return UsesVar(stmt, cluster.get()); }))
+    return Refusal(who, " do not execute the same steps");
   bool shares = false;
   for (const Stmt& copy : parts.copies) {
     if (!IsMulticast(copy, cluster)) continue;

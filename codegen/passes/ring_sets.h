@@ -13,12 +13,14 @@
 // Pure. For bulk_pipeline.cc only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt.h"
 #include "codegen/passes/pipeline_loops.h"
 
@@ -31,13 +33,15 @@ class RingSets {
 
   size_t count() const { return sets_.size(); }
   const std::vector<Buffer>& tiles(size_t set) const { return sets_[set]; }
-  bool Has(size_t set, const Buffer& tile) const;
+  bool Has(size_t set, const Buffer& tile) const { return std::ranges::count(sets_[set], tile) > 0; }
   // The only set whose tiles the statement uses; null for none. REQUIRES: there are several sets.
   std::optional<size_t> SetOf(const Stmt& reader) const;
 
   // A set's barriers are numbered together: one for each slot that is full, then one for each that is empty.
-  Expr Full(size_t set, const Expr& slot) const;
-  Expr Empty(size_t set, const Expr& slot) const;
+  Expr Full(size_t set, const Expr& slot) const {
+    return Simplify(slot + 2 * static_cast<int64_t>(set) * slots_);
+  }
+  Expr Empty(size_t set, const Expr& slot) const { return Simplify(Full(set, slot) + slots_); }
   // The arrivals that complete a phase of each barrier. `readers`: those that make a slot empty.
   std::vector<int> Arrivals(int readers) const;
 

@@ -31,11 +31,6 @@
 namespace mycc {
 namespace {
 
-bool RunsAsync(const Stmt& stmt) {
-  const Mma* mma = DynAs<Mma>(stmt);
-  return mma != nullptr && mma->row() != nullptr && mma->row()->is_async;
-}
-
 // The parts of the loop's body.
 struct TurnParts {
   std::vector<Buffer> buffers;  // allocated in it, in registers
@@ -64,8 +59,8 @@ std::optional<TurnParts> TurnPartsOf(const For& loop) {
   if (loop.loop_kind != LoopKind::kSerial || !Flatten(loop.body, &parts.buffers, &stmts)) return std::nullopt;
   auto arrivals = stmts.end();
   while (arrivals != stmts.begin() && (*(arrivals - 1))->kind == StmtKind::kArrive) --arrivals;
-  const auto first = std::find_if(stmts.begin(), arrivals, RunsAsync);
-  if (std::count_if(stmts.begin(), arrivals, RunsAsync) != 2 || !RunsAsync(*(arrivals - 1)))
+  const auto first = std::find_if(stmts.begin(), arrivals, CanRunAsync);
+  if (std::count_if(stmts.begin(), arrivals, CanRunAsync) != 2 || !CanRunAsync(*(arrivals - 1)))
     return std::nullopt;
   auto second = arrivals - 1;
   while (second - 1 > first && (*(second - 1))->kind == StmtKind::kWait) --second;

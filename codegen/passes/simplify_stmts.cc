@@ -5,6 +5,8 @@
 //   alloc t (never read): t = ..    (nothing)
 //
 // It also brings every expression into canonical form.
+#include <algorithm>
+
 #include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
@@ -31,23 +33,14 @@ bool ReadsBuffer(const Stmt& root, const Buffer& buffer) {
   });
 }
 
-Stmt DropStoresTo(const Stmt& root, const Buffer& buffer) {
-  return RewriteEach<Store>(
-      root, [&](const Store& store) { return store.buffer == buffer ? MakeSeq({}) : nullptr; });
-}
-
 Stmt SimplifySeq(const Seq& seq) {
   std::vector<Stmt> kept = seq.stmts;
   return std::erase_if(kept, IsEmpty) > 0 ? MakeSeq(std::move(kept)) : nullptr;
 }
 
 bool HasBuffersOfBlock(const Stmt& root) {
-  bool has = false;
-  VisitStmts(root, [&](const Stmt& stmt) {
-    has |= stmt->kind == StmtKind::kAlloc;
-    return !has && !IsThreadLoop(stmt);
-  });
-  return has;
+  if (root->kind == StmtKind::kAlloc) return true;
+  return !IsThreadLoop(root) && std::ranges::any_of(Children(root), HasBuffersOfBlock);
 }
 
 // The only grid loop around buffers that belong to thread blocks stays, even if it has one iteration.
@@ -104,7 +97,8 @@ Stmt SimplifyIf(const If& branch) {
 Stmt SimplifyAlloc(const Alloc& alloc) {
   if (IsEmpty(alloc.body)) return alloc.body;
   if (ReadsBuffer(alloc.body, alloc.buffer)) return nullptr;
-  return CleanStmts(DropStoresTo(alloc.body, alloc.buffer));
+  return CleanStmts(RewriteEach<Store>(
+      alloc.body, [&](const Store& store) { return store.buffer == alloc.buffer ? MakeSeq({}) : nullptr; }));
 }
 
 }  // namespace

@@ -16,15 +16,6 @@
 namespace mycc {
 namespace {
 
-VarSet UnrolledVars(const Stmt& body) {
-  VarSet unrolled;
-  VisitEach<For>(body, [&](const For& loop) {
-    const bool is_unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector;
-    if (is_unrolled) unrolled.insert(loop.var.get());
-  });
-  return unrolled;
-}
-
 bool IsExactInF32(const Expr& value) {
   constexpr int64_t kFirstInexact = int64_t{1} << 24;
   const std::optional<Interval> range = RangeOf(value);
@@ -52,7 +43,11 @@ Expr SplitConversion(const Expr& conversion, const VarSet& unrolled) {
 }  // namespace
 
 Stmt SplitConversions(const Stmt& body) {
-  const VarSet unrolled = UnrolledVars(body);
+  VarSet unrolled;
+  VisitEach<For>(body, [&](const For& loop) {
+    const bool is_unrolled = loop.loop_kind == LoopKind::kUnroll || loop.loop_kind == LoopKind::kVector;
+    if (is_unrolled) unrolled.insert(loop.var.get());
+  });
   return MapAllExprs(body, [&](const Expr& expr) {
     return Rewrite(expr, [&](const Expr& e) { return SplitConversion(e, unrolled); });
   });

@@ -25,112 +25,90 @@ namespace {
 constexpr int64_t kMaxVectors = 8;
 
 struct LaneReduction {
-  const For* vector = nullptr;
-  const Store* store = nullptr;
-  ReduceOp op = ReduceOp::kNone;
+  const For* vector;
+  const Store* store;
+  ReduceOp op;
 };
 
 int64_t CountUses(const Stmt& root, const Buffer& buffer) {
   int64_t uses = 0;
-  VisitStmts(root, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     ForEachLoad(stmt, [&](const ExprNode& load) { uses += load.buffer == buffer; });
     if (const Store* store = DynAs<Store>(stmt)) uses += store->buffer == buffer;
     // A buffer of an Alloc does not outlive the loop; the other two work on whole tiles.
     if (const Alloc* alloc = DynAs<Alloc>(stmt)) uses += alloc->buffer == buffer ? 2 : 0;
     if (stmt->kind == StmtKind::kMma) uses += 2;
-    return true;
   });
   return uses;
 }
 
-class Splitter {
- public:
-  Splitter(const For& around, const Target& target)
-      : around_(around), bound_(LoopVarsUnder(around.body)), target_(target) {
-    bound_.insert(around.var.get());
-  }
-
-  // The reductions by vector loops under `around` into an element that is the same in all its iterations and
-  // that nothing else in it accesses.
-  std::vector<LaneReduction> Find() const {
-    std::vector<LaneReduction> found;
-    VisitStmts(around_.body, [&](const Stmt& stmt) {
-      const For* loop = DynAs<For>(stmt);
-      if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return true;
-      const LaneReduction reduction = Matches(*loop);
-      if (reduction.store != nullptr) found.push_back(reduction);
-      return false;
-    });
-    return found;
-  }
-
-  Stmt Split(const std::vector<LaneReduction>& reductions) const {
-    std::vector<Stmt> before, after;
-    std::vector<Buffer> lanes;
-    Stmt body = around_.body;
-    for (const LaneReduction& r : reductions) {
-      const int64_t width = *ConstExtent(*r.vector);
-      const std::string name = absl::StrCat(r.vector->var->name, ".lanes");
-      const Buffer partial = MakeBuffer(name, r.store->buffer->dtype, {width}, Scope::kAccumulator);
-      lanes.insert(lanes.begin(), partial);
-      const auto over_lanes = [&](const char* suffix, const auto& statement) {
-        const Var lane = MakeVar(absl::StrCat(name, suffix), width);
-        return std::make_shared<For>(lane, IntConst(width), LoopKind::kVector, statement(VarRef(lane)));
-      };
-      before.push_back(over_lanes(".i", [&](const Expr& lane) {
-        return std::make_shared<Store>(partial, std::vector<Expr>{lane},
-                                       ReduceIdentity(r.op, partial->dtype));
-      }));
-      after.push_back(over_lanes(".c", [&](const Expr& lane) {
-        return std::make_shared<Store>(r.store->buffer, r.store->indices,
-                                       ReduceCombine(r.op, r.store->value->args[0], Load(partial, {lane})));
-      }));
-      const std::vector<Expr> lane = {VarRef(r.vector->var)};
-      const Expr sum = ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]);
-      body = ReplaceStmt(body, r.store, std::make_shared<Store>(partial, lane, sum));
-    }
-    std::vector<Stmt> parts = std::move(before);
-    parts.push_back(around_.With({.body = body}));
-    parts.insert(parts.end(), after.begin(), after.end());
-    return InAllocs(lanes, MakeSeq(std::move(parts)));
-  }
-
- private:
-  LaneReduction Matches(const For& loop) const {
-    Stmt inner = loop.body;
+// The reductions by vector loops under `around` into an element that is the same in all its iterations and
+// that nothing else in it accesses.
+std::vector<LaneReduction> LaneReductionsIn(const For& around, const Target& target) {
+  VarSet bound = LoopVarsUnder(around.body);
+  bound.insert(around.var.get());
+  std::vector<LaneReduction> found;
+  VisitStmts(around.body, [&](const Stmt& stmt) {
+    const For* loop = DynAs<For>(stmt);
+    if (loop == nullptr || loop->loop_kind != LoopKind::kVector) return true;
+    Stmt inner = loop->body;
     while (const If* branch = DynAs<If>(inner)) {
-      if (branch->otherwise) return {};
+      if (branch->otherwise) return false;
       inner = branch->then;
     }
     const Store* store = DynAs<Store>(inner);
-    const auto width = ConstExtent(loop);
-    if (store == nullptr || !width) return {};
+    const auto width = ConstExtent(*loop);
+    if (store == nullptr || !width) return false;
     const ReduceOp op = ReductionOf(*store);
-    const bool still = !UsesAnyOf(store->indices, bound_) && std::ranges::none_of(store->indices, HasLoad);
-    const int64_t lanes = VectorBytes(target_) / DTypeBytes(store->buffer->dtype);
-    if (op == ReduceOp::kNone || !still || *width > kMaxVectors * lanes) return {};
-    if (CountUses(around_.body, store->buffer) != 2) return {};
-    return {&loop, store, op};
-  }
+    const bool still = !UsesAnyOf(store->indices, bound) && std::ranges::none_of(store->indices, HasLoad);
+    const int64_t lanes = VectorBytes(target) / DTypeBytes(store->buffer->dtype);
+    if (op != ReduceOp::kNone && still && *width <= kMaxVectors * lanes &&
+        CountUses(around.body, store->buffer) == 2)
+      found.push_back({loop, store, op});
+    return false;
+  });
+  return found;
+}
 
-  const For& around_;
-  VarSet bound_;
-  const Target& target_;
-};
-
-// Top-down, so that the outermost possible loop gets the partial results.
-Stmt SplitIn(const Stmt& stmt, const Target& target) {
-  const For* loop = DynAs<For>(stmt);
-  if (loop != nullptr && (loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll)) {
-    const Splitter splitter(*loop, target);
-    const std::vector<LaneReduction> reductions = splitter.Find();
-    if (!reductions.empty()) return SplitIn(splitter.Split(reductions), target);
+Stmt InLanes(const For& around, const std::vector<LaneReduction>& reductions) {
+  std::vector<Stmt> parts, after;
+  std::vector<Buffer> lanes;
+  Stmt body = around.body;
+  for (const LaneReduction& r : reductions) {
+    const int64_t width = *ConstExtent(*r.vector);
+    const std::string name = absl::StrCat(r.vector->var->name, ".lanes");
+    const Buffer partial = MakeBuffer(name, r.store->buffer->dtype, {width}, Scope::kAccumulator);
+    lanes.insert(lanes.begin(), partial);
+    const auto over_lanes = [&](const char* suffix, const auto& statement) {
+      const Var lane = MakeVar(absl::StrCat(name, suffix), width);
+      return std::make_shared<For>(lane, IntConst(width), LoopKind::kVector, statement(VarRef(lane)));
+    };
+    parts.push_back(over_lanes(".i", [&](const Expr& lane) {
+      return std::make_shared<Store>(partial, std::vector<Expr>{lane}, ReduceIdentity(r.op, partial->dtype));
+    }));
+    after.push_back(over_lanes(".c", [&](const Expr& lane) {
+      return std::make_shared<Store>(r.store->buffer, r.store->indices,
+                                     ReduceCombine(r.op, r.store->value->args[0], Load(partial, {lane})));
+    }));
+    const std::vector<Expr> lane = {VarRef(r.vector->var)};
+    const Expr sum = ReduceCombine(r.op, Load(partial, lane), r.store->value->args[1]);
+    body = ReplaceStmt(body, r.store, std::make_shared<Store>(partial, lane, sum));
   }
-  return MapChildren(stmt, [&](const Stmt& child) { return SplitIn(child, target); });
+  parts.push_back(around.With({.body = body}));
+  parts.insert(parts.end(), after.begin(), after.end());
+  return InAllocs(lanes, MakeSeq(std::move(parts)));
 }
 
 }  // namespace
 
-Stmt SplitReductions(const Stmt& body, const Target& target) { return SplitIn(body, target); }
+// Top-down, so that the outermost possible loop gets the partial results.
+Stmt SplitReductions(const Stmt& stmt, const Target& target) {
+  const For* loop = DynAs<For>(stmt);
+  if (loop != nullptr && (loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll)) {
+    const std::vector<LaneReduction> reductions = LaneReductionsIn(*loop, target);
+    if (!reductions.empty()) return SplitReductions(InLanes(*loop, reductions), target);
+  }
+  return MapChildren(stmt, [&](const Stmt& child) { return SplitReductions(child, target); });
+}
 
 }  // namespace mycc

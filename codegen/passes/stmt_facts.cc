@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
+#include "codegen/ir/threads.h"
 #include "codegen/ir/visit.h"
 #include "codegen/schedule/tree.h"
 
@@ -15,6 +15,11 @@ bool RunsChildrenOnce(const Stmt& stmt) {
   return stmt->kind == StmtKind::kSeq || stmt->kind == StmtKind::kAlloc || stmt->kind == StmtKind::kLet;
 }
 
+bool CanRunAsync(const Stmt& stmt) {
+  const Mma* mma = DynAs<Mma>(stmt);
+  return mma != nullptr && !mma->is_async && mma->row() != nullptr && mma->row()->is_async;
+}
+
 const BufferNode* WrittenBy(const Stmt& stmt) {
   if (const Store* store = DynAs<Store>(stmt)) return store->buffer.get();
   if (const Combine* combine = DynAs<Combine>(stmt)) return combine->buffer.get();
@@ -22,35 +27,40 @@ const BufferNode* WrittenBy(const Stmt& stmt) {
   return nullptr;
 }
 
-int64_t CountLeaves(const Stmt& stmt) {
-  int64_t leaves = 0;
-  VisitStmts(stmt, [&](const Stmt& s) {
-    leaves += WrittenBy(s) != nullptr;
-    return true;
-  });
-  return leaves;
-}
-
 BufferSet WrittenUnder(const Stmt& root) {
   BufferSet written;
-  VisitStmts(root, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     ForEachWritten(stmt, [&](const BufferNode* buffer) { written.insert(buffer); });
-    return true;
   });
   return written;
 }
 
 BufferSet LoadedUnder(const Stmt& root) {
   BufferSet loaded;
-  VisitStmts(root, [&](const Stmt& stmt) {
+  ForEachStmt(root, [&](const Stmt& stmt) {
     ForEachLoad(stmt, [&](const ExprNode& load) { loaded.insert(load.buffer.get()); });
-    return true;
   });
   return loaded;
 }
 
 bool Intersect(const BufferSet& a, const BufferSet& b) {
   return std::ranges::any_of(a, [&](const BufferNode* buffer) { return b.contains(buffer); });
+}
+
+StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers) {
+  bool registers = false, memory = false, other = false;
+  VisitStmts(stmt, [&](const Stmt& s) {
+    if (const Store* store = DynAs<Store>(s)) {
+      (in_registers(*store->buffer) ? registers : memory) = true;
+    } else {
+      const bool vector = s == stmt && IsLoopOfKind(s, LoopKind::kVector);
+      other |= !vector && s->kind != StmtKind::kSeq && s->kind != StmtKind::kIf;
+    }
+    return !other;
+  });
+  if (other) return StoreTargets::kOther;
+  if (registers && memory) return StoreTargets::kBoth;
+  return registers ? StoreTargets::kRegisters : StoreTargets::kMemory;
 }
 
 ReduceOp ReductionOf(const Store& store) {
@@ -82,9 +92,25 @@ bool IsForTeam(const For& loop, bool in_team) {
   return loop.loop_kind == LoopKind::kParallel && !in_team && ConstExtent(loop).value_or(0) > 1;
 }
 
-bool StoresShuffled(const For& loop) {
-  const LaneForm form = loop.marks.form;
-  return form == LaneForm::kReduces || form == LaneForm::kInterleaves || form == LaneForm::kTurnsGroups;
+// Thread loops come last, but before the innermost loop: neighbouring threads copy the neighbouring
+// iterations of those loops.
+std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy) {
+  ThreadCopyNest nest;
+  nest.chunk = copy.chunk;
+  Stmt inner;
+  nest.loops = LoopsOfNest(copy.body, &inner);
+  nest.elements = IterationsOf(nest.loops);
+  nest.store = DynAs<Store>(inner);
+  if (nest.store == nullptr || nest.loops.empty()) return std::nullopt;
+  nest.load = nest.store->value;
+  if (nest.load->op == Op::kSelect) {
+    nest.condition = nest.load->args[0];
+    nest.load = nest.load->args[1];
+  }
+  const auto lanes = nest.loops.end() - (nest.loops.back()->loop_kind != LoopKind::kUnroll ? 1 : 0);
+  std::stable_partition(nest.loops.begin(), lanes,
+                        [](const For* loop) { return loop->loop_kind != LoopKind::kThread; });
+  return nest;
 }
 
 }  // namespace mycc

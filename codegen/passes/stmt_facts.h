@@ -1,10 +1,13 @@
 // Small analyses of statements that passes and back ends share. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
-#include "codegen/ir/stmt.h"
+#include "codegen/ir/pipeline_stmts.h"
 
 namespace mycc {
 
@@ -13,13 +16,12 @@ inline bool IsInRegisters(const BufferNode& buffer) {
   return buffer.scope == Scope::kLocal || buffer.scope == Scope::kAccumulator;
 }
 
-// The number of stores and tile statements.
-int64_t CountLeaves(const Stmt& stmt);
-
 // Whether the statement is an empty sequence.
 bool IsEmpty(const Stmt& stmt);
 // Whether the statement executes each of its children once.
 bool RunsChildrenOnce(const Stmt& stmt);
+// Whether the statement is a product that the pass overlap_products makes asynchronous.
+bool CanRunAsync(const Stmt& stmt);
 
 // The buffer that a store, a combine or a product by itself writes, the first of a tuple; null for other
 // statements.
@@ -45,6 +47,10 @@ BufferSet LoadedUnder(const Stmt& root);
 // Whether a buffer is in both.
 bool Intersect(const BufferSet& a, const BufferSet& b);
 
+// The targets of a statement that contains only stores, under conditions.
+enum class StoreTargets { kRegisters, kMemory, kBoth, kOther /* other statements too */ };
+StoreTargets TargetsOf(const Stmt& stmt, const std::function<bool(const BufferNode&)>& in_registers);
+
 // The operation of a store s = s (op) value; kNone for other stores.
 ReduceOp ReductionOf(const Store& store);
 // Whether the stored value depends on the buffer that it is stored to.
@@ -61,8 +67,23 @@ std::optional<int64_t> ConstExtent(const For& loop);
 // loop is around it.
 bool IsForTeam(const For& loop, bool in_team);
 
-// Whether values of several iterations meet in what the loop stores, so that its store is none of a vector of
-// lanes. REQUIRES: the loop has its form.
-bool StoresShuffled(const For& loop);
+// The registers of a thread for what neighbouring copies load before the first of them stores. Their loads
+// take the time of one access to memory.
+inline constexpr int64_t kRegistersOfCopies = 64;
+
+// The parts of a copy by threads.
+struct ThreadCopyNest {
+  std::vector<const For*> loops;  // in the order in which their elements are dealt to the threads
+  const Store* store;
+  Expr load, condition;  // condition: null for none
+  int64_t elements = 1;
+  int64_t chunk = 0;  // the copy's
+
+  int64_t chunks() const { return elements / chunk; }
+  // The registers of a thread that holds one chunk.
+  int64_t registers() const { return std::max<int64_t>(chunk * DTypeBytes(load->dtype) / 4, 1); }
+};
+// Nullopt when the copy is more than a nest of loops around a store. Points into the copy.
+std::optional<ThreadCopyNest> ThreadCopyNestOf(const Copy& copy);
 
 }  // namespace mycc

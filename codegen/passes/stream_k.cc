@@ -11,7 +11,6 @@
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/pipeline_loops.h"
-#include "codegen/schedule/tree.h"
 
 namespace mycc {
 namespace {
@@ -79,45 +78,38 @@ Stmt StreamShares::Turns(const Expr& worker, const std::string& name,
                          const std::function<Stmt(const Turn& turn)>& body) const {
   const int64_t dealt_steps = tiles_of_group_ * steps_;
   const auto var = [&](const char* what, int64_t extent) {
-    return MakeVar(absl::StrCat(name, what), extent);
+    return VarRef(MakeVar(absl::StrCat(name, what), extent));
   };
-  const Var begin_var = var(".begin", dealt_steps + 1), end_var = var(".end", dealt_steps + 1);
-  const Var turn_var = var(".turn", parts_ + whole_), tile_var = var(".tile", dealt_ + whole_ * workers_);
-  const Var from_var = var(".from", steps_), to_var = var(".to", steps_ + 1);
-  const Var before_var = var(".before", dealt_steps + (whole_ + 1) * steps_);
-  const Expr begin = VarRef(begin_var), end = VarRef(end_var), turn = VarRef(turn_var),
-             tile = VarRef(tile_var), from = VarRef(from_var), to = VarRef(to_var);
+  const Expr begin = var(".begin", dealt_steps + 1), end = var(".end", dealt_steps + 1),
+             turn = var(".turn", parts_ + whole_), tile = var(".tile", dealt_ + whole_ * workers_),
+             from = var(".from", steps_), to = var(".to", steps_ + 1),
+             before = var(".before", dealt_steps + (whole_ + 1) * steps_);
   const Expr is_dealt = MakeBinary(Op::kLt, turn, IntConst(parts_));
   const auto choose = [&](const Expr& dealt, const Expr& whole) {
     return whole_ == 0 ? dealt : MakeSelect(is_dealt, dealt, whole);
   };
   const Expr of_group = FloorDiv(begin, steps_) + turn, later = turn - parts_;
   const Expr dealt_tile = of_group * groups_ + Mod(worker, groups_);
-  Stmt result = body({tile, from, to, VarRef(before_var)});
-  const auto let = [&](const Var& variable, const Expr& value) {
-    result = std::make_shared<Let>(variable, value, std::move(result));
+  Stmt result = body({tile, from, to, before});
+  const auto let = [&](const Expr& variable, const Expr& value) {
+    result = std::make_shared<Let>(variable->var, value, std::move(result));
   };
-  let(before_var, choose(of_group * steps_ + from - begin, end - begin + later * steps_));
-  let(to_var, choose(MakeBinary(Op::kMin, end - of_group * steps_, IntConst(steps_)), IntConst(steps_)));
-  let(from_var, MakeSelect(MakeBinary(Op::kEq, turn, IntConst(0)), Mod(begin, steps_), IntConst(0)));
-  let(tile_var, choose(dealt_tile, later * workers_ + worker + dealt_));
+  let(before, choose(of_group * steps_ + from - begin, end - begin + later * steps_));
+  let(to, choose(MakeBinary(Op::kMin, end - of_group * steps_, IntConst(steps_)), IntConst(steps_)));
+  let(from, MakeSelect(MakeBinary(Op::kEq, turn, IntConst(0)), Mod(begin, steps_), IntConst(0)));
+  let(tile, choose(dealt_tile, later * workers_ + worker + dealt_));
   const Expr has_steps = MakeBinary(Op::kLt, of_group * steps_, end);
   const Expr is_whole = MakeBinary(Op::kLe, IntConst(parts_), turn);
   result = std::make_shared<If>(whole_ == 0 ? has_steps : MakeBinary(Op::kOr, is_whole, has_steps),
                                 std::move(result));
-  result = std::make_shared<For>(turn_var, IntConst(turn_var->extent), LoopKind::kSerial, std::move(result));
+  result = MakeNest({{turn->var}}, std::move(result));
   // Workers that belong to no group have no dealt steps.
   const auto step = [&](const Expr& member) {
     return MakeBinary(Op::kMin, Begin(member), IntConst(dealt_steps));
   };
-  let(end_var, step(Member(worker) + 1));
-  let(begin_var, step(Member(worker)));
+  let(end, step(Member(worker) + 1));
+  let(begin, step(Member(worker)));
   return result;
-}
-
-Expr StreamShares::Has(const Expr& worker, const Expr& ahead, const Turn& turn) const {
-  const Expr of_group = FloorDiv(turn.tile, groups_);
-  return MakeBinary(Op::kLt, Begin(Member(worker) + ahead), (of_group + 1) * steps_);
 }
 
 absl::StatusOr<PartialSums> PartialSums::Of(const std::vector<Stmt>& clears, const Stmt& loop,

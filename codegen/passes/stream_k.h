@@ -34,7 +34,10 @@ class StreamShares {
              const std::function<Stmt(const Turn& turn)>& body) const;
   // `worker` has the first steps of the dealt tile of `turn`. Has: whether the worker `ahead` members after
   // it has steps of that tile too. Ahead: that worker.
-  Expr Has(const Expr& worker, const Expr& ahead, const Turn& turn) const;
+  Expr Has(const Expr& worker, const Expr& ahead, const Turn& turn) const {
+    const Expr of_group = FloorDiv(turn.tile, groups_);
+    return MakeBinary(Op::kLt, Begin(Member(worker) + ahead), (of_group + 1) * steps_);
+  }
   Expr Ahead(const Expr& worker, const Expr& ahead) const { return worker + ahead * groups_; }
 
   int64_t workers() const { return workers_; }

@@ -17,10 +17,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/product_nest.h"
+#include "codegen/schedule/tree.h"
 #include "codegen/target/instructions.h"
 
 namespace mycc {
@@ -45,19 +47,13 @@ std::shared_ptr<const For> Unmarked(const For& loop) {
 
 class ProductLoops {
  public:
-  // nullopt when the marked loop is not a perfect nest of constant extents around acc = acc + x * y.
-  static std::optional<ProductLoops> Match(const For& marked, const Instruction& instruction) {
-    absl::StatusOr<ProductNest> product = ProductNestOf(marked, /*guarded=*/false);
-    if (!product.ok()) return std::nullopt;
-    ProductLoops nest;
-    nest.instruction_ = instruction;
-    nest.product_ = *std::move(product);
-    return nest.HasWholeGroups() ? std::optional<ProductLoops>(nest) : std::nullopt;
-  }
+  ProductLoops(const ProductNest& product, const Instruction& instruction)
+      : instruction_(instruction), product_(product), group_(FindGroup()) {}
 
+  // Null where the groups are incomplete.
   Stmt ToMma() {
+    if (!HasWholeGroups()) return nullptr;
     ChooseLanes();
-    group_ = FindGroup();
     for (const Dim& dim : product_.loops) {
       if (dim.is_reduction()) {
         if (dim.x && dim.y && &dim != group_) k_ = &dim;
@@ -86,7 +82,7 @@ class ProductLoops {
                           last.extent <= instruction_.group;
     return is_group ? &last : nullptr;
   }
-  int64_t GroupExtent() const { return FindGroup() ? FindGroup()->extent : 1; }
+  int64_t GroupExtent() const { return group_ ? group_->extent : 1; }
 
   // An incomplete group must be the only one.
   bool HasWholeGroups() const {
@@ -168,7 +164,7 @@ class ProductLoops {
     VarMap first = first_;
     if (k_) first[k_->loop->var.get()] = begin;
     const auto view = [&](const ExprNode* load, int64_t row_stride, int64_t col_stride) {
-      return ViewAt(*load, first, row_stride, col_stride);
+      return TileView{load->buffer, SimplifiedAt(load->args, first), row_stride, col_stride};
     };
     auto mma = std::make_shared<Mma>(
         instruction_.name, (m_ ? m_->extent : 1) * (blocks_ ? blocks_->extent : 1),
@@ -192,9 +188,10 @@ class ProductLoops {
     return mma;
   }
 
-  Instruction instruction_;
-  ProductNest product_;
-  const Dim *m_ = nullptr, *k_ = nullptr, *lanes_ = nullptr, *group_ = nullptr, *blocks_ = nullptr;
+  const Instruction& instruction_;
+  const ProductNest& product_;
+  const Dim* const group_;
+  const Dim *m_ = nullptr, *k_ = nullptr, *lanes_ = nullptr, *blocks_ = nullptr;
   bool swapped_ = false;            // b is x
   std::vector<const Dim*> others_;  // loops around the statement that are no reductions
   VarMap first_;                    // 0 for loops of one iteration, and for those in the statement but k
@@ -206,29 +203,24 @@ Stmt ConditionOutside(const Stmt& nest) {
   Stmt inside;
   const std::vector<const For*> loops = LoopsOfNest(nest, &inside);
   const If* branch = DynAs<If>(inside);
-  if (branch == nullptr || branch->otherwise != nullptr) return nullptr;
-  for (const For* loop : loops) {
-    if (UsesVar(branch->condition, loop->var.get())) return nullptr;
-  }
+  if (branch == nullptr || branch->otherwise || UsesAnyOf(branch->condition, LoopVarsUnder(nest)))
+    return nullptr;
   return std::make_shared<If>(branch->condition, InLoops(loops, branch->then));
 }
 
 // A guard may have cut the nest into several; each is converted by itself. Loops that no instruction can
 // execute stay.
 Stmt Tensorized(const Stmt& stmt, const Instruction& instruction) {
-  if (const If* branch = DynAs<If>(stmt)) {
-    return std::make_shared<If>(branch->condition, Tensorized(branch->then, instruction), branch->otherwise);
-  }
-  if (const Seq* seq = DynAs<Seq>(stmt)) {
-    std::vector<Stmt> parts;
-    for (const Stmt& part : seq->stmts) parts.push_back(Tensorized(part, instruction));
-    return MakeSeq(std::move(parts));
-  }
+  const auto inside = [&](const Stmt& child) { return Tensorized(child, instruction); };
   const For* loop = DynAs<For>(stmt);
-  if (loop == nullptr) return stmt;
-  if (auto nest = ProductLoops::Match(*loop, instruction)) return nest->ToMma();
-  if (const Stmt outside = ConditionOutside(stmt)) return Tensorized(outside, instruction);
-  return Unmarked(*loop)->With({.body = Tensorized(loop->body, instruction)});
+  // Only a guard and its parts belong to the nest: compute_at may have moved other computations into it.
+  const bool is_cut = stmt->kind == StmtKind::kIf || stmt->kind == StmtKind::kSeq;
+  if (loop == nullptr) return is_cut ? MapChildren(stmt, inside) : stmt;
+  if (const absl::StatusOr<ProductNest> product = ProductNestOf(*loop, /*guarded=*/false); product.ok()) {
+    if (Stmt mma = ProductLoops(*product, instruction).ToMma()) return mma;
+  }
+  if (const Stmt outside = ConditionOutside(stmt)) return inside(outside);
+  return Unmarked(*loop)->With({.body = inside(loop->body)});
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "codegen/expr/affine.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/product_nest.h"
@@ -25,23 +26,21 @@ struct Merged {
   int64_t extent = 1, acc = 0, x = 0, y = 0;
 };
 
-// Combines the loops of one kind into one, the outermost (largest step of the accumulator, or of x) first;
+// Combines the loops of one kind into one, the innermost (smallest step of the accumulator, or of x) first;
 // nullopt when they do not step like one loop.
 std::optional<Merged> Merge(std::vector<const ProductLoop*> dims) {
-  std::ranges::stable_sort(dims, [](const ProductLoop* a, const ProductLoop* b) {
-    return std::max(a->acc, *a->x) > std::max(b->acc, *b->x);
-  });
+  std::ranges::reverse(dims);
+  std::ranges::stable_sort(dims, {}, [](const ProductLoop* dim) { return std::max(dim->acc, *dim->x); });
   Merged merged;
-  for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
-    const ProductLoop& dim = **it;
+  for (const ProductLoop* dim : dims) {
     if (merged.extent == 1) {
-      merged = Merged{dim.extent, dim.acc, *dim.x, *dim.y};
+      merged = Merged{dim->extent, dim->acc, *dim->x, *dim->y};
       continue;
     }
-    if (dim.acc != merged.acc * merged.extent || dim.x != merged.x * merged.extent ||
-        dim.y != merged.y * merged.extent)
+    if (dim->acc != merged.acc * merged.extent || dim->x != merged.x * merged.extent ||
+        dim->y != merged.y * merged.extent)
       return std::nullopt;
-    merged.extent *= dim.extent;
+    merged.extent *= dim->extent;
   }
   return merged;
 }
@@ -69,19 +68,20 @@ absl::StatusOr<Stmt> TileProduct(const For& marked) {
     }
   }
   // The loops that are contiguous in the accumulator are the columns.
-  const auto contiguous = [](const ProductLoop* dim) { return dim->acc == 1; };
-  const bool columns_are_x = std::ranges::any_of(along_x, contiguous);
+  const bool columns_are_x = std::ranges::count(along_x, 1, &ProductLoop::acc) > 0;
   const auto rows = Merge(columns_are_x ? along_y : along_x),
              columns = Merge(columns_are_x ? along_x : along_y), steps = Merge(depth);
   if (!rows || !columns || !steps)
     return refuse("its loops along rows, columns or depth do not step as one loop");
   const ExprNode &a = columns_are_x ? *nest->y : *nest->x, &b = columns_are_x ? *nest->x : *nest->y;
   const auto step = [&](const Merged& m, bool of_a) { return of_a == columns_are_x ? m.y : m.x; };
+  const auto view = [&](const ExprNode& load, int64_t row_stride, int64_t col_stride) {
+    return TileView{load.buffer, SimplifiedAt(load.args, first), row_stride, col_stride};
+  };
   return Stmt(std::make_shared<Mma>(marked.marks.instruction, rows->extent, columns->extent, steps->extent,
-                                    ViewAt(*nest->acc, first, rows->acc, columns->acc),
-                                    ViewAt(a, first, step(*rows, true), step(*steps, true)),
-                                    ViewAt(b, first, step(*steps, false), step(*columns, false)),
-                                    marked.marks.warps));
+                                    view(*nest->acc, rows->acc, columns->acc),
+                                    view(a, step(*rows, true), step(*steps, true)),
+                                    view(b, step(*steps, false), step(*columns, false)), marked.marks.warps));
 }
 
 }  // namespace

@@ -33,35 +33,28 @@ namespace {
 class ThreadReductions {
  public:
   Stmt Visit(const Stmt& stmt) {
-    if (IsThreadLoop(stmt)) return VisitNest(stmt);
-    return MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+    const bool is_loop = IsThreadLoop(stmt);
+    // Inside thread loops, code without a further thread loop is that of one thread.
+    if (!is_loop && !threads_.empty() && ThreadsUnder(stmt) == 1) return Reduce(stmt);
+    if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
+    if (is_loop) threads_.push_back(As<For>(stmt).var.get());
+    Stmt result = MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+    if (is_loop) threads_.pop_back();
+    return result;
   }
 
   absl::Status status() const { return status_; }
 
  private:
-  // Inside thread loops: code without a further thread loop is that of one thread.
-  Stmt VisitNest(const Stmt& stmt) {
-    const bool is_loop = IsThreadLoop(stmt);
-    if (!is_loop && ThreadsUnder(stmt) == 1) return Reduce(stmt);
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) depth_[alloc->buffer.get()] = threads_.size();
-    if (is_loop) threads_.push_back(As<For>(stmt).var.get());
-    Stmt result = MapChildren(stmt, [&](const Stmt& child) { return VisitNest(child); });
-    if (is_loop) threads_.pop_back();
-    return result;
-  }
-
   // The enclosing thread loops that carry the reduction: those that do not index the element, are not around
   // its initialisation, and are inside the buffer's Alloc (outside of it, each iteration has its own buffer).
-  std::vector<const VarNode*> Reducing(const ReducedTuple& reduced) const {
+  VarSet Reducing(const ReducedTuple& reduced) {
     const BufferNode* buffer = reduced.buffers[0].get();
-    const auto found = depth_.find(buffer);
-    const size_t depth = found == depth_.end() ? 0 : found->second;
-    const auto initialised = initialised_.find(buffer);
-    std::vector<const VarNode*> reducing;
-    for (size_t i = depth; i < threads_.size(); ++i) {
-      const bool around = initialised != initialised_.end() && initialised->second.count(threads_[i]) != 0;
-      if (!around && !UsesVar(reduced.indices, threads_[i])) reducing.push_back(threads_[i]);
+    VarSet reducing;
+    for (size_t i = depth_[buffer]; i < threads_.size(); ++i) {
+      const VarNode* thread = threads_[i];
+      if (!initialised_[buffer].contains(thread) && !UsesVar(reduced.indices, thread))
+        reducing.insert(thread);
     }
     return reducing;
   }
@@ -80,91 +73,69 @@ class ThreadReductions {
     const StmtNode* across = nullptr;
     std::optional<ReducedTuple> reduction;
     BufferSet own;
-    VisitStmts(code, [&](const Stmt& stmt) {
+    ForEachStmt(code, [&](const Stmt& stmt) {
       if (const Alloc* alloc = DynAs<Alloc>(stmt)) own.insert(alloc->buffer.get());
-      const Store* store = DynAs<Store>(stmt);
       std::optional<ReducedTuple> reduced = ReducedHere(stmt);
-      if (!reduced && (store == nullptr || own.count(store->buffer.get()) != 0)) return true;
       if (!reduced) {
-        initialised_[store->buffer.get()].insert(threads_.begin(), threads_.end());
-        return true;
+        const Store* store = DynAs<Store>(stmt);
+        if (store != nullptr && !own.contains(store->buffer.get()))
+          initialised_[store->buffer.get()].insert(threads_.begin(), threads_.end());
+        return;
       }
-      if (own.contains(reduced->buffers[0].get()) || Reducing(*reduced).empty()) return true;
+      if (own.contains(reduced->buffers[0].get()) || Reducing(*reduced).empty()) return;
       if (across != nullptr) {
         status_.Update(Refusal(reduction->buffers[0]->name, " and ", reduced->buffers[0]->name,
                                " are reduced by the same thread loop"));
       }
       across = stmt.get();
       reduction = std::move(reduced);
-      return true;
     });
     const Stmt split = across == nullptr ? code : Split(code, *across, *reduction);
-    return RewriteStmts(split, [](const Stmt& stmt) -> Stmt {
-      return stmt->kind == StmtKind::kBlock ? UpdateAccumulators(ReducedBy(As<Block>(stmt))) : nullptr;
-    });
+    return RewriteEach<Block>(split, [](const Block& block) { return UpdateAccumulators(ReducedBy(block)); });
   }
 
-  // A loop around the reduction that indexes the element, and its copy around the Combine.
-  struct TileLoop {
-    const For* loop;
-    Var copy;
-  };
-
   Stmt Split(const Stmt& code, const StmtNode& across, const ReducedTuple& reduction) {
-    std::vector<TileLoop> tile;
+    std::vector<const For*> tile;
     std::vector<Expr> conditions;
     CollectAround(code, across, reduction, &tile, &conditions);
-    VarMap copies;
-    std::vector<int64_t> shape;
-    std::vector<Expr> own, copied;
-    for (const TileLoop& dim : tile) {
-      shape.push_back(dim.loop->var->extent);
-      own.push_back(VarRef(dim.loop->var));
-      copied.push_back(VarRef(dim.copy));
-      copies[dim.loop->var.get()] = copied.back();
-    }
     ReducedTuple partial = reduction, all = reduction;
-    partial.indices = own;
+    partial.indices.clear();
+    std::vector<int64_t> shape;
+    for (const For* loop : tile) {
+      shape.push_back(loop->var->extent);
+      partial.indices.push_back(VarRef(loop->var));
+    }
     for (size_t i = 0; i < reduction.buffers.size(); ++i) {
       const Buffer& out = reduction.buffers[i];
       partial.buffers[i] = MakeBuffer(absl::StrCat(out->name, ".p"), out->dtype, shape, Scope::kLocal);
-      all.values[i] = Load(partial.buffers[i], copied);
+      all.values[i] = Load(partial.buffers[i], partial.indices);
     }
-    all.indices = Substitute(all.indices, copies);
-    const Stmt work = ReplaceStmt(code, &across, UpdateAccumulators(partial));
     Stmt combine = CombineAccumulators(all);
-    const Expr condition = Substitute(JoinConjunction(conditions), copies);
+    const Expr condition = JoinConjunction(conditions);
     if (!IsConstInt(condition, 1)) combine = std::make_shared<If>(condition, std::move(combine));
-    const Stmt init = AroundTile(tile, StartAccumulators(partial), /*copies=*/false);
-    return InAllocs(partial.buffers, MakeSeq({CopyWithSuffix(init, ".init"), work,
-                                              AroundTile(tile, std::move(combine), /*copies=*/true)}));
-  }
-
-  static Stmt AroundTile(const std::vector<TileLoop>& tile, Stmt body, bool copies) {
-    for (auto dim = tile.rbegin(); dim != tile.rend(); ++dim) {
-      body = std::make_shared<For>(copies ? dim->copy : dim->loop->var, dim->loop->extent, LoopKind::kUnroll,
-                                   std::move(body));
-    }
-    return body;
+    const auto in_tile = [&](Stmt each, const char* suffix) {
+      for (auto loop = tile.rbegin(); loop != tile.rend(); ++loop)
+        each = std::make_shared<For>((*loop)->var, (*loop)->extent, LoopKind::kUnroll, std::move(each));
+      return CopyWithSuffix(each, suffix);
+    };
+    return InAllocs(partial.buffers, MakeSeq({in_tile(StartAccumulators(partial), ".init"),
+                                              ReplaceStmt(code, &across, UpdateAccumulators(partial)),
+                                              in_tile(std::move(combine), ".all")}));
   }
 
   // The loops inside the thread loops that index the reduction's element, and the conditions that depend on
   // no other loops.
   void CollectAround(const Stmt& code, const StmtNode& across, const ReducedTuple& reduction,
-                     std::vector<TileLoop>* tile, std::vector<Expr>* conditions) {
-    const std::vector<Stmt> path = PathTo(code, [&](const Stmt& stmt) { return stmt.get() == &across; });
-    const std::vector<const VarNode*> threads = Reducing(reduction);
-    VarSet reducing(threads.begin(), threads.end());
-    for (const Stmt& stmt : path) {
-      const For* loop = DynAs<For>(stmt);
-      if (loop == nullptr) continue;
-      if (!UsesVar(reduction.indices, loop->var.get())) {
-        reducing.insert(loop->var.get());
-      } else {
-        tile->push_back({loop, MakeVar(absl::StrCat(loop->var->name, ".all"), loop->var->extent)});
+                     std::vector<const For*>* tile, std::vector<Expr>* conditions) {
+    VarSet reducing = Reducing(reduction);
+    for (const Stmt& stmt : PathTo(code, [&](const Stmt& s) { return s.get() == &across; })) {
+      if (const For* loop = DynAs<For>(stmt)) {
+        if (UsesVar(reduction.indices, loop->var.get())) {
+          tile->push_back(loop);
+        } else {
+          reducing.insert(loop->var.get());
+        }
       }
-    }
-    for (const Stmt& stmt : path) {
       const If* branch = DynAs<If>(stmt);
       if (branch == nullptr) continue;
       if (branch->otherwise) {

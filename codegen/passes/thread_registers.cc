@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/print.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/threads.h"
 #include "codegen/ir/vector_stmts.h"
@@ -19,6 +20,54 @@
 
 namespace mycc {
 namespace {
+
+class ThreadWalk {
+ public:
+  ThreadWalk(const LaunchShape& shape, const ThreadRewrite& rewrite) : rewrite_(rewrite) {
+    threads_.team = threads_.replication = shape.threads * shape.cluster_reduce;
+  }
+
+  Stmt Walk(const Stmt& stmt) {
+    if (Stmt made = IsGridLoop(stmt) ? nullptr : rewrite_(stmt, threads_)) return made;
+    if (const Roles* roles = DynAs<Roles>(stmt)) return WalkRoles(stmt, *roles);
+    const int64_t around = threads_.replication, nest = threads_.nest;
+    const For* loop = IsThreadLoop(stmt) ? &As<For>(stmt) : nullptr;
+    if (loop != nullptr) {
+      threads_.replication = ThreadsUnder(loop->body);
+      if (nest == 0) threads_.nest = threads_.replication * loop->var->extent;
+      threads_.loops[loop->var.get()] = ThreadDigit{1, threads_.replication, loop->var->extent};
+    }
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc != nullptr && alloc->buffer->scope != Scope::kShared) {
+      VarSet& loops = threads_.registers[alloc->buffer.get()];
+      for (const auto& [var, digit] : threads_.loops) loops.insert(var);
+    }
+    Stmt made = MapChildren(stmt, [&](const Stmt& child) { return Walk(child); });
+    if (alloc != nullptr) threads_.registers.erase(alloc->buffer.get());
+    if (loop != nullptr) threads_.loops.erase(loop->var.get());
+    threads_.nest = nest;
+    threads_.replication = around;
+    return made;
+  }
+
+ private:
+  Stmt WalkRoles(const Stmt& stmt, const Roles& roles) {
+    const int64_t block = threads_.team;
+    threads_.in_role = true;
+    std::vector<Stmt> bodies;
+    for (const Roles::Role& role : roles.roles) {
+      threads_.team = role.threads;
+      threads_.replication = role.by_one ? 1 : role.threads;
+      bodies.push_back(Walk(role.body));
+    }
+    threads_.in_role = false;
+    threads_.team = threads_.replication = block;
+    return bodies == Children(stmt) ? stmt : WithChildren(stmt, std::move(bodies));
+  }
+
+  const ThreadRewrite& rewrite_;
+  ExecutingThreads threads_;
+};
 
 // One index, separated into the part of thread loops and the rest.
 struct SplitIndex {
@@ -29,7 +78,7 @@ struct SplitIndex {
 
 // Merges digits that continue each other, so that a thread loop and its splits give the same distribution.
 void Normalize(std::vector<ThreadDigit>* digits) {
-  std::ranges::sort(*digits, [](const ThreadDigit& a, const ThreadDigit& b) { return a.stride > b.stride; });
+  std::ranges::sort(*digits, std::greater(), &ThreadDigit::stride);
   for (size_t i = 0; i + 1 < digits->size();) {
     ThreadDigit& high = (*digits)[i];
     const ThreadDigit low = (*digits)[i + 1];
@@ -40,8 +89,7 @@ void Normalize(std::vector<ThreadDigit>* digits) {
     high = ThreadDigit{low.coefficient, low.stride, low.extent * high.extent};
     digits->erase(digits->begin() + static_cast<ptrdiff_t>(i) + 1);
   }
-  std::ranges::sort(*digits,
-                    [](const ThreadDigit& a, const ThreadDigit& b) { return a.coefficient > b.coefficient; });
+  std::ranges::sort(*digits, std::greater(), &ThreadDigit::coefficient);
 }
 
 SplitIndex Split(const Expr& index, const ThreadLoops& threads) {
@@ -55,9 +103,7 @@ SplitIndex Split(const Expr& index, const ThreadLoops& threads) {
       continue;
     }
     own.terms.emplace_back(atom, coefficient);
-    Visit(atom, [&](const ExprNode& e) {
-      split.is_linear &= e.op != Op::kVar || threads.find(e.var.get()) == threads.end();
-    });
+    split.is_linear &= !AnyExpr(atom, [&](const ExprNode& e) { return threads.contains(e.var.get()); });
   }
   Normalize(&split.digits);
   split.own = FromLinear(own);
@@ -107,77 +153,59 @@ struct RegisterAccess {
   }
 };
 
-class Collector {
- public:
-  explicit Collector(int64_t threads) : replication_(threads) {}
+using RegisterAccesses = std::unordered_map<const BufferNode*, std::vector<RegisterAccess>>;
 
-  void Walk(const Stmt& stmt) {
-    if (const Alloc* alloc = DynAs<Alloc>(stmt)) {
-      if (IsInRegisters(*alloc->buffer) && (threads_.empty() || ThreadsUnder(alloc->body) > 1)) {
-        accesses_[alloc->buffer.get()];
-        around_[alloc->buffer.get()] = {nest_.size(), replication_};
-      }
+// The threads that have their own buffer: those of the nest inside its Alloc. Without one, those that share
+// the buffer.
+int64_t ThreadsWith(const BufferNode& buffer, const ExecutingThreads& at, int64_t threads) {
+  const VarSet& around = at.registers.at(&buffer);
+  int64_t in_nest = 0;
+  for (const auto& [var, digit] : at.loops) {
+    if (around.contains(var)) {
+      threads = std::min(threads, digit.stride);
+    } else {
+      in_nest = std::max(in_nest, digit.stride * digit.extent);
     }
-    ForEachLoad(stmt, [&](const ExprNode& load) { Add(*load.buffer, load.args, /*is_write=*/false); });
-    if (const Store* store = DynAs<Store>(stmt)) Add(*store->buffer, store->indices, true);
+  }
+  return in_nest > 0 ? in_nest : threads;
+}
+
+// The accesses of buffers whose elements `threads` threads of a block may divide.
+RegisterAccesses AccessesIn(const Stmt& block, int64_t threads) {
+  RegisterAccesses accesses;
+  const auto collect = [&](const Stmt& stmt, const ExecutingThreads& at) -> Stmt {
+    const auto add = [&](const BufferNode& buffer, const std::vector<Expr>& indices, bool is_write) {
+      const auto found = accesses.find(&buffer);
+      if (found == accesses.end()) return;
+      found->second.push_back({indices, at.loops, ThreadsWith(buffer, at, threads), is_write});
+    };
+    const Alloc* alloc = DynAs<Alloc>(stmt);
+    if (alloc != nullptr && IsInRegisters(*alloc->buffer) &&
+        (at.loops.empty() || ThreadsUnder(alloc->body) > 1))
+      accesses[alloc->buffer.get()];
+    ForEachLoad(stmt, [&](const ExprNode& load) { add(*load.buffer, load.args, /*is_write=*/false); });
+    if (const Store* store = DynAs<Store>(stmt)) add(*store->buffer, store->indices, /*is_write=*/true);
     if (const Combine* combine = DynAs<Combine>(stmt))
-      combine->ForEachBuffer([&](const Buffer& buffer) { Add(*buffer, combine->indices, true); });
-    if (const Vectors* vectors = DynAs<Vectors>(stmt)) AddStores(*vectors);
-    if (!IsThreadLoop(stmt)) {
-      for (const Stmt& child : Children(stmt)) Walk(child);
-      return;
-    }
-    const For& loop = As<For>(stmt);
-    const int64_t stride = ThreadsUnder(loop.body);
-    const int64_t replication = replication_;
-    threads_[loop.var.get()] = ThreadDigit{1, stride, loop.var->extent};
-    nest_.push_back(stride * loop.var->extent);
-    replication_ = stride;
-    Walk(loop.body);
-    replication_ = replication;
-    nest_.pop_back();
-    threads_.erase(loop.var.get());
-  }
-
-  const std::unordered_map<const BufferNode*, std::vector<RegisterAccess>>& accesses() const {
-    return accesses_;
-  }
-
- private:
-  // Elements that a vector loop stores are consecutive along the last dimension.
-  void AddStores(const Vectors& vectors) {
-    for (const VectorMove& store : vectors.stores) {
+      combine->ForEachBuffer([&](const Buffer& buffer) { add(*buffer, combine->indices, true); });
+    const Vectors* vectors = DynAs<Vectors>(stmt);
+    if (vectors == nullptr) return nullptr;
+    // Elements that a vector loop stores are consecutive along the last dimension.
+    for (const VectorMove& store : vectors->stores) {
       std::vector<Expr> indices = store.indices;
-      indices.back() = indices.back() + VarRef(As<For>(vectors.loop).var);
-      Add(*store.tensor, indices, /*is_write=*/true);
+      indices.back() = indices.back() + VarRef(As<For>(vectors->loop).var);
+      add(*store.tensor, indices, /*is_write=*/true);
     }
-  }
-
-  void Add(const BufferNode& buffer, const std::vector<Expr>& indices, bool is_write) {
-    const auto found = accesses_.find(&buffer);
-    if (found == accesses_.end()) return;
-    // Counted are the threads that have their own buffer.
-    const auto [loops, replication] = around_.at(&buffer);
-    const int64_t in_nest = nest_.size() > loops ? nest_[loops] : replication;
-    found->second.push_back({indices, threads_, in_nest, is_write});
-  }
-
-  ThreadLoops threads_;        // enclosing thread loops
-  std::vector<int64_t> nest_;  // threads of each enclosing thread loop
-  int64_t replication_;        // threads that execute the code redundantly
-  // For each buffer: the thread loops around its Alloc, and the number of threads that share it.
-  std::unordered_map<const BufferNode*, std::pair<size_t, int64_t>> around_;
-  std::unordered_map<const BufferNode*, std::vector<RegisterAccess>> accesses_;
-};
+    return nullptr;
+  };
+  RewriteInThreads(Launch({.threads = threads}, block), collect);
+  return accesses;
+}
 
 std::string Describe(const std::vector<ThreadDigit>& digits) {
   if (digits.empty()) return "every thread";
-  std::string text;
-  for (const ThreadDigit& digit : digits) {
-    absl::StrAppend(&text, text.empty() ? "" : " + ", digit.coefficient, " * (thread / ", digit.stride, " % ",
-                    digit.extent, ")");
-  }
-  return text;
+  return absl::StrJoin(digits, " + ", [](std::string* text, const ThreadDigit& digit) {
+    absl::StrAppend(text, digit.coefficient, " * (thread / ", digit.stride, " % ", digit.extent, ")");
+  });
 }
 
 absl::Status Disagree(const BufferNode& buffer, const std::string& what) {
@@ -242,6 +270,10 @@ absl::StatusOr<Distribution> Distribute(const BufferNode& buffer,
 
 }  // namespace
 
+std::shared_ptr<const Launch> RewriteInThreads(const Launch& launch, const ThreadRewrite& rewrite) {
+  return std::make_shared<Launch>(launch.shape, ThreadWalk(launch.shape, rewrite).Walk(launch.body));
+}
+
 std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector<Expr>& indices,
                              const ThreadLoops& threads) {
   std::vector<Expr> own;
@@ -251,10 +283,8 @@ std::vector<Expr> OwnIndices(const Distribution& distribution, const std::vector
 }
 
 absl::StatusOr<Distributions> DistributeRegisters(const Stmt& launch, int64_t threads) {
-  Collector collector(threads);
-  collector.Walk(launch);
   Distributions distributions;
-  for (const auto& [buffer, accesses] : collector.accesses()) {
+  for (const auto& [buffer, accesses] : AccessesIn(launch, threads)) {
     if (accesses.empty()) continue;
     MYCC_ASSIGN_OR_RETURN(distributions[buffer], Distribute(*buffer, accesses));
   }

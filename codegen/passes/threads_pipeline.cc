@@ -70,11 +70,9 @@ class TermOperands {
       return std::nullopt;
     }
     // A load under a condition may be outside of a tile where the condition does not hold.
-    bool fits = true;
-    Visit(parts.store_->value, [&](const ExprNode& e) {
-      fits = fits && e.op != Op::kSelect;
-      if (e.op == Op::kLoad && std::ranges::count(tiles, e.buffer) > 0)
-        fits = fits && parts.AddOperand(Load(e.buffer, e.args));
+    const bool fits = !AnyExpr(parts.store_->value, [&](const ExprNode& e) {
+      const bool is_operand = e.op == Op::kLoad && std::ranges::count(tiles, e.buffer) > 0;
+      return e.op == Op::kSelect || (is_operand && !parts.AddOperand(Load(e.buffer, e.args)));
     });
     int64_t registers = 0;
     for (const Operand& operand : parts.operands_)
@@ -104,11 +102,9 @@ class TermOperands {
       }
       return nullptr;
     });
-    std::vector<const For*> loops = threads_;
-    loops.insert(loops.end(), inner_.begin(), inner_.end());
     const Stmt store = SubstituteSimplified(std::make_shared<Store>(store_->buffer, store_->indices, value),
                                             {{terms_->var.get(), term}});
-    return CopyWithSuffix(InLoops(loops, store), suffix);
+    return CopyWithSuffix(InLoops(threads_, InLoops(inner_, store)), suffix);
   }
 
   // The registers of two terms, around the loop over the steps.
@@ -181,10 +177,11 @@ class ThreadsPipeline {
       result.push_back(std::make_shared<WaitGroup>(0));
       return rings_.Around(operands->Around(MakeSeq(result)));
     }
-    const Peeled work = PeelWork();
+    const Peeled work = OnTensorCores() ? Peeled{nullptr, parts_.work} : PeelTerm(parts_.work);
     const auto now = [&](const Stmt& stmt) { return stmt ? InStep(stmt, VarRef(step)) : nullptr; };
-    const Stmt body = MakeSeq({std::make_shared<WaitGroup>(stages_ - 2), now(work.first),
-                               most >= stages_ ? CopiesAhead(VarRef(step), stages_ - 1, total) : nullptr,
+    const Stmt first = work.first ? CopyWithSuffix(work.first, ".first") : nullptr;
+    const Stmt body = MakeSeq({std::make_shared<WaitGroup>(stages_ - 2), now(first),
+                               most >= stages_ ? CopiesAhead(VarRef(step), total) : nullptr,
                                std::make_shared<CommitGroup>(), now(work.rest)});
     result.push_back(std::make_shared<For>(step, total, LoopKind::kSerial, body));
     result.push_back(std::make_shared<WaitGroup>(0));
@@ -194,19 +191,19 @@ class ThreadsPipeline {
  private:
   // The work of one step, in its slot.
   Stmt InStep(const Stmt& work, const Expr& step) const {
-    return rings_.In(SubstituteSimplified(work, At(step)), Simplify(Mod(step, stages_)));
+    return rings_.In(SubstituteSimplified(work, ValuesAt(nest_, step)), Simplify(Mod(step, stages_)));
   }
 
   // The operands of ordinary arithmetic, where it may load them one term ahead: the last step does so for one
   // that does not exist, from a slot of zeros. There are steps enough that some copy while they multiply,
   // also for the step after.
   std::optional<TermOperands> Operands(const Expr& total) const {
-    if (parts_.work.size() != 1 || OnTensorCores() || !IsConstInt(total)) return std::nullopt;
-    const Stmt& work = parts_.work.front();
+    if (OnTensorCores() || !IsConstInt(total)) return std::nullopt;
     const bool is_alike = std::ranges::none_of(nest_, [&](const For* loop) {
-      return AnyStmt(work, [&](const Stmt& stmt) { return UsesVar(stmt, loop->var.get()); });
+      return AnyStmt(parts_.work, [&](const Stmt& stmt) { return UsesVar(stmt, loop->var.get()); });
     });
-    return is_alike && IterationsOf(nest_) > stages_ ? TermOperands::Of(work, parts_.tiles) : std::nullopt;
+    if (!is_alike || IterationsOf(nest_) <= stages_) return std::nullopt;
+    return TermOperands::Of(parts_.work, parts_.tiles);
   }
 
   Stmt TermsAhead(const TermOperands& operands, const Var& step, const Expr& total) const {
@@ -221,7 +218,7 @@ class ThreadsPipeline {
           {operands.Loads(Simplify(number + 1), suffix), operands.Products(Simplify(number), suffix)});
       return InStep(std::make_shared<For>(term, IntConst(to - from), LoopKind::kUnroll, both), VarRef(step));
     };
-    const Stmt body = MakeSeq({terms(0, copies, ".early"), CopiesAhead(VarRef(step), stages_ - 1, total),
+    const Stmt body = MakeSeq({terms(0, copies, ".early"), CopiesAhead(VarRef(step), total),
                                std::make_shared<CommitGroup>(), terms(copies, last, ".late"),
                                std::make_shared<WaitGroup>(stages_ - 2),
                                InStep(operands.Loads(IntConst(0), ".ahead"), VarRef(step) + 1),
@@ -237,12 +234,6 @@ class ThreadsPipeline {
     Stmt first;  // null where nothing is peeled
     Stmt rest;
   };
-  Peeled PeelWork() const {
-    const Stmt work = MakeSeq(parts_.work);
-    if (OnTensorCores()) return {nullptr, work};
-    const Peeled parts = PeelTerm(work);
-    return parts.first ? Peeled{CopyWithSuffix(parts.first, ".first"), parts.rest} : parts;
-  }
 
   // The first iteration of the unrolled loop inside a nest of thread loops, and the others; all of the nest
   // where the loop is not unrolled.
@@ -262,9 +253,7 @@ class ThreadsPipeline {
             loop->With({.var = others, .extent = IntConst(*extent - 1), .body = rest})};
   }
 
-  bool OnTensorCores() const {
-    return std::ranges::any_of(parts_.work, [](const Stmt& work) { return Contains(work, StmtKind::kMma); });
-  }
+  bool OnTensorCores() const { return Contains(parts_.work, StmtKind::kMma); }
 
   // A loop of computed length may have fewer iterations than slots. Copies of one that it does not have could
   // read outside of a tensor.
@@ -279,30 +268,26 @@ class ThreadsPipeline {
   // straight-line code; past the end zeros are copied into a slot whose values are not used. The condition
   // has the step alone on one side: NVRTC takes 15 times as long for a loop with two stages and `step + 1 <
   // total`, whose last iterations it takes apart, until the registers do not suffice.
-  Stmt CopiesAhead(const Expr& step, int64_t ahead, const Expr& total) const {
-    const Expr exists = Simplify(MakeBinary(Op::kLt, step, total - ahead));
-    const Stmt copies = Copies(step + ahead, ".next");
+  Stmt CopiesAhead(const Expr& step, const Expr& total) const {
+    const Expr exists = Simplify(MakeBinary(Op::kLt, step, total - (stages_ - 1)));
+    const Stmt copies = Copies(step + (stages_ - 1), ".next");
     if (OnTensorCores()) return std::make_shared<If>(exists, copies);
-    return RewriteEach<Store>(copies, [&](const Store& store) { return ZeroUnless(exists, store); });
+    return RewriteEach<Store>(copies, [&](const Store& store) {
+      const bool selects = store.value->op == Op::kSelect;
+      const Expr& element = selects ? store.value->args[1] : store.value;
+      const Expr all = selects ? MakeBinary(Op::kAnd, exists, store.value->args[0]) : exists;
+      return std::make_shared<Store>(store.buffer, store.indices,
+                                     MakeSelect(all, element, ZeroOf(element->dtype)));
+    });
   }
-
-  static Stmt ZeroUnless(const Expr& condition, const Store& store) {
-    const bool selects = store.value->op == Op::kSelect;
-    const Expr& element = selects ? store.value->args[1] : store.value;
-    const Expr all = selects ? MakeBinary(Op::kAnd, condition, store.value->args[0]) : condition;
-    return std::make_shared<Store>(store.buffer, store.indices,
-                                   MakeSelect(all, element, ZeroOf(element->dtype)));
-  }
-
-  VarMap At(const Expr& number) const { return ValuesAt(nest_, number); }
 
   Stmt Copies(const Expr& number, const std::string& suffix) const {
     std::vector<Stmt> copies;
     for (const Stmt& copy : parts_.copies) {
       const Stmt to_slot = rings_.In(copy, Simplify(Mod(number, stages_)));
-      Stmt at = SubstituteSimplified(to_slot, At(number));
+      Stmt at = SubstituteSimplified(to_slot, ValuesAt(nest_, number));
       // A step whose elements are all beyond a condition has a copy as well, which reads none of them.
-      if (StoreOf(at)->value->op == Op::kConst) at = SubstituteVars(to_slot, At(number));
+      if (StoreOf(at)->value->op == Op::kConst) at = SubstituteVars(to_slot, ValuesAt(nest_, number));
       copies.push_back(std::make_shared<Copy>(CopyWithSuffix(at, suffix), CopyEngine::kThreads));
     }
     return MakeSeq(copies);

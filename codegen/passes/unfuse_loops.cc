@@ -20,20 +20,19 @@ namespace {
 // The strides by which `expr` divides `var`: 4 for f // 4 and f % 4; 4 and 12 for f // 4 % 3. False when the
 // variable has other uses.
 bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) {
-  if (expr->op == Op::kVar) return expr->var.get() != var;
-  int64_t divisor = 0;
+  const auto is_var = [&](const Expr& e) { return e->op == Op::kVar && e->var.get() == var; };
+  if (is_var(expr)) return false;
+  int64_t divisor = 0, inner = 0;
   if ((expr->op == Op::kFloorDiv || expr->op == Op::kMod) && IsConstInt(expr->args[1], &divisor) &&
       divisor > 0) {
     const Expr& base = expr->args[0];
-    if (base->op == Op::kVar && base->var.get() == var) {
+    if (is_var(base)) {
       cuts->insert(divisor);
       return true;
     }
-    int64_t inner = 0;
     if (expr->op == Op::kMod && base->op == Op::kFloorDiv && IsConstInt(base->args[1], &inner) && inner > 0 &&
-        base->args[0]->op == Op::kVar && base->args[0]->var.get() == var) {
-      cuts->insert(inner);
-      cuts->insert(inner * divisor);
+        is_var(base->args[0])) {
+      cuts->insert({inner, inner * divisor});
       return true;
     }
   }
@@ -41,24 +40,19 @@ bool CollectCuts(const Expr& expr, const VarNode* var, std::set<int64_t>* cuts) 
 }
 
 bool IsChain(const std::set<int64_t>& cuts, int64_t extent) {
-  int64_t previous = 1;
-  for (const int64_t cut : cuts) {
-    if (cut % previous != 0) return false;
-    previous = cut;
-  }
-  return extent % previous == 0;
+  const auto breaks = [](int64_t less, int64_t more) { return more % less != 0; };
+  return std::ranges::adjacent_find(cuts, breaks) == cuts.end() && extent % *cuts.rbegin() == 0;
 }
 
 Stmt Unfuse(const For& loop, const std::set<int64_t>& cuts) {
-  std::vector<int64_t> strides(cuts.rbegin(), cuts.rend());
-  if (strides.back() != 1) strides.push_back(1);
+  const std::vector<int64_t> strides(cuts.rbegin(), cuts.rend());
   std::vector<Var> vars;
   Expr value = IntConst(0);
   int64_t whole = loop.var->extent;
-  for (size_t i = 0; i < strides.size(); ++i) {
-    vars.push_back(MakeVar(absl::StrCat(loop.var->name, ".", i), whole / strides[i]));
-    value = value + VarRef(vars.back()) * strides[i];
-    whole = strides[i];
+  for (const int64_t stride : strides) {
+    vars.push_back(MakeVar(absl::StrCat(loop.var->name, ".", vars.size()), whole / stride));
+    value = value + VarRef(vars.back()) * stride;
+    whole = stride;
   }
   Stmt nest = MapAllExprs(SubstituteVars(loop.body, {{loop.var.get(), value}}), Simplify);
   for (size_t i = vars.size(); i-- > 0;) {
@@ -85,9 +79,9 @@ Stmt UnfuseLoops(const Stmt& body) {
           s, [&](const Expr& expr) { only_parts = only_parts && CollectCuts(expr, loop.var.get(), &cuts); });
       return only_parts;
     });
-    cuts.erase(1);
+    cuts.insert(1);
     cuts.erase(loop.var->extent);
-    return only_parts && !cuts.empty() && IsChain(cuts, loop.var->extent) ? Unfuse(loop, cuts) : nullptr;
+    return only_parts && cuts.size() > 1 && IsChain(cuts, loop.var->extent) ? Unfuse(loop, cuts) : nullptr;
   });
 }
 

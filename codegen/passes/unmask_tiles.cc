@@ -8,8 +8,9 @@
 //                       u[a,b], -inf)                the body as it was, in turn j.edge + inside
 //                                                  where inside = min(n, max(0, (i*128 - 63) // 64 + 1))
 //
-// A mask that hides the first keys (a window) makes a third loop, before the two. A nest outside of such
-// loops gets two versions:
+// A mask that hides the first keys (a window) makes a third loop, before the two. So does a causal mask where
+// keys run from the last to the first, and then there is no last loop. A nest outside of such loops gets two
+// versions:
 //
 //   for j:                                         for j:
 //     thread a: for b:                       ->      if j*64 + 63 <= i*128:
@@ -26,7 +27,6 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/conjunction.h"
-#include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/passes.h"
@@ -39,11 +39,9 @@ namespace {
 // Whether all threads of a block compute the same value, and may do so outside of the nest: registers are
 // each thread's own, and an index that only the nest's guards keep inside of its tensor could leave it.
 bool IsUniform(const Expr& expr) {
-  bool uniform = true;
-  ForEachLoad(expr, [&](const ExprNode& e) {
-    uniform &= e.buffer->scope == Scope::kGlobal && IsInside(*e.buffer, e.args);
+  return !AnyExpr(expr, [](const ExprNode& e) {
+    return e.op == Op::kLoad && (e.buffer->scope != Scope::kGlobal || !IsInside(*e.buffer, e.args));
   });
-  return uniform;
 }
 
 // A condition under which the comparison holds for all values of `inner`; null when none is known.
@@ -60,10 +58,6 @@ Expr ForAll(const Expr& comparison, const VarSet& inner) {
   return MakeBinary(Op::kLe, IntConst(0), FromLinear(margin->free));
 }
 
-bool IsAmong(const std::vector<Expr>& exprs, const Expr& expr) {
-  return std::ranges::any_of(exprs, [&](const Expr& other) { return StructurallyEqual(other, expr); });
-}
-
 bool WritesRegisters(const Stmt& stmt) {
   const BufferNode* written = WrittenBy(stmt);
   return written != nullptr && written->scope == Scope::kLocal;
@@ -74,21 +68,17 @@ bool WritesRegisters(const Stmt& stmt) {
 // the bound holds, the part holds for all elements of the tile.
 class TileMasks {
  public:
-  // Whether the conditions of statements are masks, too.
-  enum class Guards { kStay, kAreMasks };
-
-  // All loops under `root` are a tile's own.
-  TileMasks(const Stmt& root, Guards guards) : root_(root), guards_(guards), inner_(LoopVarsUnder(root)) {
+  // All loops under `root` are a tile's own. `guards`: the conditions of statements are masks, too.
+  TileMasks(const Stmt& root, bool guards) : root_(root), guards_(guards), inner_(LoopVarsUnder(root)) {
     VisitEach<Let>(root, [&](const Let& let) { inner_.insert(let.var.get()); });
-    VisitStmts(root, [&](const Stmt& stmt) {
+    ForEachStmt(root, [&](const Stmt& stmt) {
       if (IsGuard(stmt)) Collect(As<If>(stmt).condition);
-      if (!WritesRegisters(stmt)) return true;
+      if (!WritesRegisters(stmt)) return;
       ForEachExpr(stmt, [&](const Expr& value) {
         Visit(value, [&](const ExprNode& e) {
           if (e.op == Op::kSelect) Collect(e.args[0]);
         });
       });
-      return true;
     });
   }
 
@@ -101,7 +91,6 @@ class TileMasks {
       return Rewrite(value, [&](const Expr& e) -> Expr {
         if (e->op != Op::kSelect) return nullptr;
         const Expr left = Remaining(e->args[0], held);
-        if (left == nullptr) return e->args[1];
         return left == e->args[0] ? nullptr : MakeSelect(left, e->args[1], e->args[2]);
       });
     };
@@ -110,60 +99,45 @@ class TileMasks {
       if (!IsGuard(stmt)) return nullptr;
       const If& guard = As<If>(stmt);
       const Expr left = Remaining(guard.condition, held);
-      if (left == nullptr) return guard.then;
+      if (IsConstInt(left, 1)) return guard.then;
       return left == guard.condition ? nullptr : std::make_shared<If>(left, guard.then);
     });
   }
 
  private:
-  // A part of a mask's condition; no bound when no simpler condition is known.
-  struct MaskPart {
-    Expr condition, bound;
-  };
-  std::vector<MaskPart> PartsOf(const Expr& condition) const {
-    const std::vector<Expr> conditions = SplitConjunction(condition);
-    std::vector<MaskPart> parts;
-    parts.reserve(conditions.size());
-    for (const Expr& part : conditions) parts.push_back({part, ForAll(part, inner_)});
-    return parts;
-  }
-
   bool IsGuard(const Stmt& stmt) const {
     const If* guard = DynAs<If>(stmt);
-    return guards_ == Guards::kAreMasks && guard != nullptr && !guard->otherwise &&
-           WritesRegisters(guard->then);
+    return guards_ && guard != nullptr && !guard->otherwise && WritesRegisters(guard->then);
   }
 
   // Adds the bounds of the condition's parts. A condition with a part that has none is no mask of the tile.
   void Collect(const Expr& condition) {
-    const std::vector<MaskPart> parts = PartsOf(condition);
-    const auto is_bounded = [](const MaskPart& part) { return part.bound != nullptr; };
-    if (!std::ranges::all_of(parts, is_bounded)) return;
-    for (const MaskPart& part : parts) {
-      if (!IsAmong(bounds_, part.bound)) bounds_.push_back(part.bound);
-    }
+    std::vector<Expr> bounds = SplitConjunction(condition);
+    for (Expr& bound : bounds) bound = ForAll(bound, inner_);
+    if (std::ranges::count(bounds, nullptr) > 0) return;
+    for (const Expr& bound : bounds) SplitConjunction(bound, &bounds_);
   }
 
-  // The parts of a mask's condition that are left: null for none, the condition itself for all.
+  // The parts of a mask's condition that are left; the condition itself for all.
   Expr Remaining(const Expr& condition, const std::vector<Expr>& held) const {
-    const std::vector<MaskPart> parts = PartsOf(condition);
-    std::vector<Expr> left;
-    for (const MaskPart& part : parts) {
-      if (part.bound == nullptr || !IsAmong(held, part.bound)) left.push_back(part.condition);
-    }
-    if (left.empty()) return nullptr;
-    return left.size() == parts.size() ? condition : JoinConjunction(left);
+    std::vector<Expr> left = SplitConjunction(condition);
+    const size_t dropped = std::erase_if(left, [&](const Expr& part) {
+      const Expr bound = ForAll(part, inner_);
+      const auto is_bound = [&](const Expr& other) { return StructurallyEqual(other, bound); };
+      return bound != nullptr && std::ranges::any_of(held, is_bound);
+    });
+    return dropped == 0 ? condition : JoinConjunction(left);
   }
 
   const Stmt root_;
-  const Guards guards_;
+  const bool guards_;
   VarSet inner_;
   std::vector<Expr> bounds_;
 };
 
 // The nest in two versions; null when it has no mask that one of the `turns` (loop variables) decides.
 Stmt SplitNest(const Stmt& nest, const VarSet& turns) {
-  const TileMasks masks(nest, TileMasks::Guards::kStay);
+  const TileMasks masks(nest, /*guards=*/false);
   const Expr all = Simplify(JoinConjunction(masks.bounds()));
   if (masks.bounds().empty() || !UsesAnyOf(all, turns)) return nullptr;
   return std::make_shared<If>(all, CopyWithSuffix(masks.Where(masks.bounds()), ".inside"), nest);
@@ -175,10 +149,6 @@ struct TurnsInside {
   Expr first = IntConst(0), end;
 };
 
-Expr Clamped(const Expr& number, const Expr& least, const Expr& most) {
-  return Simplify(MakeBinary(Op::kMin, most, MakeBinary(Op::kMax, least, number)));
-}
-
 std::optional<TurnsInside> TurnsInsideOf(const For& loop, const TileMasks& masks) {
   TurnsInside turns;
   turns.end = loop.extent;
@@ -189,20 +159,20 @@ std::optional<TurnsInside> TurnsInsideOf(const For& loop, const TileMasks& masks
     if (!margin || margin->coefficient == 0) continue;
     turns.bounds.push_back(bound);
     const HalfLine where = WhereAtLeastZero(*margin);
-    if (where.end) turns.end = MakeBinary(Op::kMin, turns.end, where.end);
-    if (where.first) turns.first = MakeBinary(Op::kMax, turns.first, where.first);
+    if (where.end) turns.end = SmallerOf(turns.end, Simplify(where.end));
+    if (where.first) turns.first = LargerOf(turns.first, Simplify(where.first));
   }
   if (turns.bounds.empty()) return std::nullopt;
   // A loop of no turns, whose length may be negative, has none from 0 on either.
-  if (!IsConstInt(turns.first, int64_t{0})) turns.first = Clamped(turns.first, IntConst(0), loop.extent);
-  turns.end = Clamped(turns.end, turns.first, loop.extent);
+  if (!IsConstInt(turns.first, int64_t{0})) turns.first = SmallerOf(loop.extent, turns.first);
+  if (turns.end != loop.extent) turns.end = SmallerOf(loop.extent, LargerOf(turns.first, turns.end));
   return turns;
 }
 
 // `count` turns of the body from turn `first` on; null for none.
 Stmt TurnsFrom(const For& loop, const Stmt& body, const Expr& first, const Expr& count,
                const std::string& suffix) {
-  if (IsConstInt(count, int64_t{0})) return nullptr;
+  if (const auto counts = RangeOf(count); counts && counts->max <= 0) return nullptr;
   int64_t most = loop.var->extent;
   IsConstInt(count, &most);
   const Var turn = MakeVar(absl::StrCat(loop.var->name, suffix), most);
@@ -215,7 +185,7 @@ Stmt UnmaskIn(const Stmt& stmt, VarSet turns, bool in_role);
 
 // The loop in up to three parts; null when no mask of the loop's own turns has an edge.
 Stmt SplitTurns(const For& loop, VarSet turns) {
-  const TileMasks masks(loop.body, TileMasks::Guards::kAreMasks);
+  const TileMasks masks(loop.body, /*guards=*/true);
   const std::optional<TurnsInside> inside = TurnsInsideOf(loop, masks);
   if (!inside) return nullptr;
   std::vector<std::pair<Var, Expr>> lets;
@@ -224,8 +194,8 @@ Stmt SplitTurns(const For& loop, VarSet turns) {
     lets.emplace_back(MakeVar(absl::StrCat(loop.var->name, name), loop.var->extent + 1), value);
     return VarRef(lets.back().first);
   };
-  const Expr first = named(".first", inside->first), end = named(".inside", inside->end),
-             extent = named(".turns", loop.extent);
+  const Expr first = named(".first", inside->first), extent = named(".turns", loop.extent),
+             end = inside->end == loop.extent ? extent : named(".inside", inside->end);
   const Stmt plain = UnmaskIn(masks.Where(inside->bounds), std::move(turns), true);
   Stmt all = MakeSeq({TurnsFrom(loop, loop.body, IntConst(0), first, ".start"),
                       TurnsFrom(loop, plain, first, Simplify(end - first), ""),

@@ -6,6 +6,7 @@
 //       y[i*4 + v] = f(x[i*4 + v])           if i*4 + v < 250: y[i*4 + v] = f(x[i*4 + v])
 //
 // When all lanes always agree (i*4 + v < 248), the condition of the first lane is enough.
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -41,26 +42,22 @@ std::optional<LaneCondition> DecideForAll(const Expr& condition, const Var& lane
 class VectorLoop {
  public:
   explicit VectorLoop(const For& loop) : loop_(loop) {
-    VisitStmts(loop.body, [&](const Stmt& stmt) {
+    ForEachStmt(loop.body, [&](const Stmt& stmt) {
       if (const If* branch = DynAs<If>(stmt)) Collect(branch->condition);
       ForEachExpr(stmt, [&](const Expr& expr) {
         Visit(expr, [&](const ExprNode& e) {
           if (e.op == Op::kSelect) Collect(e.args[0]);
         });
       });
-      return true;
     });
   }
 
   Stmt Run() const {
     if (!possible_ || conditions_.empty()) return nullptr;
+    if (std::ranges::all_of(conditions_, &LaneCondition::agrees))
+      return Rebuilt([](const LaneCondition& decided) { return decided.whole; });
     Expr whole = BoolConst(true);
-    bool agree = true;
-    for (const LaneCondition& decided : conditions_) {
-      whole = MakeBinary(Op::kAnd, whole, decided.whole);
-      agree &= decided.agrees;
-    }
-    if (agree) return Rebuilt([](const LaneCondition& decided) { return decided.whole; });
+    for (const LaneCondition& decided : conditions_) whole = MakeBinary(Op::kAnd, whole, decided.whole);
     if (!MovesMemory() || IsConstInt(whole, int64_t{0})) return nullptr;
     const Stmt all = Rebuilt([](const LaneCondition&) { return BoolConst(true); });
     return std::make_shared<If>(whole, CleanStmts(all), CopyWithSuffix(loop_.With({}), ".lane"));
@@ -98,10 +95,9 @@ class VectorLoop {
       const auto flat = SplitLinear(Simplify(FlatIndex(buffer, indices)), loop_.var.get());
       moves |= flat && flat->coefficient == 1 && DivisorOf(flat->rest) % 2 == 0;
     };
-    VisitStmts(loop_.body, [&](const Stmt& stmt) {
+    ForEachStmt(loop_.body, [&](const Stmt& stmt) {
       if (const Store* store = DynAs<Store>(stmt)) check(*store->buffer, store->indices);
       ForEachLoad(stmt, [&](const ExprNode& load) { check(*load.buffer, load.args); });
-      return true;
     });
     return moves;
   }

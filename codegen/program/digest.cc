@@ -8,10 +8,6 @@
 namespace mycc {
 namespace {
 
-std::string TensorText(const Buffer& tensor) {
-  return absl::StrCat(DTypeName(tensor->dtype), "[", absl::StrJoin(tensor->shape, ","), "]");
-}
-
 // The kind of a tensor that is not one of numbers of a fixed size.
 std::string KindText(const NamedTensor& tensor) {
   if (!tensor.is_text && !tensor.is_extent && tensor.bounded.empty()) return "";
@@ -23,7 +19,7 @@ std::string LaunchText(const KernelLaunch& launch) {
   std::string text = absl::StrCat("launch ", launch.kernel, " ", launch.call.function, "<",
                                   absl::StrJoin(launch.call.attributes, ","), ">");
   for (size_t i = 0; i < launch.tensors.size(); ++i) {
-    absl::StrAppend(&text, " ", TensorText(launch.tensors[i]), "@", static_cast<int>(launch.places[i].kind),
+    absl::StrAppend(&text, " ", TypeText(launch.tensors[i]), "@", static_cast<int>(launch.places[i].kind),
                     ":", launch.places[i].at);
   }
   return absl::StrCat(text, " # ", absl::StrJoin(launch.origins, " + "), "\n");
@@ -34,9 +30,9 @@ std::string LaunchText(const KernelLaunch& launch) {
 std::string ProgramDigest(const ModelProgram& program) {
   std::string text = absl::StrCat("program ", program.name, " ", program.arena_bytes, "\n");
   for (const NamedTensor& input : program.inputs)
-    absl::StrAppend(&text, "input ", input.name, " ", TensorText(input.tensor), KindText(input), "\n");
+    absl::StrAppend(&text, "input ", input.name, " ", TypeText(input.tensor), KindText(input), "\n");
   for (const NamedTensor& output : program.outputs)
-    absl::StrAppend(&text, "output ", output.name, " ", TensorText(output.tensor), KindText(output), "\n");
+    absl::StrAppend(&text, "output ", output.name, " ", TypeText(output.tensor), KindText(output), "\n");
   for (const Workload& kernel : program.kernels) text += PrintWorkload(kernel);
   for (const KernelLaunch& launch : program.launches) text += LaunchText(launch);
   for (const Constant& constant : program.constants) {

@@ -16,7 +16,9 @@ class Analysis {
 
   absl::StatusOr<Dependence> Of(const Expr& value) const {
     switch (value->op) {
-      case Op::kLoad: return OfLoad(value);
+      case Op::kLoad:
+        if (value->buffer == result_) return Dependence{nullptr, value, 0, value};
+        return loads_.dependence(value);
       case Op::kMul:
       case Op::kDiv: return OfProduct(value);
       case Op::kAdd:
@@ -36,11 +38,6 @@ class Analysis {
     return Refusal(PrintExpr(value), " depends on ", r, ", and ", why...,
                    "; expected a product with a factor that is free of the streamed axis, or exp(x - ", r,
                    "), also with select(", r, " == -inf, 0.0, ", r, ") in its place");
-  }
-
-  absl::StatusOr<Dependence> OfLoad(const Expr& value) const {
-    if (value->buffer == result_) return Dependence{nullptr, value, 0, value};
-    return loads_.dependence(value);
   }
 
   absl::StatusOr<Dependence> OfOther(const Expr& value) const {

@@ -102,13 +102,12 @@ class Joining {
     const Expr zero = FloatConst(0, value_->dtype);
     const Expr clipped = MakeBinary(is_max ? Op::kMax : Op::kMin, f_, zero);
     Expr one = FloatConst(1, value_->dtype) + (clipped - clipped);
-    const Guards guards = FindGuards();
-    if (guards.of_other) {
+    if (IsGuarded(/*at_identity=*/false)) {
       return Refuse("a number stands for ", result_->name, " at the infinity that is no identity of ",
                     first_.name());
     }
     // Terms at infinity add nothing if a guard replaces an infinite extremum by a number.
-    if (guards.of_identity) {
+    if (IsGuarded(/*at_identity=*/true)) {
       const Expr infinity = first_.Identity(0, value_->dtype);
       one = MakeSelect(MakeBinary(Op::kEq, f_, infinity), zero, one);
     }
@@ -124,19 +123,16 @@ class Joining {
            AreEqual(scale * of_f.factor, of_rest.factor, f_->dtype);
   }
 
-  struct Guards {
-    bool of_identity = false, of_other = false;  // the infinity that a number stands for
-  };
-  Guards FindGuards() const {
-    Guards guards;
+  // Whether a number stands for the result at the infinity that is its identity, or at the other one.
+  bool IsGuarded(bool at_identity) const {
+    bool found = false;
     const double identity = first_.Identity(0, value_->dtype)->value.f;
     Rewrite(value_, [&](const Expr& e) -> Expr {
       const std::optional<GuardedResult> guard = GuardedResultOf(e);
-      if (!guard || guard->result->buffer != result_) return nullptr;
-      (guard->infinity == identity ? guards.of_identity : guards.of_other) = true;
+      found |= guard && guard->result->buffer == result_ && (guard->infinity == identity) == at_identity;
       return nullptr;
     });
-    return guards;
+    return found;
   }
 
   absl::StatusOr<JointReduction> JoinDeviations(const Expr& deviation) const {

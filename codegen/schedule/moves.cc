@@ -13,7 +13,7 @@ namespace {
 
 // An index: `outer` plus an offset in [low, high] while the inner variables run.
 struct Span {
-  Linear outer;  // without its constant
+  Expr outer;
   int64_t low, high;
 };
 
@@ -24,29 +24,23 @@ std::optional<Span> SpanOf(const Expr& index, const VarSet& inner) {
   }
   const std::optional<FreeAndRange> split = SplitByVars(linear, inner);
   if (!split) return std::nullopt;
-  return Span{{0, split->free.terms}, linear.constant + split->range.min, linear.constant + split->range.max};
+  return Span{FromLinear({0, split->free.terms}), linear.constant + split->range.min,
+              linear.constant + split->range.max};
 }
 
 DimRegion CoverDim(const std::vector<Access>& accesses, size_t dim, const VarSet& inner, int64_t extent) {
   const DimRegion whole{IntConst(0), extent, true};
   std::optional<Span> cover;
-  Expr outer;  // of the cover
   for (const Access& access : accesses) {
     const std::optional<Span> span = SpanOf(access[dim], inner);
-    if (!span) return whole;
-    if (!cover) {
-      cover = span;
-      outer = FromLinear(span->outer);
-      continue;
-    }
-    if (!StructurallyEqual(outer, FromLinear(span->outer))) return whole;
+    if (!span || (cover && !StructurallyEqual(cover->outer, span->outer))) return whole;
+    if (!cover) cover = span;
     cover->low = std::min(cover->low, span->low);
     cover->high = std::max(cover->high, span->high);
   }
   if (!cover || cover->high - cover->low + 1 >= extent) return whole;
-  Linear base = cover->outer;
-  base.constant = cover->low;
-  return DimRegion{FromLinear(base), cover->high - cover->low + 1, false};
+  const Expr base = cover->low < 0 ? cover->outer - (-cover->low) : cover->outer + cover->low;
+  return DimRegion{base, cover->high - cover->low + 1, false};
 }
 
 // Whether an iteration writes a contiguous run of elements along one dimension: each inner loop's step, from
@@ -93,14 +87,11 @@ std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const Va
   return box;
 }
 
-bool CarriesAxis(const Block& block, const For& loop) {
-  return std::ranges::any_of(block.iters, [&](const IterVar& iter) {
+absl::Status CheckCarriesOneKind(const Block& block, const For& loop) {
+  const bool carries_axis = std::ranges::any_of(block.iters, [&](const IterVar& iter) {
     return !iter.reduce && !IsGuard(block, iter) && UsesVar(iter.binding, loop.var.get());
   });
-}
-
-absl::Status CheckCarriesOneKind(const Block& block, const For& loop) {
-  if (!CarriesReduction(block, loop) || !CarriesAxis(block, loop)) return absl::OkStatus();
+  if (!carries_axis || !CarriesReduction(block, loop)) return absl::OkStatus();
   return Refusal("loop ", loop.var->name, " carries both a reduction and an axis of ", block.name);
 }
 
@@ -191,8 +182,7 @@ absl::Status CheckLastIterationRuns(const For& loop, const Block& block) {
 }
 
 size_t DimOf(const Block& block, const IterVar& iter) {
-  const auto named =
-      std::ranges::find_if(block.indices, [&](const Expr& index) { return index->var == iter.var; });
+  const auto named = std::ranges::find(block.indices, iter.var, &ExprNode::var);
   return static_cast<size_t>(named - block.indices.begin());
 }
 
@@ -247,19 +237,18 @@ std::shared_ptr<Block> WritingTile(const Block& block, const std::vector<const F
 
 TileCopy MakeTileCopy(const Block& block, const std::vector<const For*>& tile, const std::string& name) {
   TileCopy copy;
-  VarMap renamed;
+  VarMap fresh;
   for (const For* loop : tile) {
     const Var var = MakeVar(RenamedLoop(loop->var->name, block.name, name), loop->var->extent);
-    renamed[loop->var.get()] = VarRef(var);
+    fresh[loop->var.get()] = VarRef(var);
     copy.loops.push_back({var});
     copy.local.push_back(VarRef(var));
   }
-  VarMap fresh = renamed;
   for (const IterVar& iter : block.iters) {
     if (iter.reduce || GuardsTerms(block, iter)) continue;
     const Var var = MakeVar(iter.var->name, iter.var->extent);
     fresh[iter.var.get()] = VarRef(var);
-    copy.iters.push_back({var, false, Substitute(iter.binding, renamed)});
+    copy.iters.push_back({var, false, Substitute(iter.binding, fresh)});
   }
   copy.global = Substitute(block.indices, fresh);
   return copy;

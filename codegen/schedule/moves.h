@@ -37,10 +37,7 @@ std::vector<Access> ReadsUnder(const Stmt& stmt, const Buffer& buffer);
 std::vector<DimRegion> CoveringBox(const std::vector<Access>& accesses, const VarSet& inner,
                                    const std::vector<int64_t>& shape);
 
-// Whether the loop runs along axes of the block. A fused loop may carry a reduction too (ir/block_guards.h).
-bool CarriesAxis(const Block& block, const For& loop);
-
-// FailedPrecondition when the loop runs along both an axis and a reduction of the block.
+// FailedPrecondition when the loop runs along both an axis and a reduction of the block, as fused loops may.
 absl::Status CheckCarriesOneKind(const Block& block, const For& loop);
 
 // Whether each index of the block's output is an iteration variable of its own: the output was not moved into

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "codegen/ir/debug.h"
-#include "codegen/schedule/primitives/table.h"
+#include "codegen/schedule/primitives/primitives.h"
 
 namespace mycc {
 namespace {
@@ -14,8 +14,7 @@ absl::Status CheckArgs(const Step& step, const PrimitiveInfo& info) {
   // A signature's letters, in the order of StepArg's alternatives.
   constexpr std::string_view kKinds = "niNI";
   const auto fits = [&](const StepArg& arg, char kind) { return arg.value.index() == kKinds.find(kind); };
-  if (std::equal(step.args.begin(), step.args.end(), info.signature.begin(), info.signature.end(), fits))
-    return absl::OkStatus();
+  if (std::ranges::equal(step.args, info.signature, fits)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(PrintStep(step), ": expected ", std::string(info.usage)));
 }
 

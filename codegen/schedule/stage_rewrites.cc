@@ -1,7 +1,6 @@
 #include "codegen/schedule/stage_rewrites.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -127,9 +126,8 @@ absl::StatusOr<std::vector<Stage>> PermutedStages(const Stage& stage, const std:
 }
 
 ValueStage StageOfValue(const std::string& tensor, const Expr& value, const std::vector<Var>& axes) {
-  std::vector<Var> used;
-  std::ranges::copy_if(axes, std::back_inserter(used),
-                       [&](const Var& axis) { return UsesVar(value, axis.get()); });
+  std::vector<Var> used = axes;
+  std::erase_if(used, [&](const Var& axis) { return !UsesVar(value, axis.get()); });
   return StageOverAxes(tensor, value, used);
 }
 

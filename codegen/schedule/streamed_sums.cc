@@ -46,8 +46,7 @@ class SumFinder {
     const VarMap bindings = BindingsOf(block);
     for (const Expr& index : block.indices) {
       const Expr bound = Simplify(Substitute(index, bindings));
-      const auto loop = std::ranges::find_if(sum.loops, [&](const For* l) { return l->var == bound->var; });
-      const bool is_loop = bound->op == Op::kVar && loop != sum.loops.end();
+      const bool is_loop = std::ranges::find(sum.loops, bound->var, &For::var) != sum.loops.end();
       const bool is_one = IsConstInt(bound, int64_t{0}) || (bound->op == Op::kVar && bound->var->extent == 1);
       if (block.init || !block.more.empty() || (!is_loop && !is_one)) {
         return Refuse(block.name, " has no accumulator of its own around the loop; cache_write it first");
@@ -122,9 +121,8 @@ class SumFinder {
     for (const Block* block : BlocksUnder(loop_.body)) {
       if (block->out == load->buffer) writer = block;
     }
-    const bool sums =
-        std::ranges::any_of(found_.sums, [&](const StreamedSum& sum) { return sum.block == writer; });
-    if (writer == nullptr || sums) return Dependence{load};
+    const auto sum = std::ranges::find(found_.sums, writer, &StreamedSum::block);
+    if (writer == nullptr || sum != found_.sums.end()) return Dependence{load};
     MYCC_ASSIGN_OR_RETURN(const Dependence inner, DependenceOfBlock(*writer));
     if (inner.IsFree()) return Dependence{load};
     const std::optional<VarMap> iters = ItersAt(*writer, load->args);

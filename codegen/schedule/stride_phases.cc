@@ -57,9 +57,7 @@ class Matcher {
  private:
   // Every condition bounds a dimension's i + offset - r, or says that the stride divides it.
   bool MatchConditions(const Expr& condition) {
-    std::vector<Expr> parts;
-    SplitConjunction(condition, &parts);
-    for (const Expr& part : parts) {
+    for (const Expr& part : SplitConjunction(condition)) {
       int64_t stride = 0, zero = 1;
       if (part->op != Op::kEq) {
         bounds_.push_back(part);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
-#include "codegen/schedule/primitives/table.h"
+#include "codegen/schedule/primitives/primitives.h"
 #include "codegen/schedule/trace_names.h"
 
 namespace mycc {

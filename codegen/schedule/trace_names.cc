@@ -1,5 +1,7 @@
 #include "codegen/schedule/trace_names.h"
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -21,23 +23,22 @@ constexpr Renamed kRenamed[] = {
     {"bypass", "nontemporal"},
 };
 
-std::string_view FirstPrimitive(std::string_view name) {
-  for (const Renamed& primitive : kRenamed) {
-    if (name == primitive.current) return primitive.first;
-  }
-  return name;
+using PrimitiveName = std::string_view Renamed::*;
+
+std::string_view Converted(std::string_view name, PrimitiveName from, PrimitiveName to) {
+  const Renamed* found = std::ranges::find(kRenamed, name, from);
+  return found != std::end(kRenamed) ? found->*to : name;
 }
 
 // A step begins with a name, optional blanks and an opening parenthesis; other lines stay.
-template <typename Rename>
-std::string WithNames(const std::string& trace, const Rename& rename) {
+std::string WithNames(const std::string& trace, PrimitiveName from, PrimitiveName to) {
   std::vector<std::string> lines = absl::StrSplit(trace, '\n');
   for (std::string& line : lines) {
     const size_t begin = line.find_first_not_of(" \t"), end = line.find_first_of(" \t(#", begin);
     const size_t next = end == std::string::npos ? end : line.find_first_not_of(" \t", end);
     if (next == std::string::npos || line[next] != '(') continue;
     const std::string_view name = std::string_view(line).substr(begin, end - begin);
-    const std::string_view renamed = rename(name);
+    const std::string_view renamed = Converted(name, from, to);
     if (renamed != name) line.replace(begin, end - begin, renamed);
   }
   return absl::StrJoin(lines, "\n");
@@ -46,13 +47,14 @@ std::string WithNames(const std::string& trace, const Rename& rename) {
 }  // namespace
 
 std::string_view CurrentPrimitive(std::string_view name) {
-  for (const Renamed& primitive : kRenamed) {
-    if (name == primitive.first) return primitive.current;
-  }
-  return name;
+  return Converted(name, &Renamed::first, &Renamed::current);
 }
 
-std::string CurrentTrace(const std::string& trace) { return WithNames(trace, CurrentPrimitive); }
-std::string StoredTrace(const std::string& trace) { return WithNames(trace, FirstPrimitive); }
+std::string CurrentTrace(const std::string& trace) {
+  return WithNames(trace, &Renamed::first, &Renamed::current);
+}
+std::string StoredTrace(const std::string& trace) {
+  return WithNames(trace, &Renamed::current, &Renamed::first);
+}
 
 }  // namespace mycc

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/status.h"
 #include "codegen/expr/affine.h"
-#include "codegen/ir/block_guards.h"
 #include "codegen/ir/visit.h"
 
 namespace mycc {
@@ -60,8 +59,9 @@ absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& bu
   return WithBody(function, ReplaceAt(alloc, As<Alloc>(alloc.target()).body));
 }
 
-bool IsParam(const Function& function, const Buffer& buffer) {
-  return std::ranges::any_of(function.params, [&](const Param& param) { return param.buffer == buffer; });
+bool IsParam(const Function& function, const Buffer& buffer, std::optional<ParamKind> kind) {
+  const auto param = std::ranges::find(function.params, buffer, &Param::buffer);
+  return param != function.params.end() && param->kind == kind.value_or(param->kind);
 }
 
 Stmt ReplaceAt(const Path& path, Stmt replacement) {
@@ -114,10 +114,17 @@ absl::Status CheckOnlyWriter(const Function& function, const Block& block) {
 }
 
 bool Reads(const Block& block, const Buffer& buffer) {
-  bool found = false;
+  bool found = std::ranges::any_of(block.indices, [&](const Expr& index) { return Loads(index, buffer); });
   block.ForEachValue([&](const Expr& value) { found = found || Loads(value, buffer); });
-  for (const Expr& index : block.indices) found = found || Loads(index, buffer);
   return found;
+}
+
+std::vector<const ExprNode*> LoadsOf(const Block& block) {
+  std::vector<const ExprNode*> loads;
+  const auto add = [&](const ExprNode& load) { loads.push_back(&load); };
+  block.ForEachValue([&](const Expr& value) { ForEachLoad(value, add); });
+  for (const Expr& index : block.indices) ForEachLoad(index, add);
+  return loads;
 }
 
 bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer) {
@@ -186,13 +193,6 @@ Var AddGuard(Block* block, int64_t extent, Expr index) {
   return guard;
 }
 
-Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body) {
-  for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
-    body = std::make_shared<For>(it->var, IntConst(it->var->extent), it->kind, std::move(body));
-  }
-  return body;
-}
-
 VarMap ValuesAt(const std::vector<const For*>& loops, Expr number) {
   VarMap values;
   for (size_t l = loops.size(); l-- > 0;) {
@@ -213,10 +213,6 @@ VarMap DigitsOf(const std::vector<const For*>& loops, const Expr& number) {
     stride *= extent;
   }
   return values;
-}
-
-bool IsReduceLoop(const For& loop) {
-  return AnyOf<Block>(loop.body, [&](const Block& block) { return CarriesReduction(block, loop); });
 }
 
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name) {

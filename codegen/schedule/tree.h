@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ absl::StatusOr<Path> FindLoopAround(const Function& function, const std::string&
 absl::StatusOr<Path> FindAlloc(const Function& function, const Buffer& buffer);
 // The function without the Alloc of a buffer that nothing uses any more, or that another Alloc has.
 absl::StatusOr<Function> WithoutAlloc(const Function& function, const Buffer& buffer);
-bool IsParam(const Function& function, const Buffer& buffer);
+// Whether the buffer is a parameter, of this kind where one is given.
+bool IsParam(const Function& function, const Buffer& buffer, std::optional<ParamKind> kind = std::nullopt);
 
 // The body with the path's target replaced; a null replacement removes it, and with it the loops, ifs and
 // sequences left empty.
@@ -46,6 +48,8 @@ const Block* WriterOf(const Function& function, const Buffer& buffer);
 // FailedPrecondition unless `block` alone writes its tensor.
 absl::Status CheckOnlyWriter(const Function& function, const Block& block);
 bool Reads(const Block& block, const Buffer& buffer);
+// Every load in the block's values and indices.
+std::vector<const ExprNode*> LoadsOf(const Block& block);
 // Whether a block under the statement does.
 bool ReadsAnywhere(const Stmt& stmt, const Buffer& buffer);
 bool ContainsBlock(const Stmt& stmt, const std::string& name);
@@ -68,20 +72,10 @@ std::shared_ptr<Block> MakeBlock(std::string name, std::vector<IterVar> iters, B
 // Lets the block run only where 0 <= `index` < `extent`, by an iteration variable with this value.
 Var AddGuard(Block* block, int64_t extent, Expr index);
 
-// Loops around `body`, outermost first.
-struct LoopSpec {
-  Var var;
-  LoopKind kind = LoopKind::kSerial;
-};
-Stmt MakeNest(const std::vector<LoopSpec>& loops, Stmt body);
-
 // The values of the variables of nested loops, outermost first, in iteration `number` of all of them; and the
 // same where `number` is inside their extents.
 VarMap ValuesAt(const std::vector<const For*>& loops, Expr number);
 VarMap DigitsOf(const std::vector<const For*>& loops, const Expr& number);
-
-// True when the binding of some reduction variable of a block under `loop` uses the loop's variable.
-bool IsReduceLoop(const For& loop);
 
 // An allocated buffer of the function (not a parameter) by name.
 absl::StatusOr<Buffer> FindAllocated(const Function& function, const std::string& name);

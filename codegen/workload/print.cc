@@ -9,17 +9,13 @@
 namespace mycc {
 namespace {
 
-std::string TypeOf(const Buffer& tensor) {
-  return absl::StrCat(DTypeName(tensor->dtype), "[", absl::StrJoin(tensor->shape, ","), "]");
-}
-
 std::string PrintStage(const Stage& stage, bool is_output) {
   std::string text = absl::StrCat(stage.output->name, "[");
   absl::StrAppend(&text,
                   absl::StrJoin(stage.axes, ",",
                                 [](std::string* out, const Var& axis) { absl::StrAppend(out, axis->name); }),
                   "]");
-  if (!is_output) absl::StrAppend(&text, ": ", TypeOf(stage.output));
+  if (!is_output) absl::StrAppend(&text, ": ", TypeText(stage.output));
   const std::string value = PrintExpr(stage.value);
   if (stage.reduce == ReduceOp::kNone) return absl::StrCat(text, " = ", value);
   const std::string axes = absl::StrJoin(stage.reduce_axes, ", ", [](std::string* out, const Var& axis) {
@@ -36,12 +32,12 @@ std::string PrintWorkload(const Workload& workload) {
                   absl::StrJoin(workload.inputs, ", ",
                                 [](std::string* out, const Argument& input) {
                                   absl::StrAppend(out, input.tensor->name, ": ",
-                                                  input.is_const ? "const " : "", TypeOf(input.tensor));
+                                                  input.is_const ? "const " : "", TypeText(input.tensor));
                                 }),
                   ") -> (",
                   absl::StrJoin(workload.outputs, ", ",
                                 [](std::string* out, const Buffer& output) {
-                                  absl::StrAppend(out, output->name, ": ", TypeOf(output));
+                                  absl::StrAppend(out, output->name, ": ", TypeText(output));
                                 }),
                   ") {\n");
   for (const Stage& stage : workload.stages) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/workload/accumulator.h"
 #include "codegen/workload/lanes.h"
@@ -13,10 +12,6 @@ namespace {
 
 // All tensors must fit in memory, widened to eight bytes an element; for larger ones use SampledReference.
 constexpr int64_t kMaxReferenceElements = int64_t{1} << 29;
-
-std::string TypeOf(DType dtype, const std::vector<int64_t>& shape) {
-  return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ","), "]");
-}
 
 absl::Status CheckInputs(const Workload& workload, const std::vector<NDArray>& inputs) {
   if (inputs.size() != workload.inputs.size()) {
@@ -33,8 +28,8 @@ absl::Status CheckInputs(const Workload& workload, const std::vector<NDArray>& i
       continue;
     }
     return absl::InvalidArgumentError(absl::StrCat("input `", tensor.name, "` of ", workload.name, " is ",
-                                                   TypeOf(inputs[i].dtype, inputs[i].shape), "; expected ",
-                                                   TypeOf(tensor.dtype, tensor.shape)));
+                                                   TypeText(inputs[i].dtype, inputs[i].shape), "; expected ",
+                                                   TypeText(tensor.dtype, tensor.shape)));
   }
   if (elements <= kMaxReferenceElements) return absl::OkStatus();
   return absl::ResourceExhaustedError(

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "codegen/ir/pipeline_stmts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/emitted.h"
@@ -275,6 +276,28 @@ TEST(EmitCudaTest, WhatIsReadOnceLeavesTheCachesFirst) {
   EXPECT_THAT(SourceOf("workload w(x: f32[64,256]) -> (y: f32[64,256]) {\n  y[i,j] = x[i,j] + 1.0\n}\n",
                        "split(t1.a1, [4])\nbind(t1.a0, thread)\nbind(t1.a1.1, vector)\n"),
               testing::HasSubstr("= load_vec<4>("));
+}
+
+// No pass makes such a copy.
+TEST(EmitCudaTest, RefusesABulkCopyOfRegisters) {
+  const Buffer registers = MakeBuffer("r", DType::kF32, {4, 32}, Scope::kLocal),
+               shared = MakeBuffer("s", DType::kF32, {4, 32}, Scope::kShared);
+  const Var i = MakeVar("i", 4), j = MakeVar("j", 32);
+  const std::vector<Expr> at = {VarRef(i), VarRef(j)};
+  const Stmt nest = MakeNest({{i}, {j}}, std::make_shared<Store>(shared, at, Load(registers, at)));
+  Roles::Role role{"copy", std::make_shared<Copy>(nest, CopyEngine::kBulk, IntConst(0))};
+  role.threads = 32;
+  role.by_one = true;
+  LaunchShape shape;
+  shape.threads = 32;
+  shape.shared_bytes = 1024;
+  const Stmt roles = std::make_shared<Roles>(std::vector<Roles::Role>{role}, std::vector<int>{1});
+  LoweredFunction function;
+  function.kernel.name = "k";
+  function.kernel.body = std::make_shared<Launch>(shape, InAllocs({shared, registers}, roles));
+  function.pack.body = MakeSeq({});
+  EXPECT_THAT(EmitCuda(function, *ParseTarget("h200"), "k").status().message(),
+              testing::HasSubstr("the copy engine does not reach r"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Reading ptxas's log: registers, spills and warnings of each kernel.
-#include "codegen/cuda/ptxas_log.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "codegen/cuda/nvrtc.h"
 
 namespace mycc {
 namespace {

@@ -1,11 +1,10 @@
 // The places of barriers: launches by hand, in which a barrier stands exactly where the threads touch what
 // others have touched; and schedules in which each planned barrier is needed.
-#include "codegen/passes/barrier_plan.h"
-
 #include "absl/strings/str_cat.h"
 #include "codegen/ir/pipeline_stmts.h"
 #include "codegen/ir/visit.h"
 #include "codegen/passes/lower.h"
+#include "codegen/passes/passes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/ir/nest.h"

@@ -154,6 +154,19 @@ TEST(PassesTest, TensorizeLeavesAConditionOutsideThatItsLoopsIgnore) {
         "tensorize(t3.r1, fma.f32)\n");
 }
 
+// The primitive looked at the marked block alone: what compute_at has moved into the nest is no product of
+// the instruction's types.
+TEST(PassesTest, TensorizeLeavesANestWithOtherComputations) {
+  Check("tensorize_chain", "tensorize",
+        "workload w(x: i32[6,2], a: i32[30,2], b: f32[30,8]) -> (c: f32[6,8]) {\n"
+        "  t[i,k]: i32[6,30] = sum[q:2](x[i,q] * a[k,q])\n"
+        "  u[i,k]: f32[6,30] = f32(t[i,k])\n"
+        "  c[i,j] = sum[k:30](u[i,k] * b[k,j])\n}",
+        "split(t5.a0, [3])\nsplit(t5.r0, [3])\nreorder([t5.a0.0, t5.r0.0, t5.a0.1, t5.a1, t5.r0.1])\n"
+        "cache_write(t5, t5.a0.0)\n"
+        "tensorize(t5.r0.0, fma.f32)\ncompute_at(t4, t5.r0.0)\ncompute_at(t3, t5.r0.0)\n");
+}
+
 TEST(PassesTest, HoistConditionsOutOfTheLoopsTheyIgnore) {
   Check("hoist_conditions", "hoist_conditions", kGemm,
         "split(t2.r0, [5])\nsplit(t2.a1, [8])\nreorder([t2.r0.0, t2.a0, t2.a1.0, t2.r0.1, "

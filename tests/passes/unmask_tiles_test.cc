@@ -99,6 +99,9 @@ for j.edge in j.inside * -1 + 6 (of 6)
       AllOf(HasSubstr("\nfor j.start in j.first (of 6)\n"),
             HasSubstr("\nfor j in j.inside - j.first (of 6)\n"),
             HasSubstr("\nfor j.edge in j.inside * -1 + 6 (of 6)\n"), HasSubstr("u[j*8+j.first*8+b]\n")));
+  // Only the first keys are hidden: there is no edge after the others.
+  EXPECT_THAT(TurnsOf(n, near, BoolConst(true)),
+              AllOf(HasSubstr("\nfor j.start in j.first (of 6)\n"), Not(HasSubstr("j.edge"))));
   // Without another mask all turns but the last are inside.
   EXPECT_THAT(TurnsOf(n, real, real), AllOf(HasSubstr("\nfor j in 5\n"), HasSubstr("\nfor j.edge in 1\n")));
 }

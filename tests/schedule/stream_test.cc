@@ -11,6 +11,7 @@ namespace mycc {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kAttention[] =
     R"(workload attention(q: f32[2,13,8], k: f32[2,22,8], v: f32[2,22,6]) -> (o: f32[2,13,6]) {
@@ -184,9 +185,35 @@ TEST(ReverseTest, Causal) {
   Check("reverse_causal", kAttention, absl::StrCat(kOnePass, "skip_masked(t9.r0.0)\nreverse(t9.a1.0)\n"));
 }
 
-TEST(ReverseTest, RefusesAReduction) {
-  EXPECT_THAT(ScheduledText(kAttention, "reverse(t9.r0)\n"),
-              HasSubstr("loop t9.r0 carries a reduction, whose first iteration initializes it"));
+// The keys at the diagonal come first. Ranges decide how many iterations there are.
+TEST(ReverseTest, MaskedKeysFirst) {
+  Check("reverse_keys", kAttention, absl::StrCat(kOnePass, "reverse(t9.r0.0)\nskip_masked(t9.r0.0)\n"));
+}
+
+TEST(ReverseTest, AReduction) { Check("reverse_reduction", kAttention, "reverse(t9.r0)\n"); }
+
+// The first iteration is beyond the axis, and initializes the sum all the same.
+TEST(ReverseTest, AReductionWhoseFirstTermIsGuarded) {
+  const absl::Status status =
+      CheckTrace("workload w(x: f32[3,16]) -> (s: f32[3]) { s[i] = sum[j:16](x[i,j]) }",
+                 "split(t1.r0, [5])\nreverse(t1.r0.0)\nreverse(t1.r0.1)\n");
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(ReverseTest, RefusesAReductionThatIsUsedInTheLoop) {
+  constexpr char kProduct[] =
+      "workload w(x: f32[8,16], y: f32[16,8]) -> (c: f32[8,8]) {\n"
+      "  s[i,j]: f32[8,8] = sum[k:16](x[i,k] * y[k,j])\n  c[i,j] = s[i,j] * 2.0\n}";
+  const auto refusal = HasSubstr("whose first or last iteration differs from the others");
+  const std::string parts =
+      "split(t2.r0, [4])\nreorder([t2.r0.0, t2.a0, t2.a1, t2.r0.1])\ncache_write(t2, t2.a0)\n";
+  EXPECT_THAT(ScheduledText(kProduct, absl::StrCat(parts, "reverse(t2.r0.0)\n")), refusal);
+  EXPECT_THAT(ScheduledText(kProduct, absl::StrCat(parts, "reverse(t2.r0.1)\n")), Not(refusal));
+  EXPECT_THAT(ScheduledText(kProduct, "reverse_compute_at(t3, t2.a1)\nreverse(t2.r0)\n"), Not(refusal));
+  EXPECT_THAT(ScheduledText(kProduct,
+                            "reorder([t2.a0, t2.r0, t2.a1])\nreverse_compute_at(t3, t2.a1)\n"
+                            "reverse(t2.r0)\n"),
+              refusal);
 }
 
 constexpr char kWindow[] =

@@ -318,7 +318,7 @@ TEST(CampaignTest, ABudgetOfTimeCountsAsTheTrialsThatADeviceMeasuresInIt) {
   EXPECT_EQ(first(0, 1), 16u);
 }
 
-TEST(CampaignTest, WhereBuildsAreSlowASmallBudgetBeginsWithEight) {
+TEST(CampaignTest, WhereBuildsAreSlowASmallBudgetBeginsWithTen) {
   const auto sizes = [](int64_t trials) {
     std::vector<size_t> sizes;
     SchedulerConfig config{.max_trials = trials};
@@ -328,9 +328,9 @@ TEST(CampaignTest, WhereBuildsAreSlowASmallBudgetBeginsWithEight) {
   };
   using ::testing::ElementsAre;
   EXPECT_THAT(sizes(3), ElementsAre(3));
-  EXPECT_THAT(sizes(16), ElementsAre(8, 8));
-  EXPECT_THAT(sizes(20), ElementsAre(8, 8, 4));
-  EXPECT_THAT(sizes(64), ElementsAre(8, 8, 16, 16, 16));
+  EXPECT_THAT(sizes(16), ElementsAre(10, 6));
+  EXPECT_THAT(sizes(20), ElementsAre(10, 10));
+  EXPECT_THAT(sizes(64), ElementsAre(10, 10, 16, 16, 12));
   EXPECT_THAT(sizes(80), ElementsAre(16, 16, 16, 16, 16));
 }
 

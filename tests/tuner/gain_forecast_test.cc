@@ -1,8 +1,6 @@
 // Forecasts of the next minute, against histories that are made up and against a simulated search.
 #include "tuner/scheduler/gain_forecast.h"
 
-#include <cmath>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -136,6 +134,13 @@ TEST(GainOfTwiceTest, HalfOfWhatTheLastDoublingGained) {
   EXPECT_NEAR(*GainOfTwice({{3, {{4, 2.0}, {8, 1.2}, {16, 1.0}}}}), 0.1, 1e-9) << "a share";
   EXPECT_NEAR(*GainOfTwice({{1, {{16, 1.2}, {32, 1.1}, {48, 1.0}, {64, 1.0}}}}), 0.05, 1e-9);
   EXPECT_EQ(*GainOfTwice({{1, {{16, 1.0}, {32, 1.0}}}}), 0);
+}
+
+// What the first generations gained does not prolong a search whose latest ones gained nothing.
+TEST(GainOfTwiceTest, TheLastDoublingBeginsNearHalfOfTheTrials) {
+  EXPECT_EQ(*GainOfTwice({{1, {{12, 1.2}, {24, 1.0}, {40, 1.0}}}}), 0);
+  EXPECT_NEAR(*GainOfTwice({{1, {{12, 1.2}, {24, 1.1}, {40, 1.0}}}}), 0.05, 1e-9);
+  EXPECT_NEAR(*GainOfTwice({{1, {{10, 1.02}, {11, 1.0}}}}), 0.01, 1e-9) << "a short last generation";
 }
 
 TEST(GainOfTwiceTest, TasksCountByWhatTheyTake) {

@@ -85,6 +85,18 @@ TEST(GpuStreamedTest, PersistentBlocksOfWindows) {
 TEST(GpuStreamedTest, PersistentBlocksOfTilesWithoutSteps) {
   CheckLowered(Attention(200, 32, "j + 130 <= i"), Hopper(), kWarpgroups, 3, "persist", "1");
 }
+// The mask leaves the same keys to all rows: the loop has fewer turns than it had, and the number is
+// constant.
+TEST(GpuStreamedTest, PersistentBlocksOfAConstantNumberOfSteps) {
+  CheckLowered(Attention(200, 32, "j < 60"), Hopper(), kWarpgroups, 3, "persist", "1");
+  CheckLowered(Attention(200, 32, "150 <= j && j <= i"), Hopper(), kWarpgroups, 3, "persist", "1");
+}
+// Keys run from the last to the first: the masked turns are first, and their number is known where tiles of
+// keys hold whole tiles of rows.
+TEST(GpuStreamedTest, CausalTilesOfEverySize) {
+  for (const char* keys : {"64", "96", "112", "128"})
+    CheckLowered(Attention(200, 32, kCausal), Hopper(), kWarpgroups, 2, "bn", keys);
+}
 TEST(GpuStreamedTest, CausalOfWarpgroups) {
   CheckLowered(Attention(200, 32, kCausal), Hopper(), kWarpgroups, 3);
 }

@@ -1,6 +1,7 @@
 #include "tuner/scheduler/gain_forecast.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 
@@ -123,10 +124,11 @@ std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks) {
   for (const TrialFall& task : tasks) {
     if (task.best.size() < 2) continue;
     const auto [trials, now] = task.best.back();
-    double before = task.best.front().second;
-    for (const auto& [earlier, seconds] : task.best) {
-      if (2 * earlier <= trials) before = seconds;
-    }
+    const auto from_half = [trials = trials](const auto& point) {
+      return std::abs(2 * point.first - trials);
+    };
+    const double before =
+        std::ranges::min_element(task.best.begin(), task.best.end() - 1, {}, from_half)->second;
     known += task.weight * now;
     gain += kFalling * task.weight * (before - now);
   }

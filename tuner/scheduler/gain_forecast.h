@@ -42,8 +42,9 @@ struct TrialFall {
 };
 
 // The share of the weighted latency that as many trials again are expected to gain. Each doubling of a task's
-// trials gains half as much as the one before; a task with one generation alone gains the share of the
-// others. Nullopt where no task has two.
+// trials gains half as much as the one before. The last one is what was gained since the generation that
+// ended nearest to half of the trials. A task with one generation alone gains the share of the others.
+// Nullopt where no task has two.
 std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks);
 
 // The same of a search's tasks, `now` in seconds of the search. Nullopt while too little is known: in the

@@ -5,11 +5,11 @@
 //
 //   16 trials: 4 4 8      64 trials: 4 4 8 16 16 16      80 and more: 16 16 16 16 16 ...
 //
-// A GPU's candidates are built for half a second or more, and measured in milliseconds. A generation takes
-// the time of its slowest build there, and eight are built while four are, on a host with a processor for
-// each. So a job with one task for a GPU begins with eight: it is told less, and over sooner.
+// A GPU's candidates are built for half a second to three seconds, and measured in milliseconds. A generation
+// takes the time of its slowest build there, and ten are built while four are, on a host with a processor
+// for each. So a job with one task for a GPU begins with ten: it is told less, and over sooner.
 //
-//   16 trials: 8 8        64 trials: 8 8 16 16 16
+//   16 trials: 10 6       64 trials: 10 10 16 16 12
 //
 // A budget of time counts as the trials that one device measures in it (kTrialsASecond).
 //
@@ -27,7 +27,7 @@
 
 namespace mycc {
 
-inline constexpr int64_t kLeastGeneration = 4, kLeastGenerationOfSlowBuilds = 8;
+inline constexpr int64_t kLeastGeneration = 4, kLeastGenerationOfSlowBuilds = 10;
 // A task with fewer whole generations has a small budget.
 inline constexpr int64_t kGenerationsOfSmallBudget = 5;
 

@@ -13,7 +13,7 @@ namespace {
 // The computation of a node, as text: equal for nodes that compute the same from the same tensors.
 std::string TextOf(const Node& node) {
   const BufferNode& output = *node.outputs[0];
-  const std::string type = absl::StrCat(DTypeName(output.dtype), "[", absl::StrJoin(output.shape, ","), "]");
+  const std::string type = TypeText(output.dtype, output.shape);
   if (const Constant* constant = std::get_if<Constant>(&node.made_by)) {
     const std::vector<uint8_t>& bytes = (*constant)->bytes;
     return absl::StrCat("constant ", type, " ",

@@ -140,7 +140,7 @@ class ProductMerger {
       });
       PrintNames print;
       print.var = [&](const VarNode& var) { return names.at(&var); };
-      absl::StrAppend(&text, DTypeName(output.dtype), "[", absl::StrJoin(output.shape, ","), "] ",
+      absl::StrAppend(&text, TypeText(output.dtype, output.shape), " ",
                       std::string(ReduceOpName(stage.reduce)), " ", PrintExpr(alike, print), "\n");
       numbers[&output] = numbers.size();
     }

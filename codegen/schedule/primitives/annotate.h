@@ -50,11 +50,11 @@ absl::StatusOr<Function> Annotate(const Function& function, const Target& target
   return AnnotateLoop(function, target, args, mark);
 }
 
-// Marks of thread blocks (block_marks.cc), of instructions (tensorize.cc) and of a CPU's memory
-// (memory_marks.cc). Their arguments are in table.cc.
+// Marks of thread blocks, of a CPU's memory, and of instructions (tensorize.cc). Their arguments are in
+// table.cc.
 extern const LoopMark kPipelineMark, kPersistMark, kStreamKMark, kPingpongMark, kMinBlocksPerSmMark,
     kMulticastClusterMark, kClusterReduceMark;
-extern const LoopMark kTensorizeMark, kTensorizeTileMark;
 extern const LoopMark kPrefetchMark, kFetchNextMark, kNontemporalMark;
+extern const LoopMark kTensorizeMark, kTensorizeTileMark;
 
 }  // namespace mycc

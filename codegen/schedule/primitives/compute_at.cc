@@ -49,17 +49,15 @@ absl::Status CheckLoopsReach(const Block& block, const Path& from, const Path& t
   const std::vector<const For*> here = LoopsOn(from);
   VarSet reached = LoopVarsOn(to);
   for (const For* own : NestOf(from)) reached.insert(own->var.get());
-  absl::Status status;
-  const auto check = [&](const Expr& expr) {
+  std::vector<Expr> exprs = ReducedBy(block).values;
+  for (const IterVar& iter : block.iters) exprs.push_back(iter.binding);
+  for (const Expr& expr : exprs) {
     for (const For* loop : here) {
       if (!UsesVar(expr, loop->var.get()) || reached.contains(loop->var.get())) continue;
-      status.Update(
-          Refusal(block.name, " depends on loop ", loop->var->name, ", which is not around its new place"));
+      return Refusal(block.name, " depends on loop ", loop->var->name, ", which is not around its new place");
     }
-  };
-  block.ForEachValue(check);
-  for (const IterVar& iter : block.iters) check(iter.binding);
-  return status;
+  }
+  return absl::OkStatus();
 }
 
 // The producer with spatial loops over the box, and unchanged reduction loops.
@@ -100,30 +98,26 @@ absl::StatusOr<Boxes> BoxesRead(const Stmt& body, const Block& consumer) {
 // domain.
 absl::StatusOr<std::map<const VarNode*, DimRegion>> SliceOf(const Block& consumer, const Boxes& boxes) {
   std::map<const VarNode*, DimRegion> slice;
-  absl::Status status;
-  const auto slice_by = [&](const ExprNode& load) {
-    if (!boxes.count(load.buffer.get()) || !status.ok()) return;
-    const std::vector<DimRegion>& box = boxes.at(load.buffer.get());
-    for (size_t d = 0; d < box.size(); ++d) {
-      if (box[d].whole) continue;
-      if (load.args[d]->op != Op::kVar) {
-        status = Refusal(consumer.name, " reads ", load.buffer->name, " in dimension ", d,
-                         " at something other than one of its own axes");
-        return;
+  for (const ExprNode* load : LoadsOf(consumer)) {
+    const auto box = boxes.find(load->buffer.get());
+    if (box == boxes.end()) continue;
+    for (size_t d = 0; d < load->args.size(); ++d) {
+      const DimRegion& part = box->second[d];
+      const Expr& axis = load->args[d];
+      if (part.whole) continue;
+      if (axis->op != Op::kVar) {
+        return Refusal(consumer.name, " reads ", load->buffer->name, " in dimension ", d,
+                       " at something other than one of its own axes");
       }
-      if (load.args[d]->var->extent > load.buffer->shape[d]) {
-        status = Refusal(consumer.name, " has elements that read nothing of ", load.buffer->name,
-                         "; no iteration would write them");
-        return;
+      if (axis->var->extent > load->buffer->shape[d]) {
+        return Refusal(consumer.name, " has elements that read nothing of ", load->buffer->name,
+                       "; no iteration would write them");
       }
-      const auto [it, fresh] = slice.emplace(load.args[d]->var.get(), box[d]);
-      if (!fresh && !it->second.IsSame(box[d])) {
-        status = Refusal(consumer.name, " needs two different slices of its axis ", load.args[d]->var->name);
-      }
+      const auto [it, fresh] = slice.emplace(axis->var.get(), part);
+      if (!fresh && !it->second.IsSame(part))
+        return Refusal(consumer.name, " needs two different slices of its axis ", axis->var->name);
     }
-  };
-  consumer.ForEachValue([&](const Expr& value) { ForEachLoad(value, slice_by); });
-  if (!status.ok()) return status;
+  }
   return slice;
 }
 

@@ -57,7 +57,7 @@ class Together {
         return Refuse(path->block().name, " is inside a loop that is not its own");
     }
     if (first_.reduce == ReduceOp::kNone || first_.reduce.tuple() != nullptr ||
-        !(second_.reduce == ReduceOp::kSum))
+        second_.reduce != ReduceOp::kSum)
       return Refuse("expected a reduction to one value, and a sum");
     if (first_.out->shape != second_.out->shape) return Refuse("they have results of different shapes");
     const std::vector<const Block*> blocks = BlocksUnder(function_.body);
@@ -78,8 +78,7 @@ class Together {
         status = Refuse(writer->name, ", between them, is no block of one value for each element");
         return nullptr;
       }
-      if (std::ranges::find(looked_through_, writer->name) == looked_through_.end())
-        looked_through_.push_back(writer->name);
+      if (std::ranges::count(looked_through_, writer->name) == 0) looked_through_.push_back(writer->name);
       const absl::StatusOr<Expr> inner = WrittenOut(Substitute(writer->value, *iters));
       status.Update(inner.status());
       return inner.ok() ? *inner : nullptr;
@@ -101,11 +100,8 @@ class Together {
   absl::StatusOr<VarMap> FirstInSecond(const Expr& value) const {
     VarMap axes;
     const std::vector<Var> of_first = ReduceAxesOf(first_), of_second = ReduceAxesOf(second_);
-    bool alike = of_first.size() == of_second.size();
-    for (size_t i = 0; alike && i < of_first.size(); ++i) {
-      alike = of_first[i]->extent == of_second[i]->extent;
-      axes[of_first[i].get()] = VarRef(of_second[i]);
-    }
+    bool alike = std::ranges::equal(of_first, of_second, {}, &VarNode::extent, &VarNode::extent);
+    for (size_t i = 0; alike && i < of_first.size(); ++i) axes[of_first[i].get()] = VarRef(of_second[i]);
     for (size_t d = 0; d < first_.indices.size(); ++d)
       axes[first_.indices[d]->var.get()] = second_.indices[d];
     bool reads = false;

@@ -1,6 +1,7 @@
 // Primitives that replace the stage of a naive block B by others, and with it the block by naive blocks. B
 // keeps its name and writes the same tensor; the names of new blocks begin with B's. The last of them,
 // split_chain, does so with a chain of stages.
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -46,12 +47,10 @@ absl::StatusOr<Stage> AnyStageOf(const Block& block) {
 
 // Whether the tensor is a const input, or computed only from const inputs.
 bool IsKnownAhead(const Function& function, const Buffer& buffer) {
-  for (const Param& param : function.params) {
-    if (param.buffer == buffer) return param.kind == ParamKind::kConst;
-  }
+  if (IsParam(function, buffer)) return IsParam(function, buffer, ParamKind::kConst);
   const Block* writer = WriterOf(function, buffer);
-  return writer != nullptr && !AnyExpr(writer->value, [&](const ExprNode& e) {
-           return e.op == Op::kLoad && !IsKnownAhead(function, e.buffer);
+  return writer != nullptr && std::ranges::all_of(LoadsOf(*writer), [&](const ExprNode* load) {
+           return IsKnownAhead(function, load->buffer);
          });
 }
 
@@ -87,14 +86,15 @@ absl::StatusOr<Function> Rewritten(const Function& function, const std::string& 
   MYCC_ASSIGN_OR_RETURN(const std::vector<Stage> stages, rewrite(stage));
   MYCC_RETURN_IF_ERROR(CheckOnlyWriter(function, path.block()));
   std::vector<Buffer> made;
-  for (size_t s = 0; s + 1 < stages.size(); ++s) {
-    made.push_back(stages[s].output);
-    const std::string& name = made.back()->name;
-    if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
-  }
   std::vector<Stmt> nests;
   nests.reserve(stages.size());
-  for (const Stage& stage : stages) nests.push_back(BuildStage(stage));
+  for (const Stage& next : stages) {
+    nests.push_back(BuildStage(next));
+    if (&next == &stages.back()) break;
+    made.push_back(next.output);
+    const std::string& name = next.output->name;
+    if (FreshName(function, name) != name) return Refusal("the name ", name, " is taken");
+  }
   return WithBody(function, InAllocs(made, ReplaceAt(NestPath(path), MakeSeq(std::move(nests)))));
 }
 

@@ -98,11 +98,10 @@ absl::StatusOr<Function> Factor(const Function& function, const StepArgs& args, 
   const Block& block = *blocks[0];
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, block.name));
   MYCC_RETURN_IF_ERROR(CheckNaive(block_path));
-  const IterVar* factored = nullptr;
-  for (const IterVar& iter : block.iters) {
-    if (iter.reduce && iter.binding->var == loop_path.loop().var) factored = &iter;
-  }
-  if (factored == nullptr) return Refusal("the loop carries no reduction");
+  const auto factored = std::ranges::find_if(block.iters, [&](const IterVar& iter) {
+    return iter.reduce && iter.binding->var == loop_path.loop().var;
+  });
+  if (factored == block.iters.end()) return Refusal("the loop carries no reduction");
   const int64_t factor = args.Int(1), extent = factored->var->extent;
   if (factor < 2 || factor > extent) {
     return Refusal("factor ", factor, " is not between 2 and the extent ", extent);

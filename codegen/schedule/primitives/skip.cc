@@ -77,9 +77,7 @@ Conditions MasksOfTile(const Expr& load, double empty, const Stmt& body) {
     if (block->out != load->buffer || block->reduce != ReduceOp::kNone) continue;
     const std::optional<VarMap> iters = ItersAt(*block, load->args);
     if (!iters) return {};
-    Conditions conditions = MasksOf(block->value, empty, body);
-    for (Expr& condition : conditions) condition = Substitute(condition, *iters);
-    return conditions;
+    return Substitute(MasksOf(block->value, empty, body), *iters);
   }
   return {};
 }
@@ -201,13 +199,10 @@ absl::StatusOr<MaskedRange> RangeOfTerms(const Path& path) {
     return Refusal("no mask empties iterations of loop ", loop.var->name,
                    " for all its reductions; expected select(c, score, -inf) with a comparison of indices");
   }
-  const Expr extent = IntConst(loop.var->extent), zero = IntConst(0);
-  MaskedRange range{zero, extent};
-  for (const Expr& first : all->firsts) range.first = MakeBinary(Op::kMax, range.first, first);
-  for (const Expr& end : all->ends) range.end = MakeBinary(Op::kMin, range.end, end);
-  range.first = Simplify(range.first);
-  range.end = Simplify(MakeBinary(Op::kMax, zero, range.end));
-  return range;
+  Expr first = IntConst(0), end = IntConst(loop.var->extent);
+  for (const Expr& bound : all->firsts) first = LargerOf(first, bound);
+  for (const Expr& bound : all->ends) end = SmallerOf(end, bound);
+  return MaskedRange{first, LargerOf(IntConst(0), end)};
 }
 
 // The factor of a product that loads the tensor.
@@ -241,7 +236,7 @@ absl::StatusOr<Function> SkipMasked(const Function& function, const Target& targ
     const Expr matters = MakeBinary(Op::kLe, range.first, VarRef(loop.var));
     return with({.extent = range.end, .body = std::make_shared<If>(matters, loop.body)});
   }
-  const Expr count = Simplify(MakeBinary(Op::kMax, IntConst(0), Simplify(range.end - range.first)));
+  const Expr count = LargerOf(IntConst(0), Simplify(range.end - range.first));
   if (IsConstInt(count, int64_t{0})) return with({.extent = count});
   // No more iterations than there can be: copies ahead of others stay inside of their tensors.
   const std::optional<Interval> counts = RangeOf(count);

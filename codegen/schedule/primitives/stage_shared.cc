@@ -101,13 +101,9 @@ int64_t ZerosUpTo(const Expr& index, const IterVar& iter, const Block* writer, s
 // Whether iterations of the tile's loops share elements along a dimension: several loops step along it, or
 // one that is of two axes (taps and channels).
 bool AreShared(const Expr& index, const std::vector<const For*>& loops) {
-  int64_t stepping = 0;
-  for (const For* loop : loops) {
-    if (!UsesVar(index, loop->var.get())) continue;
-    ++stepping;
-    if (!SplitLinear(index, loop->var.get())) return true;
-  }
-  return stepping > 1;
+  const auto steps = [&](const For* loop) { return UsesVar(index, loop->var.get()); };
+  const auto is_of_two = [&](const For* loop) { return steps(loop) && !SplitLinear(index, loop->var.get()); };
+  return std::ranges::count_if(loops, steps) > 1 || std::ranges::any_of(loops, is_of_two);
 }
 
 // The tile's value at an iteration: the tensor's element, or zero. Where iterations share elements, the tile
@@ -116,22 +112,20 @@ bool AreShared(const Expr& index, const std::vector<const For*>& loops) {
 Expr StagedValue(const Block& block, const Expr& operand, const VarMap& bindings, const Block* writer,
                  const std::vector<const For*>& loops) {
   const bool padded = operand->op == Op::kSelect;
-  const Expr load = Substitute(padded ? operand->args[1] : operand, bindings);
+  const Expr& element = padded ? operand->args[1] : operand;
+  const Expr load = Substitute(element, bindings);
   std::vector<Expr> conditions;
   if (padded) SplitConjunction(Simplify(Substitute(operand->args[0], bindings)), &conditions);
-  VarSet overlapping;  // iterations whose elements are also others'
-  const Expr& element = padded ? operand->args[1] : operand;
+  std::vector<Expr> shared;  // indices of elements that are also other iterations'
   for (size_t d = 0; d < load->args.size(); ++d) {
     if (AreShared(load->args[d], loops)) {
-      Visit(element->args[d], [&](const ExprNode& e) {
-        if (e.op == Op::kVar) overlapping.insert(e.var.get());
-      });
+      shared.push_back(element->args[d]);
     } else {
       SplitConjunction(Within(Simplify(load->args[d]), load->buffer->shape[d]), &conditions);
     }
   }
   for (const IterVar& iter : block.iters) {
-    const bool of_terms = iter.reduce || GuardsTerms(block, iter) || overlapping.count(iter.var.get()) > 0;
+    const bool of_terms = iter.reduce || GuardsTerms(block, iter) || UsesVar(shared, iter.var.get());
     if (!of_terms || !UsesVar(operand, iter.var.get())) continue;
     int64_t extent = iter.var->extent;
     for (size_t d = 0; d < load->args.size(); ++d) {
@@ -174,7 +168,7 @@ absl::StatusOr<Window> WindowOf(const Expr& operand, const std::vector<const For
                  " whose pixels are inside");
 }
 
-// The tile's dimensions, its own loops, which are those of `around` named after `name`, and the iteration
+// The tile's dimensions, its own loops, which are those of `loops` named after `name`, and the iteration
 // variables of a block over all its elements.
 struct Tile {
   std::vector<LoopSpec> loops;
@@ -184,14 +178,11 @@ struct Tile {
   VarMap renamed;            // the loops of the block, to the iteration variables
 };
 
-Tile MakeTile(const std::vector<const For*>& around, const std::string& block, const std::string& name,
+Tile MakeTile(const std::vector<const For*>& loops, const std::string& block, const std::string& name,
               const Window& window) {
   Tile tile;
-  for (const For* loop : around) {
-    if (loop == window.taps) {
-      tile.renamed[loop->var.get()] = IntConst(0);
-      continue;
-    }
+  if (window.taps != nullptr) tile.renamed[window.taps->var.get()] = IntConst(0);
+  for (const For* loop : loops) {
     const bool has_taps = loop == window.pixels;
     const int64_t extent = loop->var->extent + (has_taps ? window.reach : 0);
     const Var iter = MakeVar(absl::StrCat("a", tile.shape.size()), extent);
@@ -205,9 +196,9 @@ Tile MakeTile(const std::vector<const For*>& around, const std::string& block, c
   return tile;
 }
 
-// `taps`: the name of the loop over a window's taps; empty without one.
-absl::StatusOr<Function> StageOperand(const Function& function, const Target& target, const StepArgs& args,
-                                      const std::string& taps) {
+}  // namespace
+
+absl::StatusOr<Function> StageShared(const Function& function, const Target& target, const StepArgs& args) {
   MYCC_ASSIGN_OR_RETURN(const Path block_path, FindBlock(function, args.Name(0)));
   MYCC_ASSIGN_OR_RETURN(const Buffer buffer, FindBuffer(function, args.Name(1)));
   MYCC_ASSIGN_OR_RETURN(const Path loop_path, FindLoopAround(function, args.Name(2), args.Name(0)));
@@ -227,7 +218,8 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   }
   MYCC_RETURN_IF_ERROR(CheckPlain(around));
   Window window;
-  if (!taps.empty()) {
+  if (args.size() > 4) {  // of stage_window
+    const std::string& taps = args.Name(4);
     MYCC_ASSIGN_OR_RETURN(const Path taps_path, FindLoopAround(function, taps, block.name));
     if (std::ranges::count(around, &taps_path.loop()) == 0)
       return Refusal("loop ", taps, " is not inside ", args.Name(2), ", or ", buffer->name,
@@ -245,7 +237,7 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   std::vector<const For*> own = around;
   std::erase(own, window.taps);
   const std::string name = FreshName(function, absl::StrCat(buffer->name, ".s"));
-  const Tile tile = MakeTile(around, block.name, name, window);
+  const Tile tile = MakeTile(own, block.name, name, window);
   const Buffer staged = MakeBuffer(name, buffer->dtype, tile.shape, scope);
   std::vector<Expr> indices;
   for (const IterVar& iter : tile.iters) indices.push_back(VarRef(iter.var));
@@ -261,16 +253,6 @@ absl::StatusOr<Function> StageOperand(const Function& function, const Target& ta
   Stmt body = ReplaceStmt(loop.body, &block, reader);
   body = InsertBeforeReader(body, {staged}, MakeNest(tile.loops, copy));
   return WithLoopBody(function, loop_path, std::make_shared<Alloc>(staged, std::move(body)));
-}
-
-}  // namespace
-
-absl::StatusOr<Function> StageShared(const Function& function, const Target& target, const StepArgs& args) {
-  return StageOperand(function, target, args, "");
-}
-
-absl::StatusOr<Function> StageWindow(const Function& function, const Target& target, const StepArgs& args) {
-  return StageOperand(function, target, args, args.Name(4));
 }
 
 absl::StatusOr<Function> StageWrite(const Function& function, const Target& target, const StepArgs& args) {

@@ -15,9 +15,9 @@
 //
 //   t1.r[k, n]  ->  t1.r[n // 16, k, n % 16]
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
 #include "codegen/ir/stmt_exprs.h"
 #include "codegen/schedule/primitives/primitives.h"
@@ -61,32 +61,24 @@ struct Component {
 
 absl::StatusOr<Component> ParseComponent(const std::string& text) {
   Component component;
-  size_t at = 0;
-  const auto number = [&](int64_t* value) {
-    size_t end = at;
-    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
-    const bool ok = end > at && absl::SimpleAtoi(absl::string_view(text).substr(at, end - at), value);
-    at = end;
+  absl::string_view rest = text;
+  const auto number = [&](auto* value) {
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *value);
+    const bool ok = error == std::errc() && rest.front() != '-';
+    rest.remove_prefix(end - rest.data());
     return ok;
   };
-  int64_t dim = 0;
-  bool ok = number(&dim) && dim < 64;
-  component.dim = static_cast<int>(dim);
-  if (ok && at < text.size() && text[at] == '/')
-    ok = (++at, number(&component.divisor)) && component.divisor > 0;
-  if (ok && at < text.size() && text[at] == '%')
-    ok = (++at, number(&component.modulus)) && component.modulus > 0;
-  if (!ok || at != text.size()) {
-    return Refusal("component ", text, " is malformed; expected d, d/a, d%b or d/a%b");
-  }
-  return component;
+  bool ok = number(&component.dim) && component.dim < 64;
+  if (ok && absl::ConsumePrefix(&rest, "/")) ok = number(&component.divisor) && component.divisor > 0;
+  if (ok && absl::ConsumePrefix(&rest, "%")) ok = number(&component.modulus) && component.modulus > 0;
+  if (ok && rest.empty()) return component;
+  return Refusal("component ", text, " is malformed; expected d, d/a, d%b or d/a%b");
 }
 
 // The components of each dimension, from the finest, must cover it without gap or overlap, so that the layout
 // is one to one.
 absl::Status CheckOneToOne(std::vector<Component> components, int rank) {
-  std::ranges::stable_sort(components,
-                           [](const Component& a, const Component& b) { return a.divisor < b.divisor; });
+  std::ranges::stable_sort(components, {}, &Component::divisor);
   for (int dim = 0; dim < rank; ++dim) {
     int64_t expected = 1;  // divisor of the next component; 0 after one without a modulus
     bool any = false;

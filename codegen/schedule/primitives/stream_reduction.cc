@@ -26,7 +26,6 @@
 // first the sum, then the maximum.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numbers>
 #include <optional>
 #include <unordered_set>
@@ -42,9 +41,8 @@
 namespace mycc {
 namespace {
 
-using RowValue = std::function<Expr(const std::vector<Expr>& row)>;
-
 // for rows: out[row] = value(row), for all elements of `out`.
+template <typename RowValue>
 Stmt OverRows(const std::string& name, const Buffer& out, const RowValue& value) {
   std::vector<LoopSpec> loops;
   std::vector<Expr> row;
@@ -63,13 +61,12 @@ class Streaming {
         path_(loop),
         sums_(std::move(sums)),
         value_(ValueOf(reduction)) {
-    std::unordered_set<const BufferNode*> seen;
+    BufferSet seen;
     subtracts_first_ = MayBeLarge(reduction.value, &seen);
   }
 
   // The whole body.
   absl::StatusOr<Stmt> Apply() {
-    const Stmt& loop = path_.target();
     Path site = path_;  // the statements around the loop
     if (site.nodes.size() > 1 && site.nodes.end()[-2]->kind == StmtKind::kSeq) site.nodes.pop_back();
     std::vector<Access> reads = ReadsUnder(site.target(), result());
@@ -82,22 +79,19 @@ class Streaming {
     }
     WidenToLoops(reads);
     run_ = Vector(".run");
-    is_kept_ = IsReadOutside(site.target());
-    std::vector<Stmt> parts;
+    const Stmt init = OverRows(absl::StrCat(reduction_.name, ".i"), run_,
+                               [&](const std::vector<Expr>&) { return Identity(); });
+    const bool is_kept = IsReadOutside(site.target());
+    std::vector<Stmt> parts = StmtsOf(site.target());
     bool is_after = false;
-    for (const Stmt& part : StmtsOf(site.target())) {
-      if (part == loop) {
-        parts.push_back(OverRows(absl::StrCat(reduction_.name, ".i"), run_,
-                                 [&](const std::vector<Expr>&) { return Identity(); }));
-        parts.push_back(StreamingLoop());
-        if (is_kept_) parts.push_back(WriteBack());
-        is_after = true;
-      } else {
-        parts.push_back(ReadingRun(is_after ? WithFactors(part) : part));
-      }
+    for (Stmt& part : parts) {
+      const bool is_loop = part == path_.target();
+      part = is_loop ? MakeSeq({init, StreamingLoop(), is_kept ? WriteBack() : nullptr})
+                     : ReadingRun(is_after ? WithFactors(part) : part);
+      is_after |= is_loop;
     }
     const Stmt body = ReplaceAt(site, std::make_shared<Alloc>(run_, MakeSeq(std::move(parts))));
-    if (is_kept_) return body;
+    if (is_kept) return body;
     MYCC_ASSIGN_OR_RETURN(const Function made, WithoutAlloc(WithBody(function_, body), result()));
     return made.body;
   }
@@ -112,18 +106,17 @@ class Streaming {
   // there.
   std::vector<Access> RowsOfTiles() const {
     std::vector<Access> rows;
-    ForEachLoad(reduction_.value, [&](const ExprNode& load) {
-      if (!rows.empty()) return;
-      for (const Access& tile : ReadsUnder(path_.loop().body, load.buffer)) {
+    for (const ExprNode* load : LoadsOf(reduction_)) {
+      for (const Access& tile : ReadsUnder(path_.loop().body, load->buffer)) {
         Access row;
         for (const Expr& index : reduction_.indices) {
-          const auto dim = std::ranges::find_if(
-              load.args, [&](const Expr& arg) { return arg->op == Op::kVar && arg->var == index->var; });
-          if (dim != load.args.end()) row.push_back(tile[dim - load.args.begin()]);
+          const auto dim = std::ranges::find(load->args, index->var, &ExprNode::var);
+          if (dim != load->args.end()) row.push_back(tile[dim - load->args.begin()]);
         }
         if (row.size() == reduction_.indices.size()) rows.push_back(std::move(row));
       }
-    });
+      if (!rows.empty()) break;
+    }
     return rows;
   }
 
@@ -171,14 +164,13 @@ class Streaming {
 
   Stmt StreamingLoop() {
     const For& loop = path_.loop();
-    std::vector<Stmt> step = {Update()};
-    Stmt body = WithoutFactors(loop.body);
+    Stmt step = Update(), body = WithoutFactors(loop.body);
     if (sums_.exponent != 0) {
       const Buffer reference = Vector(".ref");
       step = CorrectedStep(reference);
       body = WithCorrections(WithPowers(body, reference));
     }
-    body = MakeSeq({MakeSeq(std::move(step)), std::move(body)});
+    body = MakeSeq({std::move(step), std::move(body)});
     return loop.With({.body = InAllocs(vectors_, std::move(body))});
   }
 
@@ -217,7 +209,7 @@ class Streaming {
   // Whether a value may be large without being a sum: an input, such as a mask of the lowest finite number,
   // or a constant. Its product with log2(e) is rounded by more than an exponent may be off, or overflows, so
   // that exponents are differences first. Sums, as products of queries and keys are, count as small.
-  bool MayBeLarge(const Expr& value, std::unordered_set<const BufferNode*>* seen) const {
+  bool MayBeLarge(const Expr& value, BufferSet* seen) const {
     constexpr double kLarge = 32768;
     if (!IsFloat(value->dtype) || value->op == Op::kTanh) return false;
     if (value->op == Op::kConst) return std::isfinite(value->value.f) && std::fabs(value->value.f) >= kLarge;
@@ -247,32 +239,31 @@ class Streaming {
 
   // The update, and what corrects the sums so far. While all elements were -inf there is nothing to
   // correct; a reference of 0 keeps exp(-inf - reference) a number.
-  std::vector<Stmt> CorrectedStep(const Buffer& reference) {
-    const Buffer old = Vector(".old"), factor = Vector(".factor");
-    vectors_ = {old, reference, factor};
+  Stmt CorrectedStep(const Buffer& reference) {
+    const Buffer old = Vector(".old");
+    factor_ = Vector(".factor");
+    vectors_ = {old, reference, factor_};
     // A result as the reference has it: exponents are those of powers of two.
     const auto referred = [&](const Expr& result) {
       return subtracts_first_ ? result : Times(result, Scale());
     };
-    std::vector<Stmt> step = {
-        OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }), Update(),
-        OverRows(reference->name, reference,
-                 [&](const std::vector<Expr>& row) {
-                   return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
-                                     FloatConst(0, run_->dtype), referred(Load(run_, row)));
-                 }),
-        OverRows(factor->name, factor, [&](const std::vector<Expr>& row) {
-          const Expr before = referred(Load(old, row)), now = Load(reference, row);
-          return MakeUnary(Op::kExp2, Scaled(sums_.exponent < 0 ? before - now : now - before));
-        })};
-    factor_ = factor;
-    return step;
+    return MakeSeq({OverRows(old->name, old, [&](const std::vector<Expr>& row) { return Load(run_, row); }),
+                    Update(),
+                    OverRows(reference->name, reference,
+                             [&](const std::vector<Expr>& row) {
+                               return MakeSelect(MakeBinary(Op::kEq, Load(run_, row), Identity()),
+                                                 FloatConst(0, run_->dtype), referred(Load(run_, row)));
+                             }),
+                    OverRows(factor_->name, factor_, [&](const std::vector<Expr>& row) {
+                      const Expr before = referred(Load(old, row)), now = Load(reference, row);
+                      return MakeUnary(Op::kExp2, Scaled(sums_.exponent < 0 ? before - now : now - before));
+                    })});
   }
 
   // Each sum that depends on the running result is corrected right before it goes on.
   Stmt WithCorrections(Stmt body) {
     for (const StreamedSum& sum : sums_.sums) {
-      if (sum.dependence.exponent != 0) body = BeforeBlock(body, sum.block->name, MakeSeq(Correction(sum)));
+      if (sum.dependence.exponent != 0) body = BeforeBlock(body, sum.block->name, Correction(sum));
     }
     return body;
   }
@@ -289,21 +280,21 @@ class Streaming {
 
   // acc = acc * factor. Several threads may hold a row of a vector: each stores what it computes from a copy
   // that none of them changes.
-  std::vector<Stmt> Correction(const StreamedSum& sum) {
+  Stmt Correction(const StreamedSum& sum) {
     const std::string name = absl::StrCat(sum.block->name, ".c");
-    std::vector<Stmt> parts;
+    Stmt copying;
     Buffer before = sum.block->out;
     if (before->scope != Scope::kAccumulator) {
       const std::string copy = FreshName(function_, absl::StrCat(sum.block->name, ".old"));
       vectors_.push_back(MakeBuffer(copy, before->dtype, before->shape, Scope::kLocal));
-      parts.push_back(
-          OverRows(copy, vectors_.back(), [&](const std::vector<Expr>& row) { return Load(before, row); }));
+      copying =
+          OverRows(copy, vectors_.back(), [&](const std::vector<Expr>& row) { return Load(before, row); });
       before = vectors_.back();
     }
     VarMap renamed;
     std::vector<LoopSpec> loops;
     for (const For* loop : sum.loops) {
-      if (std::ranges::find(sum.tile, loop->var) == sum.tile.end()) continue;
+      if (std::ranges::count(sum.tile, loop->var) == 0) continue;
       loops.push_back({MakeVar(RenamedLoop(loop->var->name, sum.block->name, name), loop->var->extent)});
       renamed[loop->var.get()] = VarRef(loops.back().var);
     }
@@ -312,8 +303,7 @@ class Streaming {
     for (const Expr& index : Localize(RowsOf(sum), box_)) row.push_back(Substitute(Simplify(index), renamed));
     const Expr change = Load(factor_, row);
     const auto block = MakeBlock(name, {}, sum.block->out, indices, Load(before, indices) * change);
-    parts.push_back(WhereChanged(loops, row, change, block));
-    return parts;
+    return MakeSeq({copying, WhereChanged(loops, row, change, block)});
   }
 
   // Most parts leave a row's maximum as it was: its sums are passed over then, if the loops that choose a row
@@ -372,7 +362,6 @@ class Streaming {
   const Path& path_;  // to the loop
   const StreamedSums sums_;
   const PositiveFactor value_;  // of the reduction
-  bool is_kept_ = false;        // the result has readers elsewhere
   bool subtracts_first_;        // exponents are differences before they are exponents of two
   std::vector<DimRegion> box_;  // of the result, around the loop
   Buffer run_, factor_;
@@ -398,18 +387,17 @@ absl::Status CheckStands(const Function& function, const Path& reduction, const 
 // The function's stages with those behind the loop's nest that read the result, which the loop computes, or
 // what is computed from it: a workload's outputs may be in any order. The nest itself must read none of them.
 absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, const Path& loop) {
-  const std::vector<Stmt> stages = PartsOf(body);
+  std::vector<Stmt> stages = PartsOf(body);
   const auto nest = std::find_first_of(stages.begin(), stages.end(), loop.nodes.begin(), loop.nodes.end());
   std::vector<Buffer> late;
   const auto reads_late = [&](const Block* block) {
     return std::ranges::any_of(late, [&](const Buffer& out) { return Reads(*block, out); });
   };
-  std::vector<Stmt> ordered, behind;
+  std::unordered_set<Stmt> readers;
   for (auto stage = stages.begin(); stage != nest; ++stage) {
     const std::vector<const Block*> blocks = BlocksUnder(*stage);
-    const bool moves = ReadsAnywhere(*stage, result) || std::ranges::any_of(blocks, reads_late);
-    (moves ? behind : ordered).push_back(*stage);
-    if (!moves) continue;
+    if (!ReadsAnywhere(*stage, result) && std::ranges::none_of(blocks, reads_late)) continue;
+    readers.insert(*stage);
     for (const Block* block : blocks) late.push_back(block->out);
   }
   for (const Block* block : BlocksUnder(*nest)) {
@@ -417,11 +405,9 @@ absl::StatusOr<Stmt> WithReadersBehind(const Stmt& body, const Buffer& result, c
     return Refusal(block->name, " in the nest of loop ", loop.loop().var->name,
                    " reads what is computed from ", result->name, " before that loop");
   }
-  if (behind.empty()) return body;
-  ordered.push_back(*nest);
-  ordered.insert(ordered.end(), behind.begin(), behind.end());
-  ordered.insert(ordered.end(), nest + 1, stages.end());
-  return WithParts(body, std::move(ordered));
+  const auto stays = [&](const Stmt& stage) { return !readers.contains(stage); };
+  std::rotate(std::stable_partition(stages.begin(), nest, stays), nest, nest + 1);
+  return WithParts(body, std::move(stages));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include "codegen/schedule/primitives/table.h"
-
+// The table of primitives.
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +27,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"nii", "layout(buffer, row pad, swizzle)", SetLayout},
     {"nn", "set_scope(buffer, local|shared)", SetScope},
     {"nnnn", "stage_shared(block, buffer, loop, shared)", StageShared},
-    {"nnnnn", "stage_window(block, buffer, loop, shared, loop of taps)", StageWindow},
+    {"nnnnn", "stage_window(block, buffer, loop, shared, loop of taps)", StageShared},
     {"nnn", "stage_write(block, loop, shared)", StageWrite},
     {"nni", "pipeline(loop, threads|bulk, stages)", Annotate<kPipelineMark>},
     {"ni", "persist(block loop, thread blocks)", Annotate<kPersistMark>},
@@ -37,7 +37,7 @@ constexpr PrimitiveInfo kPrimitives[] = {
     {"niii", "stream_k(block loop, thread blocks, groups, members of a group)", Annotate<kStreamKMark>},
     {"ni", "pingpong(persistent loop, groups of warps)", Annotate<kPingpongMark>},
     {"nii", "pad(block, dimension, extent)", Pad},
-    {"niii", "pad_groups(block, dimension, group, extent)", PadGroups},
+    {"niii", "pad_groups(block, dimension, group, extent)", Pad},
     {"n", "pad_domain(block)", PadDomain},
     {"n", "split_stride_phases(block)", SplitStridePhases},
     {"nn", "flip_sign(block, buffer whose sign is changed)", FlipSign},
@@ -69,10 +69,8 @@ constexpr PrimitiveInfo kPrimitives[] = {
 }  // namespace
 
 const PrimitiveInfo* FindPrimitive(std::string_view name) {
-  for (const PrimitiveInfo& info : kPrimitives) {
-    if (info.name() == name) return &info;
-  }
-  return nullptr;
+  const auto info = std::ranges::find(kPrimitives, name, &PrimitiveInfo::name);
+  return info == std::end(kPrimitives) ? nullptr : info;
 }
 
 std::string UnknownPrimitive(const std::string& name) {

@@ -115,24 +115,16 @@ absl::Status CheckRounded(const Function& function, const Block& block, const In
 
 // The block of the perfect nest that the instruction will execute.
 absl::StatusOr<const Block*> BlockOfNest(const Path& path, const Instruction& row) {
-  Stmt inner = path.target();
-  while (const For* nested = DynAs<For>(inner)) {
-    if (nested->loop_kind != LoopKind::kSerial && nested->loop_kind != LoopKind::kUnroll) {
-      return Refusal("loop ", nested->var->name, " is ", LoopKindName(nested->loop_kind),
-                     "; expected serial or unroll: the instruction executes the loop");
-    }
-    inner = nested->body;
+  Stmt inner;
+  for (const For* loop : LoopsOfNest(path.target(), &inner)) {
+    if (loop->loop_kind == LoopKind::kSerial || loop->loop_kind == LoopKind::kUnroll) continue;
+    return Refusal("loop ", loop->var->name, " is ", LoopKindName(loop->loop_kind),
+                   "; expected serial or unroll: the instruction executes the loop");
   }
   const Block* block = DynAs<Block>(inner);
   if (block == nullptr) return Refusal("the loop is not a perfect nest around one block");
   MYCC_RETURN_IF_ERROR(CheckContraction(*block, row));
   return block;
-}
-
-const For& InnermostLoop(const Path& path) {
-  const For* loop = &path.loop();
-  while (const For* nested = DynAs<For>(loop->body)) loop = nested;
-  return *loop;
 }
 
 absl::Status CheckWarps(int64_t rows, int64_t columns, const Instruction& row) {
@@ -149,7 +141,8 @@ absl::Status CheckTensorize(const Marking& step) {
   MYCC_ASSIGN_OR_RETURN(const Instruction row, FindInstruction(step.args.Name(1), step.target));
   if (!row.is_cpu()) return Refusal(row.name, " is of tensor cores; expected tensorize_tile");
   MYCC_ASSIGN_OR_RETURN(const Block* block, BlockOfNest(step.path, row));
-  if (!HasGroups(*block, InnermostLoop(step.path), row)) {
+  Stmt inner;
+  if (!HasGroups(*block, *LoopsOfNest(step.path.target(), &inner).back(), row)) {
     return Refusal(row.name, " multiplies ", row.group, " elements of the depth at once; expected them as ",
                    "the innermost loop, and together in both operands of ", block->name);
   }

@@ -124,12 +124,14 @@ bool HasMask(const Anatomy& anatomy, const StreamChain& chain) {
   return has;
 }
 
-bool HasMaskOfRows(const Anatomy& anatomy, const StreamChain& chain) {
-  bool has = false;
+bool IsCausal(const Anatomy& anatomy, const StreamChain& chain) {
+  bool is_causal = false;
   ForEachMask(anatomy, chain, [&](const Stage& tile, const Expr& margin) {
-    has |= UsesVar(margin, tile.axes[chain.dim_of_axis[chain.row_axes.back()]].get());
+    const VarNode *key = tile.axes[chain.stream_dim].get(),
+                  *row = tile.axes[chain.dim_of_axis[chain.row_axes.back()]].get();
+    is_causal |= UsesVar(margin, row) && ToLinear(margin).CoefficientOf(key) < 0;
   });
-  return has;
+  return is_causal;
 }
 
 void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part) {

@@ -33,8 +33,8 @@ std::vector<int> KeptTiles(const Anatomy& anatomy, const StreamChain& chain);
 // Whether scores are masked by comparisons that leave whole blocks of the axis out: of indices, as in causal
 // masks, or of an index and an input that is the same for all rows of a block, such as a length.
 bool HasMask(const Anatomy& anatomy, const StreamChain& chain);
-// Whether one of them leaves out other blocks for other rows.
-bool HasMaskOfRows(const Anatomy& anatomy, const StreamChain& chain);
+// Whether one of them hides the last keys, and other ones for other rows.
+bool IsCausal(const Anatomy& anatomy, const StreamChain& chain);
 // The decision `skip`, with one choice: whether there are such blocks, which are skipped then.
 void DecideSkip(const Anatomy& anatomy, const StreamChain& chain, Part* part);
 

@@ -138,7 +138,7 @@ bool PrefersPersistent(const Plan& plan, const Values& v) {
   const int64_t turns = CeilDiv(plan.keys, v.at("bn")), rows = CeilDiv(plan.rows, v.at("bm"));
   if (turns > kFewTurns) return false;
   std::vector<double> tiles(std::min(GridTiles(plan, v), kMostTiles), static_cast<double>(turns + kEnd));
-  const bool differ = v.at("skip") != 0 && HasMaskOfRows(plan.anatomy, plan.chain);
+  const bool differ = v.at("skip") != 0 && IsCausal(plan.anatomy, plan.chain);
   for (size_t tile = 0; differ && tile < tiles.size(); ++tile) {
     const int64_t row = rows - 1 - static_cast<int64_t>(tile) % rows;
     tiles[tile] = static_cast<double>(CeilDiv(turns * (row + 1), rows) + kEnd);
@@ -229,9 +229,12 @@ class GpuStreamEmitter {
     Stage(plan_.sum(), chain_.values, loops_.step, plan_.value_tile);
     b_->TensorizeTile(loops_.row, plan_.instruction.name, v_.at("groups"), 1);
     b_->Pipeline(loops_.step, plan_.in_warpgroups() ? "bulk" : "threads", v_.at("stages"));
+    const bool is_causal = v_.at("skip") != 0 && IsCausal(plan_.anatomy, chain_);
+    // The first turn stands before the loop (rotate_products). With masked keys in it the loop has fewer.
+    if (is_causal && plan_.in_warpgroups() && v_.at("bn") < plan_.keys) b_->Reverse(loops_.step);
     EmitSkip(plan_.anatomy, chain_, loops_, v_, b_);
     // The last rows of a causal mask have the most keys.
-    if (v_.at("skip") != 0 && HasMaskOfRows(plan_.anatomy, chain_)) b_->Reverse(blocks);
+    if (is_causal) b_->Reverse(blocks);
     if (v_.at("persist") != 0) b_->Persist(blocks, PersistentBlocks(plan_, v_));
   }
 
