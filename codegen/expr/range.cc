@@ -42,8 +42,8 @@ int64_t CoefficientOf(const Linear& linear, const Expr& atom) {
   return 0;
 }
 
-// Nullopt, no bound, is less than any number. So std::max is for lower bounds of which one suffices, std::min
-// for those that need both. Upper bounds of which one suffices need this:
+// Nullopt, no bound, is less than any number. So std::max is for lower bounds where one suffices, std::min
+// where both are needed. Upper bounds where one suffices need this:
 std::optional<int64_t> Smaller(std::optional<int64_t> a, std::optional<int64_t> b) {
   return !a || (b && *b < *a) ? b : a;
 }

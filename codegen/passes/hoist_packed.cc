@@ -80,7 +80,7 @@ class Hoister {
   bool MayPrecompute(const BufferNode* buffer, const RootStmt& writer, int home) const {
     if (writer.allocs.contains(buffer)) return true;
     const auto is_param = [&](const Param& param) { return param.buffer.get() == buffer; };
-    // Of the parameters only outputs are written.
+    // Outputs alone are parameters that are written.
     if (std::ranges::any_of(function_.params, is_param)) return false;
     for (const RootStmt& other : roots_) {
       if (&other != &writer && other.writes.contains(buffer)) return false;

@@ -136,7 +136,7 @@ TEST(GainOfTwiceTest, HalfOfWhatTheLastDoublingGained) {
   EXPECT_EQ(*GainOfTwice({{1, {{16, 1.0}, {32, 1.0}}}}), 0);
 }
 
-// What the first generations gained does not prolong a search whose latest ones gained nothing.
+// The gain of the first generations does not prolong a search whose latest ones gained nothing.
 TEST(GainOfTwiceTest, TheLastDoublingBeginsNearHalfOfTheTrials) {
   EXPECT_EQ(*GainOfTwice({{1, {{12, 1.2}, {24, 1.0}, {40, 1.0}}}}), 0);
   EXPECT_NEAR(*GainOfTwice({{1, {{12, 1.2}, {24, 1.1}, {40, 1.0}}}}), 0.05, 1e-9);

@@ -30,7 +30,7 @@ TEST(GpuStreamedTest, PingpongRefusesLoopsOfComputedLength) {
   EXPECT_THAT(LoweredWith(Attention(200, 64, kCausal), "persist(t7.a0+a1.0, 2)\npingpong(t7.a0+a1.0, 2)\n")
                   .status()
                   .message(),
-              ::testing::HasSubstr("needs steps of one number; loop t7.r0.0 has a computed length"));
+              ::testing::HasSubstr("needs steps of one number; loop t7.r0.0.from has a computed length"));
 }
 
 // The copying role fetches the next tile's queries after the last product of keys has read this tile's. It
@@ -39,13 +39,13 @@ TEST(GpuStreamedTest, TheCopyingRoleFetchesQueries) {
   const auto lowered = LoweredWith(Attention(200, 64, kCausal), "persist(t7.a0+a1.0, 2)\n");
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   const std::string text = PrintLowered(*lowered);
-  EXPECT_THAT(text, ::testing::ContainsRegex("if t7.r0.0.copy < 1\n *wait barrier.13. phase "
+  EXPECT_THAT(text, ::testing::ContainsRegex("if t7.r0.0.from.copy < 1\n *wait barrier.13. phase "
                                              "t7.a0.a1.0.round.copy - 1\n *copy in bulk, signals "
                                              "barrier.12."));
   EXPECT_THAT(text, ::testing::ContainsRegex("wait barrier.12. phase t7.a0.a1.0.round\n"));
   EXPECT_THAT(text, ::testing::HasSubstr("arrive barrier[13] by 2 warpgroups releasing t0.s"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("let t7.r0.0.counted.copy = i64.t7.r0.0.count.copy"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("let t7.r0.0.counted = i64.t7.r0.0.count"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("let t7.r0.0.from.counted.copy = i64.t7.r0.0.from.count.copy"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("let t7.r0.0.from.counted = i64.t7.r0.0.from.count"));
 }
 
 // A block with one tile has nothing to wait for: neither the tile nor its steps are counted.
@@ -53,7 +53,8 @@ TEST(GpuStreamedTest, QueriesOfABlockWithOneTile) {
   const auto lowered = LoweredWith(Attention(200, 64, kCausal), "");
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   const std::string text = PrintLowered(*lowered);
-  EXPECT_THAT(text, ::testing::ContainsRegex("if t7.r0.0.copy < 1\n *copy in bulk, signals barrier.12."));
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("if t7.r0.0.from.copy < 1\n *copy in bulk, signals barrier.12."));
   EXPECT_THAT(text, ::testing::HasSubstr("wait barrier[12] phase 0"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("barrier[13]")));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("count")));
