@@ -13,6 +13,7 @@ namespace {
 std::vector<LaunchBuffer> OuterBuffers(const LoweredFunction& lowered,
                                        const std::vector<ArgumentBuffer>& arguments) {
   std::vector<LaunchBuffer> buffers;
+  buffers.reserve(arguments.size() + lowered.workspace.size());
   for (const ArgumentBuffer& argument : arguments)
     buffers.push_back({argument.buffer, {argument.argument, argument.offset}, argument.read_only});
   for (const WorkspaceBuffer& workspace : lowered.workspace)

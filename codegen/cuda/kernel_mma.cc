@@ -44,6 +44,7 @@ std::string CoordinateText(const std::string& number, const std::vector<Mode>& d
 
 std::vector<Mode> DigitsOf(const std::vector<Fragment::Step>& steps, int64_t Fragment::Step::*along) {
   std::vector<Mode> digits;
+  digits.reserve(steps.size());
   for (const Fragment::Step& step : steps) digits.push_back({step.extent, step.*along});
   return digits;
 }

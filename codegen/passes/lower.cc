@@ -211,6 +211,7 @@ std::vector<ArgumentBuffer> ArgumentsOfKernel(const LoweredFunction& lowered) {
 std::vector<ArgumentBuffer> ArgumentsOfPack(const LoweredFunction& lowered) {
   const std::vector<Param>& consts = lowered.pack.params;
   std::vector<ArgumentBuffer> buffers;
+  buffers.reserve(consts.size() + lowered.packed.size());
   for (const Param& param : consts)
     buffers.push_back(
         {param.buffer, static_cast<int>(buffers.size()), 0, /*read_only=*/true, /*packed=*/false});

@@ -199,6 +199,7 @@ std::string RenamedLoop(const std::string& loop, const std::string& from, const 
 
 std::vector<Expr> Localize(const std::vector<Expr>& index, const std::vector<DimRegion>& box) {
   std::vector<Expr> local;
+  local.reserve(index.size());
   for (size_t d = 0; d < index.size(); ++d) local.push_back(box[d].whole ? index[d] : index[d] - box[d].base);
   return local;
 }
