@@ -108,7 +108,7 @@ Code Arithmetic::Unary(Op op, DType dtype, const Code& a) const {
   return Select(Compare(Op::kLt, a, zero), negated, a);
 }
 
-Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) const {
+Code Arithmetic::IntBinary(Op op, DType dtype, const Code& a, const Code& b) const {
   if (dtype == DType::kBool) {
     switch (op) {
       case Op::kAnd:
@@ -121,28 +121,39 @@ Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) co
       default: break;
     }
   }
-  const bool of_floats = IsFloat(dtype), is_double = dtype == DType::kF64;
-  const bool is_of_type =
-      of_floats ? op != Op::kFloorDiv && op != Op::kMod : op != Op::kDiv && op != Op::kPow;
-  MYCC_CHECK(is_of_type) << "no " << OpName(op) << " of " << (of_floats ? "floats" : DTypeName(dtype));
-  // Both integers must have the same type, which selects the template.
+  // Both operands must have the same type, which selects the template.
   const auto call = [&](const char* function) {
-    if (of_floats) return Call(prelude_.Use(function), a, b);
     const std::string type = RegisterType(dtype);
     return Call(prelude_.Use(function), Call(type, a), Call(type, b));
   };
   switch (op) {
-    case Op::kAdd: return of_floats ? Infix("+", kSum, a, b) : call("wrap_add");
-    case Op::kSub: return of_floats ? Infix("-", kSum, a, b) : call("wrap_sub");
-    case Op::kMul: return of_floats ? Infix("*", kProduct, a, b) : call("wrap_mul");
-    case Op::kDiv: return is_double ? Infix("/", kProduct, a, b) : call("divide");
-    case Op::kPow: return Call(is_double ? "pow" : "powf", a, b);
+    case Op::kAdd: return call("wrap_add");
+    case Op::kSub: return call("wrap_sub");
+    case Op::kMul: return call("wrap_mul");
     case Op::kFloorDiv: return call("floor_div");
     case Op::kMod: return call("floor_mod");
     case Op::kMin: return call("min_of");
     case Op::kMax: return call("max_of");
-    default: MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+    default: break;
   }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of " << DTypeName(dtype);
+  return a;
+}
+
+Code Arithmetic::WideBinary(Op op, DType dtype, const Code& a, const Code& b) const {
+  if (!IsFloat(dtype)) return IntBinary(op, dtype, a, b);
+  switch (op) {
+    case Op::kAdd: return Infix("+", kSum, a, b);
+    case Op::kSub: return Infix("-", kSum, a, b);
+    case Op::kMul: return Infix("*", kProduct, a, b);
+    case Op::kDiv:
+      return dtype == DType::kF64 ? Infix("/", kProduct, a, b) : Call(prelude_.Use("divide"), a, b);
+    case Op::kPow: return Call(dtype == DType::kF64 ? "pow" : "powf", a, b);
+    case Op::kMin: return Call(prelude_.Use("min_of"), a, b);
+    case Op::kMax: return Call(prelude_.Use("max_of"), a, b);
+    default: break;
+  }
+  MYCC_CHECK(false) << "no " << OpName(op) << " of floats";
   return a;
 }
 

@@ -44,6 +44,7 @@ class Arithmetic {
   Code Binary(Op op, DType dtype, const Code& a, const Code& b) const;
   // The same without rounding a narrow float's result, for sums that are kept in registers with more
   // precision.
+  Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code WideBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   static Code Compare(Op op, const Code& a, const Code& b);
   Code Cast(DType to, DType from, const Code& value) const;

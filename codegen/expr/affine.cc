@@ -151,6 +151,13 @@ Expr DecideComparison(Op op, const Expr& a, const Expr& b) {
   }
 }
 
+// b where `by`, which says how far it is beyond a, is never negative; a where it is never positive.
+Expr Extreme(Op op, const Expr& a, const Expr& b, const Expr& by) {
+  const std::optional<Interval> range = RangeOf(Simplify(by));
+  if (range && range->min >= 0) return b;
+  return range && range->max <= 0 ? a : Simplify(MakeBinary(op, a, b));
+}
+
 bool IsIndex(const Expr& expr) { return expr->dtype == DType::kI64; }
 
 // An integer that is compared, as an index: i32(j) is j where it has room. Null for other types.
@@ -261,17 +268,8 @@ std::vector<Expr> SimplifiedAt(const std::vector<Expr>& exprs, const VarMap& val
   return simplified;
 }
 
-Expr LargerOf(const Expr& a, const Expr& b) {
-  const std::optional<Interval> beyond = RangeOf(Simplify(b - a));
-  if (beyond && beyond->min >= 0) return b;
-  return beyond && beyond->max <= 0 ? a : Simplify(MakeBinary(Op::kMax, a, b));
-}
-
-Expr SmallerOf(const Expr& a, const Expr& b) {
-  const std::optional<Interval> beyond = RangeOf(Simplify(b - a));
-  if (beyond && beyond->min >= 0) return a;
-  return beyond && beyond->max <= 0 ? b : Simplify(MakeBinary(Op::kMin, a, b));
-}
+Expr LargerOf(const Expr& a, const Expr& b) { return Extreme(Op::kMax, a, b, b - a); }
+Expr SmallerOf(const Expr& a, const Expr& b) { return Extreme(Op::kMin, a, b, a - b); }
 
 int64_t DivisorOf(const Expr& expr) {
   const auto of = [&](int arg) { return DivisorOf(expr->args[arg]); };

@@ -69,7 +69,8 @@ double RoundToFormat(const FloatFormat& format, double value) {
 
 int64_t SaturateToInt(DType to, double value) {
   if (std::isnan(value)) return 0;
-  // As doubles, the limits of 64 bits are 2^63 and 2^64, the first ones beyond the ranges.
+  // The largest numbers of 64 bits are no doubles. They become 2^63 and 2^64, the first ones beyond the
+  // ranges.
   const auto [lowest, highest] = RangeOfInt(to);
   if (value >= IntToDouble(to, highest)) return highest;
   if (value <= IntToDouble(to, lowest)) return lowest;

@@ -112,9 +112,17 @@ class Compiler : Assembler {
     // The first instance of a block initialises the accumulator, so its iterations run in order.
     const bool any_order = parallel || (of_threads && !IsReduceLoop(loop));
     const bool is_launch = loops_in_scope_.empty() && !group_ && (is_grid || of_threads);
-    program_.loops.push_back({loop.var->name, variable, extent, loop.var->extent, parallel, any_order,
-                              is_launch, is_grid, of_threads ? ThreadsUnder(loop.body) : 0, is_nest,
-                              parallel && direct_ == &loop});
+    program_.loops.push_back({.name = loop.var->name,
+                              .variable = variable,
+                              .extent = extent,
+                              .max_extent = loop.var->extent,
+                              .parallel = parallel,
+                              .any_order = any_order,
+                              .is_launch = is_launch,
+                              .is_grid = is_grid,
+                              .threads = of_threads ? ThreadsUnder(loop.body) : 0,
+                              .is_nest = is_nest,
+                              .is_direct = parallel && direct_ == &loop});
     in_nest_ = in_nest_ || of_threads;
     if (parallel) direct_ = loop.body.get();
     if (group_ && loop.loop_kind == LoopKind::kParallel) Fail("a parallel loop inside roles");

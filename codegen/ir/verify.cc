@@ -381,15 +381,18 @@ class Verifier {
     const Var& var = loops_[parallel]->var;
     if (var->extent < 2 || IsConstInt(loops_[parallel]->extent, 1) || guards_.Mentions(var.get())) return;
     const std::vector<Expr> in_loops = bindings_.empty() ? indices : SimplifiedAt(indices, bindings_);
-    const auto uses = [](const Var& v) { return [&v](const Expr& e) { return UsesVar(e, v.get()); }; };
-    const auto users = std::ranges::count_if(in_loops, uses(var));
+    const auto users_of = [&](const Var& v) {
+      return std::ranges::count_if(in_loops, [&](const Expr& index) { return UsesVar(index, v.get()); });
+    };
+    const auto users = users_of(var);
     if (users > 1) return;
     if (users == 0)
       return Fail("iterations of the parallel loop ", var->name, " write the same elements of ",
                   buffer->name);
     // c * v + k * u + ... with u an inner loop: iterations of v share elements when k divides c and u's
     // extent is large enough.
-    const Linear linear = ToLinear(*std::ranges::find_if(in_loops, uses(var)));
+    const auto uses_it = [&](const Expr& index) { return UsesVar(index, var.get()); };
+    const Linear linear = ToLinear(*std::ranges::find_if(in_loops, uses_it));
     const int64_t step = linear.CoefficientOf(var.get());
     for (size_t i = parallel + 1; i < loops_.size() && step != 0; ++i) {
       const Var& inner = loops_[i]->var;
@@ -397,7 +400,7 @@ class Verifier {
       if (k == 0 || step % k != 0 || std::abs(step / k) >= inner->extent ||
           !IsConstInt(loops_[i]->extent, inner->extent))
         continue;
-      if (guards_.Mentions(inner.get()) || std::ranges::count_if(in_loops, uses(inner)) != 1) continue;
+      if (guards_.Mentions(inner.get()) || users_of(inner) != 1) continue;
       return Fail("iterations of the parallel loop ", var->name, " write overlapping elements of ",
                   buffer->name);
     }

@@ -285,8 +285,11 @@ class LlvmKernelEmitter {
   // The enclosing region whose sums are in tile registers, and one of its products.
   const TileRegion* tiles_ = nullptr;
   const Mma* tiled_ = nullptr;
-  // Tiles of a and of b, by products in the same region.
-  std::unordered_map<const Mma*, std::array<std::vector<TileRows>, 2>> copied_tiles_;
+  // By products in the same region.
+  struct CopiedTiles {
+    std::vector<TileRows> a, b;
+  };
+  std::unordered_map<const Mma*, CopiedTiles> copied_tiles_;
   Value* configuration_ = nullptr;                 // of the function's tiles; null: it has none
   std::vector<llvm::CallInst*> restores_;          // instructions that load it after another one
   std::vector<llvm::Instruction*> after_regions_;  // calls after which no tile configuration is loaded

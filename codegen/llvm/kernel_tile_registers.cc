@@ -187,8 +187,9 @@ void LlvmKernelEmitter::EmitTileProducts(const Mma& mma) {
   FetchAhead(b, mma.b, CeilDiv(mma.k, mma.group), mma.b_ahead);
   const auto copied = copied_tiles_.find(&mma);
   const auto load = [&](bool of_b, int tile) {
-    const TileRows rows = copied != copied_tiles_.end() ? copied->second[of_b][tile]
-                                                        : TileOf(mma, of_b ? b : a, grid, of_b, tile);
+    const TileRows rows = copied == copied_tiles_.end() ? TileOf(mma, of_b ? b : a, grid, of_b, tile)
+                          : of_b                        ? copied->second.b[tile]
+                                                        : copied->second.a[tile];
     b_.CreateIntrinsic(
         intrinsic::x86_tileloadd64, {},
         {b_.getInt8(of_b ? grid.B(tile) : grid.A(tile)), rows.first, b_.getInt64(rows.stride)});

@@ -60,7 +60,8 @@ Value* Coefficient(Builder& b, const Row& row, Value* piece) {
   return b.CreateIntrinsic(intrinsic::x86_avx512_permvar_sf_512, {}, {table, piece});
 }
 
-Value* PieceOf(Builder& b, llvm::ArrayRef<Row> rows, Value* piece, Value* x) {
+// The polynomial in x whose coefficients `piece` selects from the rows, that of the lowest power first.
+Value* PolynomialOfPiece(Builder& b, llvm::ArrayRef<Row> rows, Value* piece, Value* x) {
   Value* sum = Coefficient(b, rows.back(), piece);
   for (const Row& row : llvm::reverse(rows.drop_back())) sum = b.MulAdd(sum, x, Coefficient(b, row, piece));
   return sum;
@@ -73,7 +74,7 @@ Value* TanhByPieces(Builder& b, Value* magnitude) {
   Value* bits = b.AsInt(bounded);
   bits = b.CreateBinaryIntrinsic(intrinsic::umax, bits, Int(bits, kLeast));
   Value* piece = b.CreateLShr(bits, kHalfOctave);
-  return PieceOf(b, kTanh, piece, b.CreateFSub(bounded, Coefficient(b, kTanhCenters, piece)));
+  return PolynomialOfPiece(b, kTanh, piece, b.CreateFSub(bounded, Coefficient(b, kTanhCenters, piece)));
 }
 
 Value* ErfByPieces(Builder& b, Value* magnitude) {
@@ -83,7 +84,7 @@ Value* ErfByPieces(Builder& b, Value* magnitude) {
   Value* bounded = b.AtMost(magnitude, 3.874);
   Value* shifted = b.CreateFAdd(bounded, magic);
   Value* center = b.CreateFSub(shifted, magic);
-  return PieceOf(b, kErf, b.AsInt(shifted), b.CreateFSub(bounded, center));
+  return PolynomialOfPiece(b, kErf, b.AsInt(shifted), b.CreateFSub(bounded, center));
 }
 
 // The value in the first lanes of a vector of kPieces lanes.

@@ -41,4 +41,8 @@ absl::StatusOr<ProductNest> ProductNestOf(const For& outermost, bool guarded) {
   return nest;
 }
 
+TileView ViewAt(const ExprNode& load, const VarMap& at, int64_t row_stride, int64_t col_stride) {
+  return {load.buffer, SimplifiedAt(load.args, at), row_stride, col_stride};
+}
+
 }  // namespace mycc

@@ -32,4 +32,7 @@ struct ProductNest {
 // and has no meaning.
 absl::StatusOr<ProductNest> ProductNestOf(const For& outermost, bool guarded);
 
+// The tile that begins at the loaded element where variables have the values `at`.
+TileView ViewAt(const ExprNode& load, const VarMap& at, int64_t row_stride, int64_t col_stride);
+
 }  // namespace mycc

@@ -163,15 +163,12 @@ class ProductLoops {
   Stmt MakeMma(const Expr& begin, int64_t depth) const {
     VarMap first = first_;
     if (k_) first[k_->loop->var.get()] = begin;
-    const auto view = [&](const ExprNode* load, int64_t row_stride, int64_t col_stride) {
-      return TileView{load->buffer, SimplifiedAt(load->args, first), row_stride, col_stride};
-    };
+    const ExprNode &a = swapped_ ? *product_.y : *product_.x, &b = swapped_ ? *product_.x : *product_.y;
     auto mma = std::make_shared<Mma>(
         instruction_.name, (m_ ? m_->extent : 1) * (blocks_ ? blocks_->extent : 1),
-        lanes_ ? lanes_->extent : 1, depth * GroupExtent(), view(product_.acc, m_ ? m_->acc : 0, 1),
-        view(swapped_ ? product_.y : product_.x, m_ ? *A(*m_) : 0, k_ ? *A(*k_) : 0),
-        view(swapped_ ? product_.x : product_.y, k_ ? *B(*k_) : 0, instruction_.group), WarpGrid{},
-        instruction_.group);
+        lanes_ ? lanes_->extent : 1, depth * GroupExtent(), ViewAt(*product_.acc, first, m_ ? m_->acc : 0, 1),
+        ViewAt(a, first, m_ ? *A(*m_) : 0, k_ ? *A(*k_) : 0),
+        ViewAt(b, first, k_ ? *B(*k_) : 0, instruction_.group), WarpGrid{}, instruction_.group);
     if (blocks_) {
       mma->a.block_rows = m_->extent;
       mma->a.block_stride = *A(*blocks_);

@@ -75,13 +75,11 @@ absl::StatusOr<Stmt> TileProduct(const For& marked) {
     return refuse("its loops along rows, columns or depth do not step as one loop");
   const ExprNode &a = columns_are_x ? *nest->y : *nest->x, &b = columns_are_x ? *nest->x : *nest->y;
   const auto step = [&](const Merged& m, bool of_a) { return of_a == columns_are_x ? m.y : m.x; };
-  const auto view = [&](const ExprNode& load, int64_t row_stride, int64_t col_stride) {
-    return TileView{load.buffer, SimplifiedAt(load.args, first), row_stride, col_stride};
-  };
   return Stmt(std::make_shared<Mma>(marked.marks.instruction, rows->extent, columns->extent, steps->extent,
-                                    view(*nest->acc, rows->acc, columns->acc),
-                                    view(a, step(*rows, true), step(*steps, true)),
-                                    view(b, step(*steps, false), step(*columns, false)), marked.marks.warps));
+                                    ViewAt(*nest->acc, first, rows->acc, columns->acc),
+                                    ViewAt(a, first, step(*rows, true), step(*steps, true)),
+                                    ViewAt(b, first, step(*steps, false), step(*columns, false)),
+                                    marked.marks.warps));
 }
 
 }  // namespace

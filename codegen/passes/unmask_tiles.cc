@@ -112,9 +112,10 @@ class TileMasks {
 
   // Adds the bounds of the condition's parts. A condition with a part that has none is no mask of the tile.
   void Collect(const Expr& condition) {
-    std::vector<Expr> bounds = SplitConjunction(condition);
-    for (Expr& bound : bounds) bound = ForAll(bound, inner_);
+    std::vector<Expr> bounds;
+    for (const Expr& part : SplitConjunction(condition)) bounds.push_back(ForAll(part, inner_));
     if (std::ranges::count(bounds, nullptr) > 0) return;
+    // A bound that is known already is not added again.
     for (const Expr& bound : bounds) SplitConjunction(bound, &bounds_);
   }
 
