@@ -14,30 +14,59 @@ const VarNode* FreeVar(const Expr& atom) {
                                                                                : nullptr;
 }
 
+// Adds the facts that follow from a condition's truth value.
+void AddFacts(const Expr& condition, bool value, Facts* facts) {
+  if (condition->op == Op::kNot) return AddFacts(condition->args[0], !value, facts);
+  if (condition->op == (value ? Op::kAnd : Op::kOr)) {
+    AddFacts(condition->args[0], value, facts);
+    return AddFacts(condition->args[1], value, facts);
+  }
+  for (const Linear& fact : FactsOf(condition, value)) facts->push_back(ToLinear(Simplify(FromLinear(fact))));
+}
+
 }  // namespace
 
 void Guards::Assume(const Expr& condition, bool value) {
-  if (condition->op == Op::kNot) return Assume(condition->args[0], !value);
-  if (condition->op == (value ? Op::kAnd : Op::kOr)) {
-    Assume(condition->args[0], value);
-    return Assume(condition->args[1], value);
-  }
-  for (const Linear& fact : FactsOf(condition, value)) facts_.push_back(ToLinear(Simplify(FromLinear(fact))));
-  if (facts_.size() == sources_.size()) facts_.emplace_back();  // 0 >= 0 for a condition that tells nothing
-  sources_.resize(facts_.size(), condition);
+  assumptions_.push_back({condition, nullptr, value});
 }
 
 void Guards::AssumeWithin(const Expr& index, const Expr& extent) {
-  facts_.insert(facts_.end(), {ToLinear(index), ToLinear(Simplify(extent - index - 1))});
-  sources_.resize(facts_.size(), index + extent);
+  assumptions_.push_back({index, extent, true});
 }
 
-bool Guards::Mentions(const VarNode* var) const { return UsesVar(sources_, var); }
+void Guards::Restore(size_t mark) {
+  assumptions_.resize(mark);
+  if (ends_.size() > mark) ends_.resize(mark);
+  facts_.resize(ends_.empty() ? 0 : ends_.back());
+}
+
+const Facts& Guards::AllFacts() const {
+  while (ends_.size() < assumptions_.size()) {
+    const Assumption& next = assumptions_[ends_.size()];
+    if (next.extent == nullptr) {
+      AddFacts(next.condition, next.value, &facts_);
+    } else {
+      facts_.insert(facts_.end(),
+                    {ToLinear(next.condition), ToLinear(Simplify(next.extent - next.condition - 1))});
+    }
+    ends_.push_back(facts_.size());
+  }
+  return facts_;
+}
+
+bool Guards::Mentions(const VarNode* var) const {
+  return std::ranges::any_of(assumptions_, [var](const Assumption& assumed) {
+    return UsesVar(assumed.condition, var) || (assumed.extent != nullptr && UsesVar(assumed.extent, var));
+  });
+}
 
 bool Guards::ProvablyAtLeastZero(const Expr& expr) const {
-  const std::optional<int64_t> lower =
-      RangeUnder(ToLinear(expr), facts_, Arithmetic::kWraps, /*effort=*/1).lower;
-  return lower && *lower >= 0;
+  const Linear linear = ToLinear(expr);
+  const auto at_least_zero = [&linear](const Facts& facts) {
+    const std::optional<int64_t> lower = RangeUnder(linear, facts, Arithmetic::kWraps, /*effort=*/1).lower;
+    return lower && *lower >= 0;
+  };
+  return at_least_zero({}) || at_least_zero(AllFacts());
 }
 
 bool Guards::ProvablyInside(const Expr& index, int64_t extent) const {

@@ -1,5 +1,5 @@
 // Tracks the facts about index variables at a place in the IR, and proves whether an index stays in range
-// there. Thread rule: thread-compatible.
+// there. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Guards {
   void AssumeWithin(const Expr& index, const Expr& extent);
 
   // Restore(mark) drops the assumptions made since Mark() returned `mark`.
-  size_t Mark() const { return facts_.size(); }
-  void Restore(size_t mark) { facts_.resize(mark), sources_.resize(mark); }
+  size_t Mark() const { return assumptions_.size(); }
+  void Restore(size_t mark);
 
   // True when an i64 expression is provably at least 0 wherever the guards hold. The proof uses ranges and at
   // most one guard.
@@ -34,8 +34,19 @@ class Guards {
   bool Mentions(const VarNode* var) const;
 
  private:
-  Facts facts_;
-  std::vector<Expr> sources_;  // for each fact, the condition or index that it follows from
+  struct Assumption {
+    Expr condition;     // or index
+    Expr extent;        // of the index; null: of a condition
+    bool value = true;  // of the condition
+  };
+
+  // The facts that follow from all assumptions. They are derived when they are first asked for: most indices
+  // stay in range by themselves.
+  const Facts& AllFacts() const;
+
+  std::vector<Assumption> assumptions_;
+  mutable Facts facts_;               // of the first assumptions
+  mutable std::vector<size_t> ends_;  // where the facts of each of these end
 };
 
 }  // namespace mycc

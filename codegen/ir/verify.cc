@@ -26,6 +26,12 @@ namespace {
 
 constexpr int64_t kSharedAlignment = 16;  // bytes of a vector
 
+// Whether an index is in [0, extent) whatever the guards are: most are, and this is quickly told.
+bool IsWithin(const Expr& index, int64_t extent) {
+  const std::optional<Interval> range = RangeOf(index);
+  return range && range->min >= 0 && range->max < extent;
+}
+
 // Walks a function and tracks the names in scope. The first broken rule is kept.
 class Verifier {
  public:
@@ -342,11 +348,10 @@ class Verifier {
     }
     for (size_t d = 0; d < indices.size(); ++d) {
       if (indices[d]->dtype != DType::kI64) return Fail("an index of ", buffer->name, " is no i64");
-      const std::optional<Interval> range = RangeOf(indices[d]);
-      if (range && range->min >= 0 && range->max < buffer->shape[d]) continue;
+      if (IsWithin(indices[d], buffer->shape[d])) continue;
       const Expr index = InLoops(indices[d]);
-      if (guards_.ProvablyInside(index, buffer->shape[d]) ||
-          !guards_.ProvablyEscapes(index, buffer->shape[d]))
+      if (!guards_.ProvablyEscapes(index, buffer->shape[d]) ||
+          guards_.ProvablyInside(index, buffer->shape[d]))
         continue;
       const std::optional<Interval> reached = RangeOf(index);
       return Fail("index ", d, " of ", buffer->name, ", ", PrintExpr(index), ", reaches ", reached->min, "..",
@@ -427,8 +432,9 @@ class Verifier {
     write ? Write(view.buffer, view.indices) : Access(view.buffer, view.indices);
     if (!status_.ok()) return;
     const int64_t corner = view.Row(rows - 1) + (cols - 1) * view.col_stride + beyond;
-    const Expr first = FlatIndex(*view.buffer, view.indices);
-    if (guards_.ProvablyEscapes(Simplify(first + corner), view.buffer->num_elements())) {
+    const Expr last = FlatIndex(*view.buffer, view.indices) + corner;
+    const int64_t elements = view.buffer->num_elements();
+    if (!IsWithin(last, elements) && guards_.ProvablyEscapes(Simplify(last), elements)) {
       Fail("the ", rows, "x", cols, " view of ", view.buffer->name, " reaches past its end");
     }
   }
