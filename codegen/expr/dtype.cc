@@ -135,7 +135,10 @@ std::string PrintInt(DType dtype, int64_t value) {
 }
 
 int MantissaBits(DType dtype) { return FormatOf(dtype).mantissa_bits; }
-double SmallestNormal(DType dtype) { return std::ldexp(1, FormatOf(dtype).min_exponent); }
+double SmallestNormal(DType dtype) {
+  constexpr int kMantissa = 52, kBias = 1023;  // of a double
+  return std::bit_cast<double>(static_cast<uint64_t>(FormatOf(dtype).min_exponent + kBias) << kMantissa);
+}
 double LargestNumber(DType dtype) { return FormatOf(dtype).max; }
 
 double RoundFloat(DType dtype, double value) {

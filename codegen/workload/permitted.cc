@@ -31,6 +31,14 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // A cast from `from`. Tensor instructions multiply narrow floats without widening them first.
 bool IsWidened(const Expr& expr, DType from) { return expr->op == Op::kCast && expr->args[0]->dtype == from; }
 
+// Whether two factors are numbers that nothing takes for zero, and so is their product, which is finite in
+// `dtype` too: most terms of sums.
+bool IsPlain(DType dtype, double a, double b) {
+  const double least = SmallestNormal(DType::kBF16), product = std::abs(a * b);
+  return dtype == DType::kF32 && std::abs(a) >= least && std::abs(b) >= least && product > 0 &&
+         product < LargestNumber(DType::kF32);
+}
+
 // The sum of terms in any order, with each partial sum rounded.
 class SumSet {
  public:
@@ -55,6 +63,13 @@ class SumSet {
     low_ += term.low, high_ += term.high;
     magnitude_ += std::max(std::isinf(term.low) ? 0 : std::abs(term.low),
                            std::isinf(term.high) ? 0 : std::abs(term.high));
+  }
+
+  // The same for the product of two factors that are plain.
+  void AddPlain(double product) {
+    const double rounded = RoundFloat(dtype_, product);
+    low_ += std::min(product, rounded), high_ += std::max(product, rounded);
+    magnitude_ += std::max(std::abs(product), std::abs(rounded));
   }
 
   ValueSet Result() const {
@@ -233,8 +248,12 @@ struct PermittedReference::Impl {
       for (LaneProgram& program : *programs)
         MYCC_CHECK(program.Run(element * points + done, count, read)) << "a read outside of a tensor";
       for (int lane = 0; lane < count; ++lane) {
-        sum.Add(ProductTerm(product, ValueSet::Only(product->dtype, programs->front().value(lane)),
-                            ValueSet::Only(product->dtype, programs->back().value(lane))));
+        const Scalar a = programs->front().value(lane), b = programs->back().value(lane);
+        if (IsPlain(product->dtype, a.f, b.f)) {
+          sum.AddPlain(a.f * b.f);
+        } else {
+          sum.Add(ProductTerm(product, ValueSet::Only(product->dtype, a), ValueSet::Only(product->dtype, b)));
+        }
       }
     }
     ValueSet result = sum.Result();
