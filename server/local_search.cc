@@ -61,7 +61,8 @@ absl::StatusOr<std::unique_ptr<LocalSearch>> LocalSearch::Create(const v1::Store
   for (uint32_t task = 0; task < tasks.size(); ++task) {
     if (stored[task].reused() || !stored[task].measured_by().empty()) continue;
     const PlannedTask& planned = tasks[task];
-    const auto [of_kind, is_new] = search->learners_.try_emplace(ModelKind(planned.target));
+    const auto [of_kind, is_new] =
+        search->learners_.try_emplace(ModelKind(planned.target), ModelConfig(), &search->team_);
     Learner* const learner = &of_kind->second;
     // A model that this build cannot read is done without.
     if (const std::string* bytes = OfNearestKind(models, of_kind->first); is_new && bytes != nullptr)

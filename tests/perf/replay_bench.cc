@@ -80,7 +80,9 @@ class CountedScorer final : public Scorer {
     for (const Trace* trace : traces) seen_.insert(StepsKey(*trace));
     return scorer_->Score(traces);
   }
-  absl::StatusOr<std::string> CodeOf(const Trace& trace) override { return scorer_->CodeOf(trace); }
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) override {
+    return scorer_->CodesOf(traces);
+  }
   size_t count() const { return seen_.size(); }
 
  private:

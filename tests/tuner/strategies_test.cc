@@ -245,7 +245,12 @@ class RefusingScorer : public Scorer {
     }
     return predictions;
   }
-  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) override {
+    std::vector<absl::StatusOr<std::string>> codes;
+    for (const Trace* trace : traces) codes.push_back(CodeOf(*trace));
+    return codes;
+  }
+  static std::string CodeOf(const Trace& trace) {
     const auto& decisions = trace.decisions;
     const bool is_alike = decisions[0].second == 2;  // whatever the last decision is
     return absl::StrCat(trace.sketch, decisions[0].second, " ", decisions[1].second, " ", decisions[2].second,
@@ -287,9 +292,13 @@ class TwinScorer : public Scorer {
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override {
     return std::vector<absl::StatusOr<Prediction>>(traces.size(), Prediction{1e-3, 1e-3, 0, 5});
   }
-  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
-    const std::string code = StepsKey(trace);
-    return first.empty() || code == second ? first : code;
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) override {
+    std::vector<absl::StatusOr<std::string>> codes;
+    for (const Trace* trace : traces) {
+      const std::string code = StepsKey(*trace);
+      codes.push_back(first.empty() || code == second ? first : code);
+    }
+    return codes;
   }
   std::string first, second;
 };

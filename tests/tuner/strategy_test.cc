@@ -276,8 +276,14 @@ TEST(StrategyTest, RefusalsAreCounted) {
 class CodeScorer : public SurfaceScorer {
  public:
   CodeScorer() : SurfaceScorer(1, 0.5) {}
-  absl::StatusOr<std::string> CodeOf(const Trace& trace) override {
-    ++lowered;
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) override {
+    lowered += static_cast<int>(traces.size());
+    most_together = std::max(most_together, traces.size());
+    std::vector<absl::StatusOr<std::string>> codes;
+    for (const Trace* trace : traces) codes.push_back(CodeOf(*trace));
+    return codes;
+  }
+  absl::StatusOr<std::string> CodeOf(const Trace& trace) const {
     std::string code;
     for (const auto& [name, value] : trace.decisions) {
       if (name == "unroll" && value == 8) return absl::FailedPreconditionError("too many instructions");
@@ -286,6 +292,7 @@ class CodeScorer : public SurfaceScorer {
     return code;
   }
   int lowered = 0;
+  size_t most_together = 0;
 };
 
 std::string CodeOf(const Candidate& candidate) {
@@ -330,6 +337,15 @@ TEST(StrategyTest, CodesAreKnownAfterARestart) {
     }
     EXPECT_EQ(*search->Ask(), whole[crash]) << "after a crash at " << crash;
   }
+}
+
+// So that the scorer divides them among its threads.
+TEST(StrategyTest, TheCodesOfAGenerationAreAskedForTogether) {
+  CodeScorer scorer;
+  auto search = Make(Config("evolutionary", 2), {ContractionLikeSketch()}, &scorer);
+  const size_t size = search->Ask()->size();
+  EXPECT_GE(2 * scorer.most_together, size);
+  EXPECT_LE(static_cast<size_t>(scorer.lowered), 2 * size);
 }
 
 TEST(KnownCodesTest, TheLatestAreKnownInARestoredSearchToo) {

@@ -111,19 +111,26 @@ std::vector<absl::StatusOr<Appraisal>> Appraiser::Appraise(const std::string& ta
   return appraisals;
 }
 
-absl::StatusOr<std::string> Appraiser::CodeOf(const std::string& task, const Workload& canonical,
-                                              const Target& target, const Trace& trace) {
-  const std::string key = StepsKey(trace);
-  absl::StatusOr<std::string> code;
-  replays_.Replay(task, canonical, target, {{&trace, key}}, &in_turn_,
-                  [&](size_t, const absl::StatusOr<Function>& function) {
-                    if (function.ok()) {
-                      code = CodeDigestOfFunction(*function, target);
-                    } else {
-                      code = function.status();
-                    }
-                  });
-  return code;
+std::vector<absl::StatusOr<std::string>> Appraiser::CodesOf(const std::string& task,
+                                                            const Workload& canonical, const Target& target,
+                                                            const std::vector<const Trace*>& traces) {
+  std::vector<std::string> keys;
+  for (const Trace* trace : traces) keys.push_back(StepsKey(*trace));
+  std::vector<SharedReplays::Asked> asked;
+  for (size_t i = 0; i < traces.size(); ++i) asked.push_back({traces[i], keys[i]});
+  std::vector<absl::StatusOr<Function>> functions(traces.size(), absl::UnknownError("not replayed"));
+  replays_.Replay(task, canonical, target, asked, parallel_,
+                  [&](size_t i, const absl::StatusOr<Function>& function) { functions[i] = function; });
+  // Lowering takes many times as long, and shares nothing.
+  std::vector<absl::StatusOr<std::string>> codes(traces.size(), absl::UnknownError("not lowered"));
+  parallel_->Run(traces.size(), [&](size_t i) {
+    if (functions[i].ok()) {
+      codes[i] = CodeDigestOfFunction(*functions[i], target);
+    } else {
+      codes[i] = functions[i].status();
+    }
+  });
+  return codes;
 }
 
 }  // namespace mycc

@@ -68,9 +68,10 @@ class Appraiser {
   std::vector<absl::StatusOr<Appraisal>> Appraise(const std::string& task, const Workload& canonical,
                                                   const Target& target, const Machine& machine,
                                                   const std::vector<const Trace*>& traces);
-  // As CodeDigest.
-  absl::StatusOr<std::string> CodeOf(const std::string& task, const Workload& canonical, const Target& target,
-                                     const Trace& trace);
+  // One for each trace, in order, as CodeDigest.
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::string& task, const Workload& canonical,
+                                                   const Target& target,
+                                                   const std::vector<const Trace*>& traces);
 
  private:
   ParallelFor in_turn_;

@@ -32,8 +32,8 @@ constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
 // One IR block of a launch, with all that is counted of it.
 struct Part {
   const NestBlock* nest;
-  std::vector<WarpAccess> accesses;
-  GpuArithmetic arithmetic;
+  std::vector<WarpAccess> accesses = {};  // these two after CountWork
+  GpuArithmetic arithmetic = {};
   double registers = 0;  // that its tensor takes of each thread
 };
 
@@ -108,12 +108,13 @@ void AddAllocations(const FunctionNest& nest, LaunchCost* launch) {
   }
 }
 
+// The launches, with what limits them. Their work is not counted yet.
 std::vector<LaunchCost> LaunchesOf(const FunctionNest& nest, const GpuMachine& machine) {
   std::map<int, LaunchCost> by_group;
   for (const NestBlock& block : nest.blocks) {
     if (block.ahead_of_time) continue;
     LaunchCost& launch = by_group[block.group];
-    launch.parts.push_back({&block, WarpAccessesOf(block), GpuArithmeticOf(block, machine)});
+    launch.parts.push_back({&block});
     launch.blocks = std::max(launch.blocks, BlocksOf(block));
     launch.threads = std::max(launch.threads, ThreadsOf(block));
   }
@@ -135,6 +136,13 @@ std::vector<LaunchCost> LaunchesOf(const FunctionNest& nest, const GpuMachine& m
     launches.push_back(std::move(launch));
   }
   return launches;
+}
+
+void CountWork(const GpuMachine& machine, LaunchCost* launch) {
+  for (Part& part : launch->parts) {
+    part.accesses = WarpAccessesOf(*part.nest);
+    part.arithmetic = GpuArithmeticOf(*part.nest, machine);
+  }
 }
 
 // The first loop inside the block loops.
@@ -359,8 +367,9 @@ Cost EstimateGpuCost(const FunctionNest& nest, const GpuMachine& machine) {
   total.blocks.resize(nest.blocks.size());
   total.seconds = kGpuCallSeconds;
   std::map<const BufferNode*, int> in_l2;
-  const std::vector<LaunchCost> launches = LaunchesOf(nest, machine);
-  for (const LaunchCost& launch : launches) {
+  std::vector<LaunchCost> launches = LaunchesOf(nest, machine);
+  for (LaunchCost& launch : launches) {
+    CountWork(machine, &launch);
     std::vector<BlockCost*> costs;
     for (const Part& part : launch.parts) costs.push_back(&total.blocks[part.nest - nest.blocks.data()]);
     total.seconds += LaunchSeconds(launch, machine, &in_l2, costs);

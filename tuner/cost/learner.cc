@@ -162,7 +162,7 @@ absl::Status Learner::Update(const std::string& group) {
   if (known == own_models_.end() || known->second.version != due) {
     if (known == own_models_.end()) ForgetModel();
     XgboostModel model(config_);
-    MYCC_RETURN_IF_ERROR(model.Train(TrainingSet(group, due), group));
+    MYCC_RETURN_IF_ERROR(model.Train(TrainingSet(group, due), group, parallel_));
     known = own_models_.insert_or_assign(group, OwnModel{due, std::move(model)}).first;
   }
   known->second.used = ++updates_;
@@ -209,7 +209,7 @@ absl::StatusOr<std::string> Learner::Save() const {
   const uint64_t unseen = unseen_ + own.size();
   XgboostModel trained(config_);
   const bool trains = IsTrainingDue(earlier_model_.metrics(), earlier_.size(), unseen, config_.min_samples);
-  if (trains) MYCC_RETURN_IF_ERROR(trained.Train(samples));
+  if (trains) MYCC_RETURN_IF_ERROR(trained.Train(samples, /*task=*/"", parallel_));
   const std::vector<const Sample*> kept = LatestOf(samples);
   const size_t width = samples.empty() ? 0 : samples[0]->features.size();
   ByteWriter body;

@@ -28,7 +28,10 @@ namespace mycc {
 
 class Learner {
  public:
-  explicit Learner(const ModelConfig& config = {}) : config_(config), earlier_model_(config) {}
+  // The boosters of a training are divided among the threads of `parallel`, which outlives the learner; null:
+  // one after the other.
+  explicit Learner(const ModelConfig& config = {}, ParallelFor* parallel = nullptr)
+      : config_(config), parallel_(parallel), earlier_model_(config) {}
 
   // Bytes of Save(). InvalidArgument for others' bytes, other versions and damage; the learner stays as it
   // was. A model of another class of devices is trained anew when this job's is saved. REQUIRES: no samples
@@ -85,6 +88,7 @@ class Learner {
   void ForgetModel();
 
   const ModelConfig config_;
+  ParallelFor* const parallel_;
   std::vector<Sample> earlier_;
   XgboostModel earlier_model_;
   uint64_t unseen_ = 0;

@@ -47,8 +47,8 @@ std::vector<absl::StatusOr<Prediction>> ScheduleScorer::Score(const std::vector<
   return predictions;
 }
 
-absl::StatusOr<std::string> ScheduleScorer::CodeOf(const Trace& trace) {
-  return appraiser_->CodeOf(task_name_, workload_, target_, trace);
+std::vector<absl::StatusOr<std::string>> ScheduleScorer::CodesOf(const std::vector<const Trace*>& traces) {
+  return appraiser_->CodesOf(task_name_, workload_, target_, traces);
 }
 
 std::vector<Sample> ScheduleScorer::SamplesOf(const std::vector<SearchLedger::Entry>& generation) {

@@ -26,7 +26,7 @@ class ScheduleScorer : public Scorer {
 
   std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) override;
 
-  absl::StatusOr<std::string> CodeOf(const Trace& trace) override;
+  std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) override;
 
   // The samples of a generation, once its outcomes are known. Candidates whose trace no longer replays teach
   // nothing.

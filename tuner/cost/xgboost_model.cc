@@ -91,7 +91,8 @@ ModelMetrics GetMetrics(ByteReader* in) {
 
 }  // namespace
 
-absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples, const std::string& task) {
+absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples, const std::string& task,
+                                 ParallelFor* parallel) {
   members_.clear();
   failure_.reset();
   offsets_.clear();
@@ -104,9 +105,23 @@ absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples, cons
   }
   metrics_.samples = static_cast<int>(successful.size());
   metrics_.failures = static_cast<int>(samples.size() - successful.size());
-  if (metrics_.samples >= config_.min_samples) MYCC_RETURN_IF_ERROR(TrainCorrection(successful, task));
-  if (metrics_.failures >= config_.min_failures && metrics_.samples >= config_.min_failures)
-    return TrainFailures(samples);
+  ParallelFor in_turn;
+  if (parallel == nullptr) parallel = &in_turn;
+  absl::Status of_correction, of_failures;
+  parallel->Run(2, [&](size_t part) {
+    if (part == 0 && metrics_.samples >= config_.min_samples)
+      of_correction = PrepareCorrection(successful, task);
+    if (part == 1 && metrics_.failures >= config_.min_failures && metrics_.samples >= config_.min_failures)
+      of_failures = TrainFailures(samples);
+  });
+  MYCC_RETURN_IF_ERROR(of_correction);
+  MYCC_RETURN_IF_ERROR(of_failures);
+  if (metrics_.trees > 0) members_.resize(static_cast<size_t>(config_.members));
+  std::vector<absl::Status> of_members(members_.size());
+  parallel->Run(members_.size(), [&](size_t member) {
+    of_members[member] = TrainMember(successful, task, static_cast<int>(member));
+  });
+  for (const absl::Status& status : of_members) MYCC_RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }
 
@@ -168,8 +183,8 @@ absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& 
   return 0;
 }
 
-absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& samples,
-                                           const std::string& task) {
+absl::Status XgboostModel::PrepareCorrection(const std::vector<const Sample*>& samples,
+                                             const std::string& task) {
   // The rows are checked first: a time that is not finite is a time that no mean may have.
   BoosterMatrix matrix;
   MYCC_RETURN_IF_ERROR(FillMatrix(samples, config_.objective, task, config_.task_weight, &matrix));
@@ -177,12 +192,17 @@ absl::Status XgboostModel::TrainCorrection(const std::vector<const Sample*>& sam
   metrics_.groups = static_cast<int>(offsets_.size());
   for (const auto& [group, offset] : offsets_) mean_offset_ += offset / static_cast<double>(offsets_.size());
   MYCC_ASSIGN_OR_RETURN(metrics_.trees, ChooseTrees(samples, task));
-  if (metrics_.trees == 0) return absl::OkStatus();
-  for (int m = 0; m < config_.members; ++m) {
-    Booster& member = members_.emplace_back();
-    MYCC_RETURN_IF_ERROR(member.Create({&matrix}, BoosterOf(m)));
-    for (int tree = 0; tree < metrics_.trees; ++tree) MYCC_RETURN_IF_ERROR(member.Boost(tree, matrix));
-  }
+  return absl::OkStatus();
+}
+
+// Its matrix is its own: a booster leaves there what it derives from the rows.
+absl::Status XgboostModel::TrainMember(const std::vector<const Sample*>& samples, const std::string& task,
+                                       int member) {
+  BoosterMatrix matrix;
+  MYCC_RETURN_IF_ERROR(FillMatrix(samples, config_.objective, task, config_.task_weight, &matrix));
+  Booster& booster = members_[static_cast<size_t>(member)];
+  MYCC_RETURN_IF_ERROR(booster.Create({&matrix}, BoosterOf(member)));
+  for (int tree = 0; tree < metrics_.trees; ++tree) MYCC_RETURN_IF_ERROR(booster.Boost(tree, matrix));
   return absl::OkStatus();
 }
 

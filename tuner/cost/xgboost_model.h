@@ -7,9 +7,9 @@
 // held-out tasks. It is 0 where the correction comes no closer to the times, or, on held-out tasks, orders
 // them worse than the analytic times do. On held-out tasks the correction is also shortened to the share that
 // serves them best: part of what was learned holds for the learned tasks alone. The members differ in the
-// rows and columns that their trees see, and their disagreement says how far the mean is to be trusted. One
-// thread and a fixed seed: the same samples in the same order give the same model, bit for bit. Thread rule:
-// thread-compatible.
+// rows and columns that their trees see, and their disagreement says how far the mean is to be trusted. A
+// booster has one thread and a fixed seed: the same samples in the same order give the same model, bit for
+// bit, on any number of threads. Thread rule: thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/parallel_for.h"
 #include "tuner/cost/booster.h"
 #include "tuner/cost/metrics.h"
 #include "tuner/cost/objective.h"
@@ -56,8 +57,9 @@ class XgboostModel {
   explicit XgboostModel(const ModelConfig& config = {}) : config_(config) {}
 
   // From scratch on these samples. All features are of one width. `task`: the group at hand; none where it is
-  // empty.
-  absl::Status Train(const std::vector<const Sample*>& samples, const std::string& task = "");
+  // empty. The boosters are divided among the threads of `parallel`; null: one after the other.
+  absl::Status Train(const std::vector<const Sample*>& samples, const std::string& task = "",
+                     ParallelFor* parallel = nullptr);
   // One correction for each row. The group's mean error is part of it where samples of that group were seen.
   absl::StatusOr<std::vector<Correction>> Predict(const std::vector<const Features*>& rows,
                                                   const std::string& group) const;
@@ -79,7 +81,9 @@ class XgboostModel {
   absl::Status Load(const std::string& bytes);
 
  private:
-  absl::Status TrainCorrection(const std::vector<const Sample*>& samples, const std::string& task);
+  // All of the correction but its members.
+  absl::Status PrepareCorrection(const std::vector<const Sample*>& samples, const std::string& task);
+  absl::Status TrainMember(const std::vector<const Sample*>& samples, const std::string& task, int member);
   absl::Status TrainFailures(const std::vector<const Sample*>& samples);
   absl::StatusOr<int> ChooseTrees(const std::vector<const Sample*>& samples, const std::string& task);
   BoosterConfig BoosterOf(int member) const;

@@ -250,7 +250,10 @@ void DecisionSearch::TakePromising(int count, Rng* rng, Picks* picks) {
   AddOptions(FirstPoints(rng));
   if (!model_.follows_guesses() && sampler_.size() > kSmall) AddOptions(ExpectedFastest(rng));
   for (int i = 0; i < kClimbs; ++i) Climb();
-  for (int i = 0; i < count && !picks->full() && TakeBest(picks);) ++i;
+  picks->TakeTogether([&](Picks* to) {
+    DecisionSearch search = *this;  // which assumes what it takes
+    for (int i = 0; i < count && !to->full() && search.TakeBest(to);) ++i;
+  });
 }
 
 }  // namespace mycc

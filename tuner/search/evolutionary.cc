@@ -70,23 +70,21 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
     return ProposeByDecisions(generation, visible, context, &rng);
   const Shares shares = SharesOf(generation, visible, believe);
   Picks picks(wanted(), context);
-  if (generation == 0) TakeStart(context, &picks);
-
   Pool pool(context);
   if (generation == 0 && scorer_ != nullptr) AddPriorBest(context, &pool);
   Evolve(visible, context, &rng, &pool);
-  if (generation == 0 && pool.analytic_best() != nullptr) picks.Take(*pool.analytic_best());
   const auto take_promising = [&](int count) {
     DecisionSearch(sketches_, ledger(), visible, context).TakePromising(count, &rng, &picks);
   };
-  if (measured.size() < kEnoughToLearn) {
-    TakeDescent(shares.descent, visible, context, &picks);
-  } else if (believe) {
-    take_promising(shares.descent);
-  }
+  picks.TakeTogether([&](Picks* to) {
+    if (generation == 0) TakeStart(context, to);
+    if (generation == 0 && pool.analytic_best() != nullptr) to->Take(*pool.analytic_best());
+    if (measured.size() < kEnoughToLearn) TakeDescent(shares.descent, visible, context, to);
+  });
+  if (believe && measured.size() >= kEnoughToLearn) take_promising(shares.descent);
   const int places = wanted() - picks.size() - shares.random;
   if (believe) {
-    TakePredicted(places, pool, &picks);
+    picks.TakeTogether([&](Picks* to) { TakePredicted(places, pool, to); });
   } else {
     take_promising(places);
   }
@@ -101,7 +99,7 @@ std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation
                                                                   Rng* rng) const {
   constexpr int64_t kSpread = 12;
   Picks picks(wanted(), context);
-  if (generation == 0) TakeStart(context, &picks);
+  if (generation == 0) picks.TakeTogether([&](Picks* to) { TakeStart(context, to); });
   DecisionSearch search(sketches_, ledger(), visible, context);
   const int64_t spread = history_.empty() ? kSpread - ledger().num_candidates() - picks.size() : 0;
   search.TakeSpread(static_cast<int>(std::clamp<int64_t>(spread, 0, wanted())), rng, &picks);

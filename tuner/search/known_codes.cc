@@ -21,6 +21,9 @@ void KnownCodes::CatchUp(const SearchLedger& ledger) {
     if (candidates > most_candidates_) break;
   }
   for (int g = std::max(first, generations_); g < ledger.generations(); ++g) {
+    std::vector<const std::string*> traces;
+    for (const SearchLedger::Entry& entry : ledger.generation(g)) traces.push_back(&entry.candidate.trace);
+    Foresee(traces);
     for (const SearchLedger::Entry& entry : ledger.generation(g)) {
       if (entry.candidate.trace.empty()) continue;
       const absl::StatusOr<std::string> code = CodeOf(entry.candidate.trace);
@@ -36,16 +39,30 @@ void KnownCodes::CatchUp(const SearchLedger& ledger) {
   }
 }
 
+void KnownCodes::Foresee(const std::vector<const std::string*>& traces) {
+  if (scorer_ == nullptr) return;
+  std::vector<std::string> keys;
+  std::vector<Trace> parsed;
+  for (const std::string* trace : traces) {
+    const std::string key = Sha256Hex(*trace);
+    if (memo_.contains(key) || std::ranges::find(keys, key) != keys.end()) continue;
+    absl::StatusOr<Trace> readable = ParseTrace(*trace);
+    if (!readable.ok()) continue;
+    keys.push_back(key);
+    parsed.push_back(*std::move(readable));
+  }
+  if (keys.empty()) return;
+  std::vector<const Trace*> asked;
+  for (const Trace& trace : parsed) asked.push_back(&trace);
+  const std::vector<absl::StatusOr<std::string>> codes = scorer_->CodesOf(asked);
+  if (memo_.size() + keys.size() > kMostRemembered) memo_.clear();
+  for (size_t i = 0; i < keys.size(); ++i) memo_.emplace(keys[i], codes[i]);
+}
+
 absl::StatusOr<std::string> KnownCodes::CodeOf(const std::string& trace) {
-  if (scorer_ == nullptr) return std::string();
-  const std::string key = Sha256Hex(trace);
-  if (const auto known = memo_.find(key); known != memo_.end()) return known->second;
-  const absl::StatusOr<Trace> parsed = ParseTrace(trace);
-  absl::StatusOr<std::string> code = std::string();
-  if (parsed.ok()) code = scorer_->CodeOf(*parsed);
-  if (memo_.size() >= kMostRemembered) memo_.clear();
-  memo_.emplace(key, code);
-  return code;
+  Foresee({&trace});
+  const auto known = memo_.find(Sha256Hex(trace));
+  return known == memo_.end() ? std::string() : known->second;
 }
 
 std::string KnownCodes::CandidateWith(const std::string& code) const {

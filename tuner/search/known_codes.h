@@ -1,12 +1,13 @@
 // The codes of a search's candidates, so that two traces that are lowered to equal code are measured once. A
-// code is a digest that the scorer computes (Scorer::CodeOf); it is asked for of candidates that are about to
-// be proposed alone, since lowering takes longer than a prediction. A function of the ledger: a search that
-// is restored knows the same. Thread rule: thread-compatible.
+// code is a digest that the scorer computes (Scorer::CodesOf); it is asked for of candidates that are about
+// to be proposed alone, since lowering takes longer than a prediction. A function of the ledger: a search
+// that is restored knows the same. Thread rule: thread-compatible.
 #pragma once
 
 #include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "tuner/search/scorer.h"
@@ -22,6 +23,8 @@ class KnownCodes {
 
   // Takes in the generations that the ledger has gained.
   void CatchUp(const SearchLedger& ledger);
+  // Has the codes computed that are not known yet, together: the scorer divides them among its threads.
+  void Foresee(const std::vector<const std::string*>& traces);
   // The code of a trace; empty where the scorer knows none. An error, with its reason, where it cannot be
   // lowered.
   absl::StatusOr<std::string> CodeOf(const std::string& trace);

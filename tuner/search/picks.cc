@@ -22,8 +22,20 @@ bool Picks::Take(const Member& member) {
   return true;
 }
 
+void Picks::TakeTogether(const std::function<void(Picks*)>& take) {
+  if (context_.codes != nullptr && !rehearses_) {
+    Picks rehearsal = *this;
+    rehearsal.rehearses_ = true;
+    take(&rehearsal);
+    std::vector<const std::string*> traces;
+    for (const ProposedPoint& proposal : rehearsal.proposals()) traces.push_back(&proposal.candidate.trace);
+    context_.codes->Foresee(traces);
+  }
+  take(this);
+}
+
 bool Picks::HasNewCode(const std::string& trace) {
-  if (context_.codes == nullptr) return true;
+  if (context_.codes == nullptr || rehearses_) return true;
   const absl::StatusOr<std::string> code = context_.codes->CodeOf(trace);
   std::string why;
   if (!code.ok()) {
@@ -59,7 +71,11 @@ void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context,
     for (int i = taken; i < count; ++i) points.emplace_back(sampler.Random(rng), Origin::kRandom);
     Pool pool(context);
     pool.Add(points);
-    for (const Member& member : pool.members()) taken += picks->Take(member);
+    const int before = picks->size();
+    picks->TakeTogether([&pool](Picks* to) {
+      for (const Member& member : pool.members()) to->Take(member);
+    });
+    taken += picks->size() - before;
   }
 }
 

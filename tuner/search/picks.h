@@ -2,6 +2,7 @@
 // refuses those that are lowered to the code of another candidate, or that cannot be lowered.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ class Picks {
   // False when the generation is full, or holds the same steps or code, or the member or its code was
   // proposed in an earlier one.
   bool Take(const Member& member);
+  // Calls `take`, which takes members into its argument. It is called twice: the first time it takes them
+  // into a copy that holds every code for new, and the codes of what it takes there are computed together.
+  // Few are left to be computed one after the other then.
+  void TakeTogether(const std::function<void(Picks*)>& take);
 
   // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
@@ -35,6 +40,7 @@ class Picks {
 
   const int capacity_;
   const Pool::Context& context_;
+  bool rehearses_ = false;  // a copy that holds every code for new
   std::vector<ProposedPoint> proposals_;
   absl::flat_hash_set<std::string> steps_, codes_;
 };

@@ -31,9 +31,11 @@ class Scorer {
   // One answer for each trace, in order; an error (with its reason) where the candidate must not be proposed:
   // the trace does not replay, or a limit of the target is exceeded. All answers of a call are of one model.
   virtual std::vector<absl::StatusOr<Prediction>> Score(const std::vector<const Trace*>& traces) = 0;
-  // A digest of the code that the trace is lowered to: equal ones are equal code. Empty: it is not known. An
-  // error where the trace cannot be lowered. A function of the trace alone.
-  virtual absl::StatusOr<std::string> CodeOf(const Trace& /*trace*/) { return std::string(); }
+  // For each trace, in order, a digest of the code that it is lowered to: equal ones are equal code. Empty:
+  // it is not known. An error where the trace cannot be lowered. Functions of the traces alone.
+  virtual std::vector<absl::StatusOr<std::string>> CodesOf(const std::vector<const Trace*>& traces) {
+    return std::vector<absl::StatusOr<std::string>>(traces.size(), std::string());
+  }
   // True when it knows a trace's decisions and no code. Searches then learn by a model of their own
   // (decision_model.h), which starts from the analytic seconds.
   virtual bool KnowsDecisionsAlone() const { return false; }
