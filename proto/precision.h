@@ -1,6 +1,7 @@
 // How precisely a time is known: its confidence interval, and whether that is wide. Pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -21,6 +22,17 @@ inline double RelativeWidth(double low, double high, double seconds) {
 inline double RelativeWidth(const v1::Timing& timing) {
   if (timing.samples_seconds_size() == 1) return std::numeric_limits<double>::infinity();
   return RelativeWidth(timing.ci_low_seconds(), timing.ci_high_seconds(), timing.seconds());
+}
+
+// Whether a timing cannot be told from the fastest one of its round: their intervals overlap, and it is not
+// more than 2 % slower. In a noisy round intervals are wide, and what is likely to be slower is not chosen. A
+// timing without an interval is its time alone, and so is one whose interval is no number.
+inline bool MayBeFastest(const v1::Timing& timing, const v1::Timing& fastest) {
+  constexpr double kMostBehind = 1.02;
+  const double low =
+      timing.ci_low_seconds() > 0 ? std::min(timing.ci_low_seconds(), timing.seconds()) : timing.seconds();
+  return low <= std::max(fastest.seconds(), fastest.ci_high_seconds()) &&
+         timing.seconds() <= kMostBehind * fastest.seconds();
 }
 
 // A wide interval in words: "known to +-12 % only"; empty for a narrow one.

@@ -12,17 +12,7 @@
 namespace mycc {
 namespace {
 
-constexpr double kMostBehind = 1.02;
-
 const v1::Timing& TimeOf(const v1::Record& record) { return record.result().timing(); }
-
-// The time alone where there is no interval.
-double LowOf(const v1::Timing& timing) {
-  return timing.ci_low_seconds() > 0 ? std::min(timing.ci_low_seconds(), timing.seconds()) : timing.seconds();
-}
-double HighOf(const v1::Timing& timing) {
-  return timing.ci_high_seconds() > timing.seconds() ? timing.ci_high_seconds() : timing.seconds();
-}
 
 // The interval's width as a power of two: it is an estimate itself, and small differences are chance. A time
 // without an interval is the least steady.
@@ -47,9 +37,7 @@ std::vector<size_t> TiesForBest(const std::vector<const v1::Record*>& records) {
   });
   std::vector<size_t> ties;
   for (size_t i = 0; i < records.size(); ++i) {
-    const v1::Timing& timing = TimeOf(*records[i]);
-    const bool overlaps = LowOf(timing) <= HighOf(TimeOf(*fastest));
-    if (overlaps && timing.seconds() <= kMostBehind * TimeOf(*fastest).seconds()) ties.push_back(i);
+    if (MayBeFastest(TimeOf(*records[i]), TimeOf(*fastest))) ties.push_back(i);
   }
   std::ranges::sort(ties,
                     [&](size_t a, size_t b) { return Preference(*records[a]) < Preference(*records[b]); });

@@ -12,9 +12,8 @@ namespace mycc {
 // The positions of the records that tie for the best, those to be preferred first: of less spilled and shared
 // memory, fewer registers and less code; then of a steadier time; then in the order of their traces' texts.
 //
-// A record ties with the fastest when their intervals overlap, and it is not more than 2 % slower: in a noisy
-// round intervals are wide, and what is likely to be slower is not chosen. The fastest itself is one of them.
-// REQUIRES: the records passed a final round, and are not empty.
+// A record ties with the fastest where it MayBeFastest (proto/precision.h). The fastest itself is one of
+// them. REQUIRES: the records passed a final round, and are not empty.
 std::vector<size_t> TiesForBest(const std::vector<const v1::Record*>& records);
 
 }  // namespace mycc

@@ -12,7 +12,7 @@
 namespace mycc {
 namespace {
 
-constexpr int kMostWarm = 8;  // a small budget's generation, which is built at once
+constexpr int kMostWarm = 12;  // a small budget's generation and its reference, which are built at once
 
 // Nullopt when it was not wanted any more before its turn came.
 std::optional<BuildOutcome> Build(ForkServer& fork_server, const BuildWork& work, const BuildLimits& limits) {

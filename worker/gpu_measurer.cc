@@ -217,12 +217,14 @@ void GpuMeasurer::RunDevice() {
   while (true) {
     std::optional<Built> built;
     std::function<void()> errand;
+    bool is_leader_due = false;
     {
       const MutexLock lock(&mutex_);
       if (open_ == 0) NoteIdle(/*last=*/false);
-      while (line_.empty() && errand_ == nullptr && !stopping_) changed_.Wait(&mutex_);
+      while (line_.empty() && errand_ == nullptr && !leader_ && !stopping_) changed_.Wait(&mutex_);
       errand = std::exchange(errand_, nullptr);
-      if (errand == nullptr) {
+      is_leader_due = errand == nullptr && IsLeaderDue();
+      if (errand == nullptr && !is_leader_due) {
         if (line_.empty()) break;
         share_.is_working = true;
         built = std::move(line_.front());
@@ -232,20 +234,20 @@ void GpuMeasurer::RunDevice() {
     if (errand != nullptr) {
       runners_->FinishWarmUp();
       errand();
-      continue;
+    } else if (is_leader_due) {
+      ProveLeader();
+    } else {
+      LearnBest(&*built);
+      Take(*std::move(built));
     }
-    Batch* const batch = built->batch;
-    LearnBest(&*built);
-    Take(*built);
-    const MutexLock lock(&mutex_);
-    --batch->open;
-    --open_;
-    changed_.NotifyAll();
   }
   runners_.reset();  // children die with the thread that made them
   const MutexLock lock(&mutex_);
   NoteIdle(/*last=*/true);
 }
+
+// An idle device proves it at once. So it does when nothing else of the leader's batch is open.
+bool GpuMeasurer::IsLeaderDue() { return leader_ && (line_.empty() || leader_->built.batch->open == 1); }
 
 absl::StatusOr<v1::DeviceConstants> GpuMeasurer::MeasureConstants(const std::function<bool()>& gives_up) {
   std::optional<absl::StatusOr<v1::DeviceConstants>> measured;
@@ -273,21 +275,69 @@ absl::StatusOr<v1::DeviceConstants> GpuMeasurer::CallForConstants(const std::fun
   return std::move(*response->mutable_constants());
 }
 
-void GpuMeasurer::Take(const Built& built) {
-  if (built.is_wanted && !built.IsUnwanted()) {
-    gave_up_ = false;
-    if (built.is_case()) return Prepare(built);
-    runners_->FinishWarmUp();
-    std::vector<v1::MeasureResult> results = MeasureBuilt(built);
-    if (!gave_up_) {
-      KeepOrForget(built, results);
-      built.batch->done(built.assignment, std::move(results));
+void GpuMeasurer::Take(Built built) {
+  gave_up_ = false;
+  if (!built.is_wanted || built.IsUnwanted()) return Close(built);
+  if (built.is_case()) {
+    Prepare(built);
+    return Close(built);
+  }
+  runners_->FinishWarmUp();
+  if (built.assignment.rivals().empty()) return TakeCandidate(std::move(built));
+  std::vector<v1::MeasureResult> results = book_.Make(built.assignment, built.outcomes, LaneOf(built));
+  for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
+  Finish(built, std::move(results));
+}
+
+void GpuMeasurer::TakeCandidate(Built built) {
+  v1::MeasureResult result = book_.Measure(built.assignment, built.outcomes[0], LaneOf(built));
+  *result.mutable_device() = device_;
+  TellBest(built, result);
+  if (gave_up_ || !ResultBook::OwesProof(built.assignment, result)) return Finish(built, {std::move(result)});
+  if (leader_) {
+    const auto is_overtaken = [&built](const Built& leader) {
+      return leader.batch == built.batch && leader.reference == built.reference &&
+             leader.assignment.protocol() == built.assignment.protocol();
+    };
+    if (is_overtaken(leader_->built)) {
+      const Leader overtaken = *std::exchange(leader_, std::nullopt);
+      Finish(overtaken.built, {overtaken.result});
+    } else {
+      ProveLeader();
     }
   }
+  gave_up_ = false;
+  leader_ = Leader{std::move(built), std::move(result)};
+}
+
+void GpuMeasurer::ProveLeader() {
+  auto [built, result] = *std::exchange(leader_, std::nullopt);
+  gave_up_ = built.IsUnwanted();
+  if (!gave_up_) book_.Prove(built.assignment, built.outcomes[0], LaneOf(built), &result);
+  *result.mutable_device() = device_;
+  // Candidates that were measured since were compared with it; the next one may lead.
+  if (result.status() != v1::MEASURE_STATUS_OK) built.batch->best.erase(BestKeyOf(built));
+  Finish(built, {std::move(result)});
+}
+
+void GpuMeasurer::Finish(const Built& built, std::vector<v1::MeasureResult> results) {
+  if (!gave_up_) {
+    share_.candidates += static_cast<int>(results.size());
+    KeepOrForget(built, results);
+    built.batch->done(built.assignment, std::move(results));
+  }
+  Close(built);
+}
+
+void GpuMeasurer::Close(const Built& built) {
   std::error_code ignored;
   for (const BuildOutcome& outcome : built.outcomes) {
     if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
   }
+  const MutexLock lock(&mutex_);
+  --built.batch->open;
+  --open_;
+  changed_.NotifyAll();
 }
 
 // A failure comes again, or is mended, with the first candidate.
@@ -322,32 +372,31 @@ void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::Measure
   }
 }
 
+std::pair<const Reference*, v1::TimingProtocol> GpuMeasurer::BestKeyOf(const Built& built) {
+  return {built.reference.get(), built.assignment.protocol()};
+}
+
 void GpuMeasurer::LearnBest(Built* built) {
-  const auto known = built->batch->best.find({built->reference.get(), built->assignment.protocol()});
+  const auto known = built->batch->best.find(BestKeyOf(*built));
   if (known == built->batch->best.end() || !built->assignment.rivals().empty()) return;
   const double best = built->assignment.best_seconds();
   built->assignment.set_best_seconds(best > 0 ? std::min(best, known->second) : known->second);
 }
 
 void GpuMeasurer::TellBest(const Built& built, const v1::MeasureResult& result) {
-  if (result.status() != v1::MEASURE_STATUS_OK || !built.assignment.rivals().empty()) return;
+  if (result.status() != v1::MEASURE_STATUS_OK) return;
   const double seconds = result.timing().seconds();
-  const std::pair key(static_cast<const Reference*>(built.reference.get()), built.assignment.protocol());
-  const auto [best, is_first] = built.batch->best.try_emplace(key, seconds);
+  const auto [best, is_first] = built.batch->best.try_emplace(BestKeyOf(built), seconds);
   if (!is_first) best->second = std::min(best->second, seconds);
 }
 
-std::vector<v1::MeasureResult> GpuMeasurer::MeasureBuilt(const Built& built) {
-  const Lane lane{
-      [&](const auto& libraries, v1::MeasureResult* failure) { return Run(built, libraries, failure); },
-      [&](const std::string& library, double seconds, v1::MeasureResult* failure) {
-        return Prove(built, library, seconds, failure);
-      }};
-  std::vector<v1::MeasureResult> results = book_.Make(built.assignment, built.outcomes, lane);
-  share_.candidates += static_cast<int>(results.size());
-  if (!results.empty()) TellBest(built, results[0]);
-  for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
-  return results;
+Lane GpuMeasurer::LaneOf(const Built& built) {
+  return {[this, &built](const auto& libraries, v1::MeasureResult* failure) {
+            return Run(built, libraries, failure);
+          },
+          [this, &built](const std::string& library, double seconds, v1::MeasureResult* failure) {
+            return Prove(built, library, seconds, failure);
+          }};
 }
 
 std::optional<v1::RunnerResponse> GpuMeasurer::GiveUp(v1::MeasureResult* failure) {

@@ -3,6 +3,9 @@
 //
 //   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
 //
+// A candidate that leads is proven when no other is waiting: one that is overtaken before needs no proof. Its
+// batch waits for its proof, and for nothing of other batches.
+//
 // A workload's inputs are drawn at once, and threads of the host begin to compute its outputs at some places.
 // Its expected outputs are made on the device as soon as its reference is built, while its first candidates
 // still are.
@@ -101,6 +104,12 @@ class GpuMeasurer {
     bool IsUnwanted() const { return batch->is_revoked(assignment.lease()); }
   };
 
+  // A candidate that leads, and is not proven yet.
+  struct Leader {
+    Built built;
+    v1::MeasureResult result;
+  };
+
   GpuMeasurer(const Gpu& gpu, const v1::Toolchain& toolchain, BuildPool* builders, GpuMeasurerOptions options,
               ScratchFolder scratch, std::function<void(const std::string&)> log, FetchBuild fetch);
   absl::Status Start(const std::string& compilers);
@@ -120,13 +129,22 @@ class GpuMeasurer {
   // On the device's thread.
   void RunDevice();
   absl::StatusOr<v1::DeviceConstants> CallForConstants(const std::function<bool()>& gives_up);
-  void Take(const Built& built);
+  void Take(Built built);
+  // Measures one candidate. It is the leader now, where it may be the best.
+  void TakeCandidate(Built built);
+  // Whether the leader is to be proven before the next in line.
+  bool IsLeaderDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ProveLeader();
+  // Hands the results over, unless the device gave up on them, and drops what was built.
+  void Finish(const Built& built, std::vector<v1::MeasureResult> results);
+  void Close(const Built& built);
   void Prepare(const Built& built);
   void KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results);
   // Lowers the best time of the assignment to that of its batch; and the batch's to that of a result.
+  static std::pair<const Reference*, v1::TimingProtocol> BestKeyOf(const Built& built);
   static void LearnBest(Built* built);
   static void TellBest(const Built& built, const v1::MeasureResult& result);
-  std::vector<v1::MeasureResult> MeasureBuilt(const Built& built);
+  Lane LaneOf(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
   // Sends the request to a runner, and keeps its description of the device.
@@ -166,6 +184,7 @@ class GpuMeasurer {
   std::unique_ptr<GpuRunners> runners_;
   ResultBook book_;
   BaselineMedian baselines_;
+  std::optional<Leader> leader_;
   bool gave_up_ = false;   // on the trial in hand
   v1::DeviceInfo device_;  // as the last run left it
   struct Share {           // of the time in which there was something to do

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "proto/names.h"
+#include "proto/precision.h"
 #include "proto/proof.h"
 #include "proto/reproduction.h"
 #include "proto/utf8.h"
@@ -40,6 +42,14 @@ bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
   return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
 }
 
+// Names under which equal binaries are remembered.
+std::string BinaryOf(const v1::Assignment& assignment, const BuildOutcome& build) {
+  return absl::StrCat(build.built.code_digest(), " ", assignment.workload());
+}
+std::string TimedBinaryOf(const v1::Assignment& assignment, const BuildOutcome& build) {
+  return absl::StrCat(BinaryOf(assignment, build), " ", assignment.protocol());
+}
+
 }  // namespace
 
 std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
@@ -50,20 +60,19 @@ std::vector<std::string> TracesOf(const v1::Assignment& assignment) {
 
 std::vector<v1::MeasureResult> ResultBook::Make(const v1::Assignment& assignment,
                                                 const std::vector<BuildOutcome>& builds, const Lane& lane) {
-  if (assignment.rivals().empty()) return {MakeOne(assignment, builds[0], lane)};
-  return MakeRound(assignment, builds, lane);
+  if (!assignment.rivals().empty()) return MakeRound(assignment, builds, lane);
+  v1::MeasureResult result = Measure(assignment, builds[0], lane);
+  if (OwesProof(assignment, result)) Prove(assignment, builds[0], lane, &result);
+  return {std::move(result)};
 }
 
-v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const BuildOutcome& build,
+v1::MeasureResult ResultBook::Measure(const v1::Assignment& assignment, const BuildOutcome& build,
                                       const Lane& lane) {
   v1::MeasureResult result;
   result.set_started_unix_micros(SystemUnixMicros());
-  const std::string known_as =
-      absl::StrCat(build.built.code_digest(), " ", assignment.protocol(), " ", assignment.workload());
-  const auto known = build.built.code_digest().empty() ? by_digest_.end() : by_digest_.find(known_as);
-  const bool is_known = known != by_digest_.end() &&
-                        (!Leads(assignment, known->second) || IsProven(known->second.verification()));
-  if (is_known) {
+  const auto known = build.built.code_digest().empty() ? by_digest_.end()
+                                                       : by_digest_.find(TimedBinaryOf(assignment, build));
+  if (known != by_digest_.end() && !OwesProof(assignment, known->second)) {
     result = known->second;
     result.set_started_unix_micros(SystemUnixMicros());
     result.mutable_timing()->set_run_seconds(0);
@@ -72,15 +81,32 @@ v1::MeasureResult ResultBook::MakeOne(const v1::Assignment& assignment, const Bu
   } else {
     const auto start = std::chrono::steady_clock::now();
     if (const auto response = lane.run({build.built.library()}, &result)) TakeResponse(*response, &result);
-    if (Leads(assignment, result)) Prove(assignment, build, lane, &result);
     result.mutable_timing()->set_run_seconds(SecondsSince(start));
-    if (!IsInfrastructureFailure(result.status())) {
-      if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
-      by_digest_[known_as] = result;
-    }
+    Remember(assignment, build, result);
   }
   Describe(assignment, build, &result);
   return result;
+}
+
+bool ResultBook::OwesProof(const v1::Assignment& assignment, const v1::MeasureResult& result) {
+  return Leads(assignment, result) && !IsProven(result.verification());
+}
+
+void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
+                       v1::MeasureResult* result) {
+  const auto start = std::chrono::steady_clock::now();
+  const double measured_in = result->timing().run_seconds();
+  if (!TakeKnownProof(assignment, build, result)) ProveNow(assignment, build, lane, result);
+  result->mutable_timing()->set_run_seconds(measured_in + SecondsSince(start));
+  Remember(assignment, build, *result);
+  Describe(assignment, build, result);
+}
+
+void ResultBook::Remember(const v1::Assignment& assignment, const BuildOutcome& build,
+                          const v1::MeasureResult& result) {
+  if (IsInfrastructureFailure(result.status())) return;
+  if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
+  by_digest_[TimedBinaryOf(assignment, build)] = result;
 }
 
 std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assignment,
@@ -108,12 +134,16 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
     Describe(assignment, builds[0], &failure);
     return {failure};
   }
+  std::vector<v1::MeasureResult*> ran;
+  std::vector<const BuildOutcome*> of_ran;
   for (size_t i = 0; i < runners.size(); ++i) {
-    v1::MeasureResult& result = results[runners[i]];
-    TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), &result);
-    if (result.status() == v1::MEASURE_STATUS_OK) Prove(assignment, builds[runners[i]], lane, &result);
-    result.mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(runners.size()));
+    TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), &results[runners[i]]);
+    ran.push_back(&results[runners[i]]);
+    of_ran.push_back(&builds[runners[i]]);
   }
+  ProveWinners(assignment, of_ran, lane, ran);
+  for (v1::MeasureResult* const result : ran)
+    result->mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(ran.size()));
   v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it
   own.clear_rivals();
   for (size_t i = 0; i < builds.size(); ++i) {
@@ -123,14 +153,42 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   return results;
 }
 
-void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
-                       v1::MeasureResult* result) {
-  const std::string& digest = build.built.code_digest();
-  const std::string binary = absl::StrCat(digest, " ", assignment.workload());
-  if (const auto proof = proofs_.find(binary); proof != proofs_.end()) {
-    *result->mutable_verification() = proof->second;
-    return;
+void ResultBook::ProveWinners(const v1::Assignment& assignment,
+                              const std::vector<const BuildOutcome*>& builds, const Lane& lane,
+                              const std::vector<v1::MeasureResult*>& results) {
+  const auto is_ok = [](const v1::MeasureResult* result) {
+    return result->status() == v1::MEASURE_STATUS_OK;
+  };
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_ok(results[i])) TakeKnownProof(assignment, *builds[i], results[i]);
   }
+  for (bool all_hold = false; !all_hold;) {
+    all_hold = true;
+    double least = std::numeric_limits<double>::infinity();
+    v1::Timing fastest;
+    for (const v1::MeasureResult* const result : results) {
+      if (is_ok(result) && result->timing().seconds() < least)
+        least = result->timing().seconds(), fastest = result->timing();
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!is_ok(results[i]) || IsProven(results[i]->verification())) continue;
+      if (!MayBeFastest(results[i]->timing(), fastest)) continue;
+      ProveNow(assignment, *builds[i], lane, results[i]);
+      all_hold = all_hold && is_ok(results[i]);
+    }
+  }
+}
+
+bool ResultBook::TakeKnownProof(const v1::Assignment& assignment, const BuildOutcome& build,
+                                v1::MeasureResult* result) {
+  const auto proof = proofs_.find(BinaryOf(assignment, build));
+  if (proof == proofs_.end()) return false;
+  *result->mutable_verification() = proof->second;
+  return true;
+}
+
+void ResultBook::ProveNow(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
+                          v1::MeasureResult* result) {
   v1::MeasureResult proven;
   const std::optional<v1::RunnerResponse> response =
       lane.prove(build.built.library(), result->timing().seconds(), &proven);
@@ -142,9 +200,9 @@ void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& bui
     return;
   }
   *result->mutable_verification() = proven.verification();
-  if (digest.empty()) return;
+  if (build.built.code_digest().empty()) return;
   if (proofs_.size() >= kRememberedDigests) proofs_.clear();
-  proofs_[binary] = proven.verification();
+  proofs_[BinaryOf(assignment, build)] = proven.verification();
 }
 
 void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& build,

@@ -41,18 +41,33 @@ class ResultBook {
   // result is known from an equal binary (which is not timed twice), or is that of its failed build, or of
   // its run. The candidates of a final round are all timed, each for itself; a round that failed as a whole,
   // which is no candidate's alone, has one result that says so. Possible winners are proven: a
-  // candidate that is as fast as the best of its workload, and all of a final round. A binary is proven once
-  // for a workload: what this device has seen of it counts in later rounds.
+  // candidate that is as fast as the best of its workload, and those of a final round that may be chosen
+  // (MayBeFastest). A binary is proven once for a workload: what this device has seen of it counts in later
+  // rounds.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
                                       const std::vector<BuildOutcome>& builds, const Lane& lane);
 
- private:
-  v1::MeasureResult MakeOne(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
-  std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
-                                           const std::vector<BuildOutcome>& builds, const Lane& lane);
-  // Proves a candidate that was verified and timed, or makes its result a failure.
+  // Make for one candidate, in two steps, between which others may be measured.
+  v1::MeasureResult Measure(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
+  // Whether it is a possible winner that is not proven.
+  static bool OwesProof(const v1::Assignment& assignment, const v1::MeasureResult& result);
+  // Proves a candidate that was measured, or makes its result a failure.
   void Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
              v1::MeasureResult* result);
+
+ private:
+  std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
+                                           const std::vector<BuildOutcome>& builds, const Lane& lane);
+  // Proves those of a round that may be chosen: where one does not hold, those that may be chosen without it.
+  // `results` and `builds` are of the candidates that ran.
+  void ProveWinners(const v1::Assignment& assignment, const std::vector<const BuildOutcome*>& builds,
+                    const Lane& lane, const std::vector<v1::MeasureResult*>& results);
+  // Takes over the proof of an equal binary; false where there is none.
+  bool TakeKnownProof(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
+  void ProveNow(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
+                v1::MeasureResult* result);
+  // For equal binaries, unless the failure is no candidate's.
+  void Remember(const v1::Assignment& assignment, const BuildOutcome& build, const v1::MeasureResult& result);
   // Fills in the parts that every result has.
   void Describe(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result) const;
 

@@ -256,12 +256,13 @@ TEST_F(CpuMeasurerTest, WhatWasBehindIsMeasuredAgainWhereItLeads) {
   EXPECT_EQ(known.timing().run_seconds(), 0) << "an equal binary is not run again";
 }
 
-TEST_F(CpuMeasurerTest, AllOfAFinalRoundAreProven) {
-  for (const v1::MeasureResult& result :
-       Measure({kPlain, kBlocked}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9)) {
+TEST_F(CpuMeasurerTest, TheFastestOfAFinalRoundIsProven) {
+  const std::vector<v1::MeasureResult> round =
+      Measure({kPlain, kBlocked}, v1::TIMING_PROTOCOL_WARM, /*best_seconds=*/1e-9);
+  for (const v1::MeasureResult& result : round)
     ASSERT_EQ(result.status(), v1::MEASURE_STATUS_OK) << result.error();
-    EXPECT_TRUE(IsProven(result.verification()));
-  }
+  const bool first_is_faster = round[0].timing().seconds() <= round[1].timing().seconds();
+  EXPECT_TRUE(IsProven(round[first_is_faster ? 0 : 1].verification()));
 }
 
 TEST_F(CpuMeasurerTest, WhatIsWrongOfSpecialValuesAloneIsWrong) {

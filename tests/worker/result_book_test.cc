@@ -22,24 +22,26 @@ TEST(ResultBookTest, AnErrorIsCutToWhatAServerTakes) {
   EXPECT_EQ(result.error(), words.substr(0, 64 << 10));
 }
 
-// A device on which all runs hold, and proofs of `broken` fail.
+// A device on which all runs hold, and proofs of `broken` fail. Rivals take `rival_seconds`.
 struct CountingDevice {
   std::vector<std::string> proven;
   std::string broken;
+  double rival_seconds = 1.01e-3;
 
   static v1::RunnerResponse Sound(double seconds) {
     v1::RunnerResponse response;
     response.set_status(v1::MEASURE_STATUS_OK);
     response.mutable_timing()->set_seconds(seconds);
+    response.mutable_timing()->set_ci_high_seconds(1.02 * seconds);
     response.mutable_verification()->set_passed(true);
     response.mutable_verification()->set_launches(1);
     return response;
   }
 
   Lane MakeLane() {
-    return {[](const std::vector<std::string>& libraries, v1::MeasureResult*) {
+    return {[this](const std::vector<std::string>& libraries, v1::MeasureResult*) {
               v1::RunnerResponse response = Sound(1e-3);
-              for (size_t i = 1; i < libraries.size(); ++i) *response.add_rivals() = Sound(2e-3);
+              for (size_t i = 1; i < libraries.size(); ++i) *response.add_rivals() = Sound(rival_seconds);
               return response;
             },
             [this](const std::string& library, double, v1::MeasureResult*) {
@@ -94,6 +96,63 @@ TEST(ResultBookTest, AFailedProofIsNotRemembered) {
     EXPECT_EQ(results[1].timing().seconds(), 0);
   }
   EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b", "b"}));
+}
+
+TEST(ResultBookTest, OfARoundThoseAreProvenThatMayBeChosen) {
+  CountingDevice device{.rival_seconds = 1.1e-3};
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment round;
+  round.set_workload("w");
+  round.add_rivals("the trace of b");
+  const std::vector<v1::MeasureResult> results =
+      book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
+  EXPECT_TRUE(IsProven(results[0].verification()));
+  EXPECT_EQ(results[1].status(), v1::MEASURE_STATUS_OK);
+  EXPECT_FALSE(IsProven(results[1].verification()));
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a"}));
+}
+
+TEST(ResultBookTest, WhereTheFastestOfARoundDoesNotHoldTheNextIsProven) {
+  CountingDevice device{.broken = "a", .rival_seconds = 1.1e-3};
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment round;
+  round.set_workload("w");
+  round.add_rivals("the trace of b");
+  const std::vector<v1::MeasureResult> results =
+      book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
+  EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_WRONG_RESULT);
+  EXPECT_TRUE(IsProven(results[1].verification()));
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b"}));
+}
+
+// A proof is kept where a round shows the candidate to be slower.
+TEST(ResultBookTest, AKnownProofCountsInARoundThatIsLost) {
+  CountingDevice device{.rival_seconds = 1.1e-3};
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment alone;
+  alone.set_workload("w");
+  EXPECT_TRUE(IsProven(book.Make(alone, {BuiltAs("b")}, device.MakeLane())[0].verification()));
+  v1::Assignment round = alone;
+  round.add_rivals("the trace of b");
+  for (const v1::MeasureResult& result : book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane()))
+    EXPECT_TRUE(IsProven(result.verification()));
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"b", "a"}));
+}
+
+TEST(ResultBookTest, WhoLeadsOwesAProofUntilItIsProven) {
+  CountingDevice device;
+  ResultBook book{v1::Toolchain()};
+  v1::Assignment first;
+  first.set_workload("w");
+  v1::MeasureResult result = book.Measure(first, BuiltAs("a"), device.MakeLane());
+  EXPECT_TRUE(ResultBook::OwesProof(first, result));
+  EXPECT_TRUE(device.proven.empty());
+  book.Prove(first, BuiltAs("a"), device.MakeLane(), &result);
+  EXPECT_FALSE(ResultBook::OwesProof(first, result));
+  EXPECT_TRUE(IsProven(book.Measure(first, BuiltAs("a"), device.MakeLane()).verification()));
+  first.set_best_seconds(0.5e-3);
+  EXPECT_FALSE(ResultBook::OwesProof(first, book.Measure(first, BuiltAs("c"), device.MakeLane())));
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a"}));
 }
 
 }  // namespace
