@@ -1,4 +1,5 @@
-// How precisely a time is known: its confidence interval, and whether that is wide. Pure functions.
+// How precisely a time is known: its confidence interval, whether that is wide, and whether a time ties with
+// the fastest. Pure functions.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +26,9 @@ inline double RelativeWidth(const v1::Timing& timing) {
 }
 
 // Whether a timing cannot be told from the fastest one of its round: their intervals overlap, and it is not
-// more than 2 % slower. In a noisy round intervals are wide, and what is likely to be slower is not chosen. A
-// timing without an interval is its time alone, and so is one whose interval is no number.
-inline bool MayBeFastest(const v1::Timing& timing, const v1::Timing& fastest) {
+// more than 2 % slower. In a noisy round intervals are wide, and what is likely to be slower is not chosen.
+// Without an interval, or with one that is no number, the time alone is compared.
+inline bool TiesWith(const v1::Timing& timing, const v1::Timing& fastest) {
   constexpr double kMostBehind = 1.02;
   const double low =
       timing.ci_low_seconds() > 0 ? std::min(timing.ci_low_seconds(), timing.seconds()) : timing.seconds();

@@ -28,8 +28,8 @@ class LocalSearch final : public JobSearch {
                                                              const std::vector<v1::StoredTask>& stored,
                                                              const ModelBytes& models);
   absl::Status Restore(const v1::Proposal& recorded);
-  // The number of threads that score the candidates of the next proposals; 1 until this is called. The
-  // proposals do not depend on it.
+  // The number of threads that score and lower candidates and train models; 1 until this is called. Neither
+  // proposals nor models depend on it.
   void SetThreads(int threads) { team_.SetWidth(threads); }
 
   absl::StatusOr<SearchStep> Next(const TaskOutcomes& outcomes, double elapsed_seconds,

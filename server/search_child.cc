@@ -70,12 +70,13 @@ absl::StatusOr<LocalSearch*> SearchAnswerer::Search() {
   return search_.get();
 }
 
-absl::StatusOr<v1::SearchReply> SearchAnswerer::AnswerModels(const std::string& after) {
-  if (after.empty()) {
+absl::StatusOr<v1::SearchReply> SearchAnswerer::AnswerModels(const v1::SearchRequest::Models& asked) {
+  if (asked.after().empty()) {
+    search_->SetThreads(static_cast<int>(asked.threads()));
     MYCC_ASSIGN_OR_RETURN(models_, search_->Models());
   }
   v1::SearchReply reply;
-  const auto next = models_.upper_bound(after);
+  const auto next = models_.upper_bound(asked.after());
   if (next != models_.end()) (*reply.mutable_models())[next->first] = next->second;
   return reply;
 }
@@ -91,7 +92,7 @@ v1::SearchReply SearchAnswerer::Answer(const v1::SearchRequest& request) {
   if (!search.ok()) return ErrorReply(search.status());
   if (request.has_restore()) return ErrorReply((*search)->Restore(request.restore()));
   const absl::StatusOr<v1::SearchReply> reply =
-      request.has_next() ? AnswerNext(*search, request.next()) : AnswerModels(request.models().after());
+      request.has_next() ? AnswerNext(*search, request.next()) : AnswerModels(request.models());
   return reply.ok() ? *reply : ErrorReply(reply.status());
 }
 

@@ -23,7 +23,7 @@ class SearchAnswerer {
  private:
   absl::Status AddTask(const v1::SearchTask& task);
   // REQUIRES: there is a search.
-  absl::StatusOr<v1::SearchReply> AnswerModels(const std::string& after);
+  absl::StatusOr<v1::SearchReply> AnswerModels(const v1::SearchRequest::Models& asked);
   // Built when the tasks are all there: before the first proposal.
   absl::StatusOr<LocalSearch*> Search();
 

@@ -1,6 +1,6 @@
 // The processors that the searches of a server share. A call of a search takes those that are free and gives
-// them back when it ends: a job alone scores its candidates on all of them, and jobs that search at the same
-// time divide them. Thread rule: thread-safe.
+// them back when it ends: a job alone scores and lowers its candidates, and trains its models, on all of
+// them. Jobs that search at the same time divide them. Thread rule: thread-safe.
 #pragma once
 
 #include "base/mutex.h"

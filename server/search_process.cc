@@ -110,6 +110,9 @@ absl::StatusOr<SearchStep> SearchProcess::Next(const TaskOutcomes& outcomes, dou
 absl::StatusOr<ModelBytes> SearchProcess::Models() {
   ModelBytes models;
   v1::SearchRequest request;
+  std::optional<SearchCores::Lease> lease;
+  if (options_.cores != nullptr)
+    request.mutable_models()->set_threads(static_cast<uint32_t>(lease.emplace(options_.cores.get()).count()));
   while (true) {
     request.mutable_models()->set_after(models.empty() ? "" : models.rbegin()->first);
     MYCC_ASSIGN_OR_RETURN(const v1::SearchReply reply, Call(request));

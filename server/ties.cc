@@ -37,7 +37,7 @@ std::vector<size_t> TiesForBest(const std::vector<const v1::Record*>& records) {
   });
   std::vector<size_t> ties;
   for (size_t i = 0; i < records.size(); ++i) {
-    if (MayBeFastest(TimeOf(*records[i]), TimeOf(*fastest))) ties.push_back(i);
+    if (TiesWith(TimeOf(*records[i]), TimeOf(*fastest))) ties.push_back(i);
   }
   std::ranges::sort(ties,
                     [&](size_t a, size_t b) { return Preference(*records[a]) < Preference(*records[b]); });

@@ -12,8 +12,8 @@ namespace mycc {
 // The positions of the records that tie for the best, those to be preferred first: of less spilled and shared
 // memory, fewer registers and less code; then of a steadier time; then in the order of their traces' texts.
 //
-// A record ties with the fastest where it MayBeFastest (proto/precision.h). The fastest itself is one of
-// them. REQUIRES: the records passed a final round, and are not empty.
+// TiesWith (proto/precision.h) says which records tie with the fastest, which is one of them itself.
+// REQUIRES: the records passed a final round, and are not empty.
 std::vector<size_t> TiesForBest(const std::vector<const v1::Record*>& records);
 
 }  // namespace mycc

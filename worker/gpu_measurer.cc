@@ -31,6 +31,9 @@ constexpr double kStrained = 10;       // times slower than alone at most, besid
 constexpr size_t kMostReferences = 512, kMostCases = 8;  // cases: of a reference
 constexpr double kSecondsBetweenWords = 10;
 
+// The lesser of two times; 0 is no time.
+double LesserOf(double a, double b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
+
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -217,14 +220,14 @@ void GpuMeasurer::RunDevice() {
   while (true) {
     std::optional<Built> built;
     std::function<void()> errand;
-    bool is_leader_due = false;
+    bool is_proof_due = false;
     {
       const MutexLock lock(&mutex_);
       if (open_ == 0) NoteIdle(/*last=*/false);
-      while (line_.empty() && errand_ == nullptr && !leader_ && !stopping_) changed_.Wait(&mutex_);
+      while (line_.empty() && errand_ == nullptr && leaders_.empty() && !stopping_) changed_.Wait(&mutex_);
       errand = std::exchange(errand_, nullptr);
-      is_leader_due = errand == nullptr && IsLeaderDue();
-      if (errand == nullptr && !is_leader_due) {
+      is_proof_due = errand == nullptr && IsProofDue();
+      if (errand == nullptr && !is_proof_due) {
         if (line_.empty()) break;
         share_.is_working = true;
         built = std::move(line_.front());
@@ -234,10 +237,9 @@ void GpuMeasurer::RunDevice() {
     if (errand != nullptr) {
       runners_->FinishWarmUp();
       errand();
-    } else if (is_leader_due) {
-      ProveLeader();
+    } else if (is_proof_due) {
+      SettleLeaders();
     } else {
-      LearnBest(&*built);
       Take(*std::move(built));
     }
   }
@@ -246,8 +248,10 @@ void GpuMeasurer::RunDevice() {
   NoteIdle(/*last=*/true);
 }
 
-// An idle device proves it at once. So it does when nothing else of the leader's batch is open.
-bool GpuMeasurer::IsLeaderDue() { return leader_ && (line_.empty() || leader_->built.batch->open == 1); }
+// When the line is empty, or when the leaders alone keep their batch open.
+bool GpuMeasurer::IsProofDue() {
+  return !leaders_.empty() && (line_.empty() || leaders_[0].built.batch->open == leaders_.size());
+}
 
 absl::StatusOr<v1::DeviceConstants> GpuMeasurer::MeasureConstants(const std::function<bool()>& gives_up) {
   std::optional<absl::StatusOr<v1::DeviceConstants>> measured;
@@ -276,6 +280,7 @@ absl::StatusOr<v1::DeviceConstants> GpuMeasurer::CallForConstants(const std::fun
 }
 
 void GpuMeasurer::Take(Built built) {
+  if (HoldsLibraryOf(built)) SettleLeaders();
   gave_up_ = false;
   if (!built.is_wanted || built.IsUnwanted()) return Close(built);
   if (built.is_case()) {
@@ -283,41 +288,59 @@ void GpuMeasurer::Take(Built built) {
     return Close(built);
   }
   runners_->FinishWarmUp();
-  if (built.assignment.rivals().empty()) return TakeCandidate(std::move(built));
+  if (built.assignment.rivals().empty()) return MeasureCandidate(std::move(built));
   std::vector<v1::MeasureResult> results = book_.Make(built.assignment, built.outcomes, LaneOf(built));
   for (v1::MeasureResult& result : results) *result.mutable_device() = device_;
   Finish(built, std::move(results));
 }
 
-void GpuMeasurer::TakeCandidate(Built built) {
-  v1::MeasureResult result = book_.Measure(built.assignment, built.outcomes[0], LaneOf(built));
-  *result.mutable_device() = device_;
-  TellBest(built, result);
-  if (gave_up_ || !ResultBook::OwesProof(built.assignment, result)) return Finish(built, {std::move(result)});
-  if (leader_) {
-    const auto is_overtaken = [&built](const Built& leader) {
-      return leader.batch == built.batch && leader.reference == built.reference &&
-             leader.assignment.protocol() == built.assignment.protocol();
-    };
-    if (is_overtaken(leader_->built)) {
-      const Leader overtaken = *std::exchange(leader_, std::nullopt);
-      Finish(overtaken.built, {overtaken.result});
-    } else {
-      ProveLeader();
-    }
-  }
-  gave_up_ = false;
-  leader_ = Leader{std::move(built), std::move(result)};
+bool GpuMeasurer::HoldsLibraryOf(const Built& built) const {
+  const auto is_its = [&built](const Leader& leader) {
+    const std::string& library = leader.built.outcomes[0].built.library();
+    return std::ranges::any_of(built.outcomes, [&library](const BuildOutcome& outcome) {
+      return outcome.built.library() == library;
+    });
+  };
+  return std::ranges::any_of(leaders_, is_its);
 }
 
-void GpuMeasurer::ProveLeader() {
-  auto [built, result] = *std::exchange(leader_, std::nullopt);
-  gave_up_ = built.IsUnwanted();
-  if (!gave_up_) book_.Prove(built.assignment, built.outcomes[0], LaneOf(built), &result);
+void GpuMeasurer::MeasureCandidate(Built built) {
+  const auto is_rival = [&built](const Leader& leader) {
+    return leader.built.batch == built.batch && BestKeyOf(leader.built) == BestKeyOf(built);
+  };
+  if (!leaders_.empty() && !is_rival(leaders_[0])) SettleLeaders();
+  gave_up_ = false;
+  Best& best = built.batch->best[BestKeyOf(built)];
+  const double served = built.assignment.best_seconds();
+  built.assignment.set_best_seconds(LesserOf(served, best.measured));
+  v1::MeasureResult result = book_.Measure(built.assignment, built.outcomes[0], LaneOf(built));
+  built.assignment.set_best_seconds(served);
   *result.mutable_device() = device_;
-  // Candidates that were measured since were compared with it; the next one may lead.
-  if (result.status() != v1::MEASURE_STATUS_OK) built.batch->best.erase(BestKeyOf(built));
-  Finish(built, {std::move(result)});
+  if (result.status() == v1::MEASURE_STATUS_OK)
+    best.measured = LesserOf(best.measured, result.timing().seconds());
+  if (gave_up_ || !ResultBook::OwesProof(LesserOf(served, best.proven), result))
+    return Finish(built, {std::move(result)});
+  leaders_.push_back({std::move(built), std::move(result)});
+}
+
+// From the fastest on: where one fails, the next one leads.
+void GpuMeasurer::SettleLeaders() {
+  std::vector<Leader> leaders = std::exchange(leaders_, {});
+  std::ranges::stable_sort(leaders, [](const Leader& a, const Leader& b) {
+    return a.result.timing().seconds() < b.result.timing().seconds();
+  });
+  for (auto& [built, result] : leaders) {
+    Best& best = built.batch->best[BestKeyOf(built)];
+    gave_up_ = built.IsUnwanted();
+    if (!gave_up_ && ResultBook::OwesProof(LesserOf(built.assignment.best_seconds(), best.proven), result)) {
+      book_.Prove(built.assignment, built.outcomes[0], LaneOf(built), &result);
+      *result.mutable_device() = device_;
+      if (!gave_up_ && result.status() == v1::MEASURE_STATUS_OK)
+        best.proven = LesserOf(best.proven, result.timing().seconds());
+    }
+    best.measured = best.proven;
+    Finish(built, {std::move(result)});
+  }
 }
 
 void GpuMeasurer::Finish(const Built& built, std::vector<v1::MeasureResult> results) {
@@ -374,20 +397,6 @@ void GpuMeasurer::KeepOrForget(const Built& built, const std::vector<v1::Measure
 
 std::pair<const Reference*, v1::TimingProtocol> GpuMeasurer::BestKeyOf(const Built& built) {
   return {built.reference.get(), built.assignment.protocol()};
-}
-
-void GpuMeasurer::LearnBest(Built* built) {
-  const auto known = built->batch->best.find(BestKeyOf(*built));
-  if (known == built->batch->best.end() || !built->assignment.rivals().empty()) return;
-  const double best = built->assignment.best_seconds();
-  built->assignment.set_best_seconds(best > 0 ? std::min(best, known->second) : known->second);
-}
-
-void GpuMeasurer::TellBest(const Built& built, const v1::MeasureResult& result) {
-  if (result.status() != v1::MEASURE_STATUS_OK) return;
-  const double seconds = result.timing().seconds();
-  const auto [best, is_first] = built.batch->best.try_emplace(BestKeyOf(built), seconds);
-  if (!is_first) best->second = std::min(best->second, seconds);
 }
 
 Lane GpuMeasurer::LaneOf(const Built& built) {

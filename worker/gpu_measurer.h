@@ -3,8 +3,9 @@
 //
 //   Measure --> BuildPool --built--> line --> device thread: a runner process verifies and times it --> done
 //
-// A candidate that leads is proven when no other is waiting: one that is overtaken before needs no proof. Its
-// batch waits for its proof, and for nothing of other batches.
+// Candidates that lead are held, and proven later: when the line is empty, when the rest of their batch is
+// done, or when a candidate of another batch, workload or protocol, or an equal binary, comes next. They are
+// proven from the fastest on; those that are slower than one that holds are not.
 //
 // A workload's inputs are drawn at once, and threads of the host begin to compute its outputs at some places.
 // Its expected outputs are made on the device as soon as its reference is built, while its first candidates
@@ -76,6 +77,11 @@ class GpuMeasurer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // The least times so far, in seconds; 0: none.
+  struct Best {
+    double measured = 0;  // proven or not
+    double proven = 0;
+  };
   // One call of Measure.
   struct Batch {
     const IsRevoked& is_revoked;
@@ -83,9 +89,9 @@ class GpuMeasurer {
     size_t open = 0;  // guarded by mutex_
     std::set<std::pair<const Reference*, uint64_t>> cases =
         {};  // that were asked for, by seed; Measure's own
-    // The best time so far, in seconds, of each workload's candidates under one protocol; the device's
-    // thread's own. The leases of a generation were given when its results were not known.
-    std::map<std::pair<const Reference*, v1::TimingProtocol>, double> best = {};
+    // The best of each workload's candidates under one protocol; the device's thread's own. The leases of a
+    // generation were given when its results were not known.
+    std::map<std::pair<const Reference*, v1::TimingProtocol>, Best> best = {};
   };
   // An assignment's traces, as they are built.
   struct Built {
@@ -104,7 +110,7 @@ class GpuMeasurer {
     bool IsUnwanted() const { return batch->is_revoked(assignment.lease()); }
   };
 
-  // A candidate that leads, and is not proven yet.
+  // A candidate that is as fast as all that are proven, and is not proven yet.
   struct Leader {
     Built built;
     v1::MeasureResult result;
@@ -130,20 +136,22 @@ class GpuMeasurer {
   void RunDevice();
   absl::StatusOr<v1::DeviceConstants> CallForConstants(const std::function<bool()>& gives_up);
   void Take(Built built);
-  // Measures one candidate. It is the leader now, where it may be the best.
-  void TakeCandidate(Built built);
-  // Whether the leader is to be proven before the next in line.
-  bool IsLeaderDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ProveLeader();
+  // Measures one candidate, which is a leader where it owes a proof.
+  void MeasureCandidate(Built built);
+  // Whether a leader has the same file: equal binaries do.
+  bool HoldsLibraryOf(const Built& built) const;
+  // Whether the leaders are to be proven before the next in line is taken.
+  bool IsProofDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleLeaders();
   // Hands the results over, unless the device gave up on them, and drops what was built.
   void Finish(const Built& built, std::vector<v1::MeasureResult> results);
+  // Removes what was built; the batch no longer waits for it.
   void Close(const Built& built);
   void Prepare(const Built& built);
   void KeepOrForget(const Built& built, const std::vector<v1::MeasureResult>& results);
-  // Lowers the best time of the assignment to that of its batch; and the batch's to that of a result.
+  // The key of Batch::best.
   static std::pair<const Reference*, v1::TimingProtocol> BestKeyOf(const Built& built);
-  static void LearnBest(Built* built);
-  static void TellBest(const Built& built, const v1::MeasureResult& result);
+  // Valid as long as `built`.
   Lane LaneOf(const Built& built);
   std::optional<v1::RunnerResponse> Run(const Built& built, const std::vector<std::string>& libraries,
                                         v1::MeasureResult* failure);
@@ -184,10 +192,10 @@ class GpuMeasurer {
   std::unique_ptr<GpuRunners> runners_;
   ResultBook book_;
   BaselineMedian baselines_;
-  std::optional<Leader> leader_;
-  bool gave_up_ = false;   // on the trial in hand
-  v1::DeviceInfo device_;  // as the last run left it
-  struct Share {           // of the time in which there was something to do
+  std::vector<Leader> leaders_;  // of one batch, workload and protocol
+  bool gave_up_ = false;         // on the trial in hand
+  v1::DeviceInfo device_;        // as the last run left it
+  struct Share {                 // of the time in which there was something to do
     double busy_seconds = 0, wall_seconds = 0;
     int candidates = 0;
     bool is_working = false;  // since work_began_

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -36,18 +35,12 @@ v1::MeasureStatus StatusWithout(const absl::Status& reference) {
   }
 }
 
-// Whether a candidate is as fast as the best of its workload so far, and may be served in its place.
-bool Leads(const v1::Assignment& assignment, const v1::MeasureResult& result) {
-  const double best = assignment.best_seconds();
-  return result.status() == v1::MEASURE_STATUS_OK && (best == 0 || result.timing().seconds() <= best);
-}
-
-// Names under which equal binaries are remembered.
-std::string BinaryOf(const v1::Assignment& assignment, const BuildOutcome& build) {
+// The keys under which proofs and results are remembered for equal binaries.
+std::string ProofKey(const v1::Assignment& assignment, const BuildOutcome& build) {
   return absl::StrCat(build.built.code_digest(), " ", assignment.workload());
 }
-std::string TimedBinaryOf(const v1::Assignment& assignment, const BuildOutcome& build) {
-  return absl::StrCat(BinaryOf(assignment, build), " ", assignment.protocol());
+std::string ResultKey(const v1::Assignment& assignment, const BuildOutcome& build) {
+  return absl::StrCat(ProofKey(assignment, build), " ", assignment.protocol());
 }
 
 }  // namespace
@@ -62,7 +55,7 @@ std::vector<v1::MeasureResult> ResultBook::Make(const v1::Assignment& assignment
                                                 const std::vector<BuildOutcome>& builds, const Lane& lane) {
   if (!assignment.rivals().empty()) return MakeRound(assignment, builds, lane);
   v1::MeasureResult result = Measure(assignment, builds[0], lane);
-  if (OwesProof(assignment, result)) Prove(assignment, builds[0], lane, &result);
+  if (OwesProof(assignment.best_seconds(), result)) Prove(assignment, builds[0], lane, &result);
   return {std::move(result)};
 }
 
@@ -70,9 +63,8 @@ v1::MeasureResult ResultBook::Measure(const v1::Assignment& assignment, const Bu
                                       const Lane& lane) {
   v1::MeasureResult result;
   result.set_started_unix_micros(SystemUnixMicros());
-  const auto known = build.built.code_digest().empty() ? by_digest_.end()
-                                                       : by_digest_.find(TimedBinaryOf(assignment, build));
-  if (known != by_digest_.end() && !OwesProof(assignment, known->second)) {
+  const auto known = by_digest_.find(ResultKey(assignment, build));
+  if (known != by_digest_.end() && !OwesProof(assignment.best_seconds(), known->second)) {
     result = known->second;
     result.set_started_unix_micros(SystemUnixMicros());
     result.mutable_timing()->set_run_seconds(0);
@@ -88,8 +80,9 @@ v1::MeasureResult ResultBook::Measure(const v1::Assignment& assignment, const Bu
   return result;
 }
 
-bool ResultBook::OwesProof(const v1::Assignment& assignment, const v1::MeasureResult& result) {
-  return Leads(assignment, result) && !IsProven(result.verification());
+bool ResultBook::OwesProof(double best_seconds, const v1::MeasureResult& result) {
+  return result.status() == v1::MEASURE_STATUS_OK && !IsProven(result.verification()) &&
+         (best_seconds == 0 || result.timing().seconds() <= best_seconds);
 }
 
 void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
@@ -104,9 +97,9 @@ void ResultBook::Prove(const v1::Assignment& assignment, const BuildOutcome& bui
 
 void ResultBook::Remember(const v1::Assignment& assignment, const BuildOutcome& build,
                           const v1::MeasureResult& result) {
-  if (IsInfrastructureFailure(result.status())) return;
+  if (build.built.code_digest().empty() || IsInfrastructureFailure(result.status())) return;
   if (by_digest_.size() >= kRememberedDigests) by_digest_.clear();
-  by_digest_[TimedBinaryOf(assignment, build)] = result;
+  by_digest_[ResultKey(assignment, build)] = result;
 }
 
 std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assignment,
@@ -134,16 +127,13 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
     Describe(assignment, builds[0], &failure);
     return {failure};
   }
-  std::vector<v1::MeasureResult*> ran;
-  std::vector<const BuildOutcome*> of_ran;
-  for (size_t i = 0; i < runners.size(); ++i) {
+  for (size_t i = 0; i < runners.size(); ++i)
     TakeResponse(i == 0 ? *response : response->rivals(static_cast<int>(i) - 1), &results[runners[i]]);
-    ran.push_back(&results[runners[i]]);
-    of_ran.push_back(&builds[runners[i]]);
+  ProveTies(assignment, builds, lane, &results);
+  for (const size_t runner : runners) {
+    results[runner].mutable_timing()->set_run_seconds(SecondsSince(start) /
+                                                      static_cast<double>(runners.size()));
   }
-  ProveWinners(assignment, of_ran, lane, ran);
-  for (v1::MeasureResult* const result : ran)
-    result->mutable_timing()->set_run_seconds(SecondsSince(start) / static_cast<double>(ran.size()));
   v1::Assignment own = assignment;  // of each candidate by itself, to reproduce it
   own.clear_rivals();
   for (size_t i = 0; i < builds.size(); ++i) {
@@ -153,35 +143,35 @@ std::vector<v1::MeasureResult> ResultBook::MakeRound(const v1::Assignment& assig
   return results;
 }
 
-void ResultBook::ProveWinners(const v1::Assignment& assignment,
-                              const std::vector<const BuildOutcome*>& builds, const Lane& lane,
-                              const std::vector<v1::MeasureResult*>& results) {
-  const auto is_ok = [](const v1::MeasureResult* result) {
-    return result->status() == v1::MEASURE_STATUS_OK;
+void ResultBook::ProveTies(const v1::Assignment& assignment, const std::vector<BuildOutcome>& builds,
+                           const Lane& lane, std::vector<v1::MeasureResult>* results) {
+  const auto is_ok = [](const v1::MeasureResult& result) { return result.status() == v1::MEASURE_STATUS_OK; };
+  const auto take_known_proofs = [&] {
+    for (size_t i = 0; i < results->size(); ++i) {
+      if (is_ok((*results)[i])) TakeKnownProof(assignment, builds[i], &(*results)[i]);
+    }
   };
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (is_ok(results[i])) TakeKnownProof(assignment, *builds[i], results[i]);
-  }
+  take_known_proofs();
   for (bool all_hold = false; !all_hold;) {
     all_hold = true;
-    double least = std::numeric_limits<double>::infinity();
-    v1::Timing fastest;
-    for (const v1::MeasureResult* const result : results) {
-      if (is_ok(result) && result->timing().seconds() < least)
-        least = result->timing().seconds(), fastest = result->timing();
+    std::optional<v1::Timing> fastest;  // a copy: a failed proof clears the result's timing
+    for (const v1::MeasureResult& result : *results) {
+      if (is_ok(result) && (!fastest || result.timing().seconds() < fastest->seconds()))
+        fastest = result.timing();
     }
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (!is_ok(results[i]) || IsProven(results[i]->verification())) continue;
-      if (!MayBeFastest(results[i]->timing(), fastest)) continue;
-      ProveNow(assignment, *builds[i], lane, results[i]);
-      all_hold = all_hold && is_ok(results[i]);
+    for (size_t i = 0; i < results->size(); ++i) {
+      v1::MeasureResult& result = (*results)[i];
+      if (!is_ok(result) || IsProven(result.verification()) || !TiesWith(result.timing(), *fastest)) continue;
+      ProveNow(assignment, builds[i], lane, &result);
+      take_known_proofs();  // of equal binaries
+      all_hold = all_hold && is_ok(result);
     }
   }
 }
 
 bool ResultBook::TakeKnownProof(const v1::Assignment& assignment, const BuildOutcome& build,
                                 v1::MeasureResult* result) {
-  const auto proof = proofs_.find(BinaryOf(assignment, build));
+  const auto proof = proofs_.find(ProofKey(assignment, build));
   if (proof == proofs_.end()) return false;
   *result->mutable_verification() = proof->second;
   return true;
@@ -202,7 +192,7 @@ void ResultBook::ProveNow(const v1::Assignment& assignment, const BuildOutcome& 
   *result->mutable_verification() = proven.verification();
   if (build.built.code_digest().empty()) return;
   if (proofs_.size() >= kRememberedDigests) proofs_.clear();
-  proofs_[BinaryOf(assignment, build)] = proven.verification();
+  proofs_[ProofKey(assignment, build)] = proven.verification();
 }
 
 void ResultBook::Describe(const v1::Assignment& assignment, const BuildOutcome& build,

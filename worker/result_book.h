@@ -41,16 +41,16 @@ class ResultBook {
   // result is known from an equal binary (which is not timed twice), or is that of its failed build, or of
   // its run. The candidates of a final round are all timed, each for itself; a round that failed as a whole,
   // which is no candidate's alone, has one result that says so. Possible winners are proven: a
-  // candidate that is as fast as the best of its workload, and those of a final round that may be chosen
-  // (MayBeFastest). A binary is proven once for a workload: what this device has seen of it counts in later
+  // candidate that is as fast as the best of its workload, and those that tie with the fastest of a final
+  // round (TiesWith). A binary is proven once for a workload: what this device has seen of it counts in later
   // rounds.
   std::vector<v1::MeasureResult> Make(const v1::Assignment& assignment,
                                       const std::vector<BuildOutcome>& builds, const Lane& lane);
 
   // Make for one candidate, in two steps, between which others may be measured.
   v1::MeasureResult Measure(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane);
-  // Whether it is a possible winner that is not proven.
-  static bool OwesProof(const v1::Assignment& assignment, const v1::MeasureResult& result);
+  // Whether it is a possible winner that is not proven: as fast as the best so far (0: none).
+  static bool OwesProof(double best_seconds, const v1::MeasureResult& result);
   // Proves a candidate that was measured, or makes its result a failure.
   void Prove(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,
              v1::MeasureResult* result);
@@ -58,10 +58,10 @@ class ResultBook {
  private:
   std::vector<v1::MeasureResult> MakeRound(const v1::Assignment& assignment,
                                            const std::vector<BuildOutcome>& builds, const Lane& lane);
-  // Proves those of a round that may be chosen: where one does not hold, those that may be chosen without it.
-  // `results` and `builds` are of the candidates that ran.
-  void ProveWinners(const v1::Assignment& assignment, const std::vector<const BuildOutcome*>& builds,
-                    const Lane& lane, const std::vector<v1::MeasureResult*>& results);
+  // Proves those that tie with the fastest of a round. Where one fails, those that tie with the fastest of
+  // the rest are proven too.
+  void ProveTies(const v1::Assignment& assignment, const std::vector<BuildOutcome>& builds, const Lane& lane,
+                 std::vector<v1::MeasureResult>* results);
   // Takes over the proof of an equal binary; false where there is none.
   bool TakeKnownProof(const v1::Assignment& assignment, const BuildOutcome& build, v1::MeasureResult* result);
   void ProveNow(const v1::Assignment& assignment, const BuildOutcome& build, const Lane& lane,

@@ -18,6 +18,8 @@ struct Interval {
   int64_t max;
 };
 std::optional<Interval> RangeOf(const Expr& expr);
+// Whether an index is in [0, extent) by its range alone.
+bool IsWithin(const Expr& index, int64_t extent);
 
 // An i64 expression as constant + sum of coefficient * atom, where an atom is a variable, a load, or a floor
 // division or modulo (or min/max/select) of such a sum. Terms are in order of first appearance, no atom

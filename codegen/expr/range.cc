@@ -189,6 +189,11 @@ std::optional<Interval> RangeOfLinear(const Linear& linear) {
   return IntervalOf(BoundFinder(kNoFacts, Arithmetic::kWraps).OfLinear(linear, 0));
 }
 
+bool IsWithin(const Expr& index, int64_t extent) {
+  const std::optional<Interval> range = RangeOf(index);
+  return range && range->min >= 0 && range->max < extent;
+}
+
 std::optional<Interval> RangeOf(const Expr& expr) {
   return IntervalOf(BoundFinder(kNoFacts, Arithmetic::kWraps).Of(expr, 0));
 }

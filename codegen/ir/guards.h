@@ -35,8 +35,8 @@ class Guards {
 
  private:
   struct Assumption {
-    Expr condition;     // or index
-    Expr extent;        // of the index; null: of a condition
+    Expr condition;     // or the index that is within the extent
+    Expr extent;        // null where it is a condition
     bool value = true;  // of the condition
   };
 
@@ -45,8 +45,8 @@ class Guards {
   const Facts& AllFacts() const;
 
   std::vector<Assumption> assumptions_;
-  mutable Facts facts_;               // of the first assumptions
-  mutable std::vector<size_t> ends_;  // where the facts of each of these end
+  mutable Facts facts_;               // of the first ends_.size() assumptions
+  mutable std::vector<size_t> ends_;  // for each of these assumptions, the number of facts up to its last one
 };
 
 }  // namespace mycc

@@ -26,12 +26,6 @@ namespace {
 
 constexpr int64_t kSharedAlignment = 16;  // bytes of a vector
 
-// Whether an index is in [0, extent) whatever the guards are: most are, and this is quickly told.
-bool IsWithin(const Expr& index, int64_t extent) {
-  const std::optional<Interval> range = RangeOf(index);
-  return range && range->min >= 0 && range->max < extent;
-}
-
 // Walks a function and tracks the names in scope. The first broken rule is kept.
 class Verifier {
  public:
@@ -277,9 +271,8 @@ class Verifier {
       if (!variables_.insert(iter.var.get()).second)
         Fail("iteration variable ", iter.var->name, " is already in scope");
       bindings_[iter.var.get()] = iter.binding;
-      const std::optional<Interval> range = RangeOf(iter.binding);
-      const bool inside = range && range->min >= 0 && range->max < iter.var->extent;
-      if (!inside) guards_.AssumeWithin(iter.binding, IntConst(iter.var->extent));
+      if (!IsWithin(iter.binding, iter.var->extent))
+        guards_.AssumeWithin(iter.binding, IntConst(iter.var->extent));
     }
     CheckReductionOf(block);
     Write(block.out, block.indices);
@@ -350,6 +343,7 @@ class Verifier {
       if (indices[d]->dtype != DType::kI64) return Fail("an index of ", buffer->name, " is no i64");
       if (IsWithin(indices[d], buffer->shape[d])) continue;
       const Expr index = InLoops(indices[d]);
+      // ProvablyEscapes is asked first: it derives no facts.
       if (!guards_.ProvablyEscapes(index, buffer->shape[d]) ||
           guards_.ProvablyInside(index, buffer->shape[d]))
         continue;

@@ -303,9 +303,7 @@ absl::Status MatchConditions(const CopyNest& nest, const Buffer& global, std::ve
   }
   // The size of a window's dimension is counted from the loops beside it, and not the tensor's own.
   for (const LoopDim& along : *dims) {
-    const auto range = RangeOf(along.place);
-    const bool is_inside = range && range->min >= 0 && range->max < along.dim.size;
-    if (along.is_window && !along.has_edge && !is_inside)
+    if (along.is_window && !along.has_edge && !IsWithin(along.place, along.dim.size))
       return Refuse("place ", PrintExpr(along.place), " of a window is beyond its ", along.dim.size);
   }
   return absl::OkStatus();

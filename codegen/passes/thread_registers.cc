@@ -134,9 +134,7 @@ constexpr int64_t kNoExtent = int64_t{1} << 20;
 void ForgetTopExtent(SplitIndex* split, int64_t in_nest) {
   if (split->digits.empty()) return;
   ThreadDigit& top = split->digits.front();
-  const auto range = RangeOf(split->own);
-  const bool alone = range && range->min >= 0 && range->max < top.coefficient;
-  if (alone && top.stride * top.extent == in_nest) top.extent = kNoExtent;
+  if (IsWithin(split->own, top.coefficient) && top.stride * top.extent == in_nest) top.extent = kNoExtent;
 }
 
 // One access of a buffer.

@@ -31,11 +31,11 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // A cast from `from`. Tensor instructions multiply narrow floats without widening them first.
 bool IsWidened(const Expr& expr, DType from) { return expr->op == Op::kCast && expr->args[0]->dtype == from; }
 
-// Whether two factors are numbers that nothing takes for zero, and so is their product, which is finite in
-// `dtype` too: most terms of sums.
+// Whether the product of two factors needs no set: f32, finite, and neither factor is so small that a tensor
+// core takes it for zero. Most terms of sums are such.
 bool IsPlain(DType dtype, double a, double b) {
   const double least = SmallestNormal(DType::kBF16), product = std::abs(a * b);
-  return dtype == DType::kF32 && std::abs(a) >= least && std::abs(b) >= least && product > 0 &&
+  return dtype == DType::kF32 && std::abs(a) >= least && std::abs(b) >= least &&
          product < LargestNumber(DType::kF32);
 }
 
@@ -65,7 +65,7 @@ class SumSet {
                            std::isinf(term.high) ? 0 : std::abs(term.high));
   }
 
-  // The same for the product of two factors that are plain.
+  // As Add, for a product whose factors are plain.
   void AddPlain(double product) {
     const double rounded = RoundFloat(dtype_, product);
     low_ += std::min(product, rounded), high_ += std::max(product, rounded);

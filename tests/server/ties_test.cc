@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/names.h"
+#include "proto/proof.h"
 #include "server/final_round.h"
 #include "tests/server/timed.h"
 
@@ -87,6 +88,28 @@ TEST(TiesTest, TwoRoundsChooseAlikeAndTheLogRanksSo) {
     EXPECT_EQ(times.ties, 1u);
     EXPECT_EQ(times.finalists, 3u);
   }
+}
+
+// A worker that never proved this binary, and finds it slower than the fastest, does not prove it.
+TEST(FinalRoundTest, TheProofOfAnEqualBinaryIsKept) {
+  FinalRound round;
+  round.name = "final";
+  std::vector<v1::MeasureResult> results;
+  for (const char* digest : {"fast", "proven", "rebuilt"}) {
+    v1::Record finalist = Held(digest, 1.0);
+    finalist.mutable_result()->set_code_digest(digest);
+    finalist.mutable_result()->mutable_verification()->set_launches(11);
+    finalist.mutable_result()->mutable_verification()->set_strained_launches(kProvenLaunches);
+    round.finalists.push_back(finalist);
+    v1::MeasureResult& result = results.emplace_back(Timed(digest == std::string("fast") ? 1.0 : 1.5));
+    result.set_code_digest(digest == std::string("rebuilt") ? "another" : digest);
+    result.mutable_verification()->set_launches(1);
+  }
+  const std::vector<v1::Record> records = RecordsOf(round, results, 1).value();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_TRUE(IsServable(records[1]));
+  EXPECT_EQ(records[1].result().timing().seconds(), 1.5);
+  EXPECT_FALSE(IsServable(records[2]));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Replays that share the steps with which traces begin, and the threads that candidates are divided over.
+// Replays that share the steps with which traces begin, and the threads that candidates and boosters are
+// divided over.
 #include "tuner/cost/shared_replays.h"
 
 #include <map>
@@ -6,8 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/thread_team.h"
 #include "gtest/gtest.h"
+#include "tests/tuner/samples.h"
 #include "tests/tuner/schedules.h"
+#include "tuner/cost/appraisals.h"
 #include "tuner/cost/schedule_scorer.h"
+#include "tuner/cost/xgboost_model.h"
 #include "tuner/search/sampler.h"
 #include "tuner/search/strategy.h"
 
@@ -126,6 +130,40 @@ TEST(ScoringThreadsTest, TheirNumberChangesNothing) {
     EXPECT_EQ(proposed[2], proposed[1]);
     EXPECT_EQ(proposed[7], proposed[1]);
     EXPECT_EQ(refused[7], refused[1]);
+  }
+}
+
+TEST(AppraiserTest, CodesOnThreadsAreThoseOfEachTraceAlone) {
+  ThreadTeam team(3);
+  Appraiser appraiser(&team);
+  for (const Task& task : Tasks()) {
+    const std::vector<Trace> traces = DrawnTraces(task, 24, 1);
+    std::vector<const Trace*> asked;
+    for (const Trace& trace : traces) asked.push_back(&trace);
+    const auto codes = appraiser.CodesOf(task.name, task.workload, task.target, asked);
+    ASSERT_EQ(codes.size(), traces.size());
+    for (size_t i = 0; i < traces.size(); ++i) {
+      const absl::StatusOr<std::string> alone = CodeDigest(task.workload, task.target, traces[i]);
+      ASSERT_EQ(codes[i].ok(), alone.ok()) << PrintTrace(traces[i]);
+      EXPECT_EQ(codes[i].value_or(""), alone.value_or("")) << PrintTrace(traces[i]);
+    }
+  }
+}
+
+TEST(XgboostModelTest, AnyNumberOfThreadsGivesTheSameBytes) {
+  std::vector<Sample> samples = MakeSamples(4, 40, 1);
+  for (size_t i = 0; i < samples.size(); i += 7) samples[i].seconds.reset();  // failures
+  std::vector<const Sample*> pointers;
+  for (const Sample& sample : samples) pointers.push_back(&sample);
+  XgboostModel alone;
+  ASSERT_TRUE(alone.Train(pointers, "task1").ok());
+  ASSERT_GT(alone.metrics().trees, 0);
+  ASSERT_GE(alone.metrics().failures, ModelConfig().min_failures);
+  for (const int threads : {2, 5}) {
+    ThreadTeam team(threads);
+    XgboostModel divided;
+    ASSERT_TRUE(divided.Train(pointers, "task1", &team).ok());
+    EXPECT_EQ(*divided.Save(), *alone.Save());
   }
 }
 

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <limits>
 
-#include "base/thread_team.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/samples.h"
@@ -78,19 +77,6 @@ TEST(XgboostModelTest, TheSameSamplesGiveTheSameBytes) {
   ASSERT_TRUE(b.Train(Pointers(MakeSamples(2, 40, 7))).ok());  // what it learned before leaves no trace
   ASSERT_TRUE(b.Train(Pointers(samples)).ok());
   EXPECT_EQ(*a.Save(), *b.Save());
-}
-
-TEST(XgboostModelTest, AnyNumberOfThreadsGivesTheSameBytes) {
-  std::vector<Sample> samples = MakeSamples(4, 40, 1);
-  for (size_t i = 0; i < samples.size(); i += 7) samples[i].seconds.reset();  // failures
-  XgboostModel alone;
-  ASSERT_TRUE(alone.Train(Pointers(samples), "task1").ok());
-  for (const int threads : {2, 5}) {
-    ThreadTeam team(threads);
-    XgboostModel divided;
-    ASSERT_TRUE(divided.Train(Pointers(samples), "task1", &team).ok());
-    EXPECT_EQ(*divided.Save(), *alone.Save());
-  }
 }
 
 // One generation of a search is enough to begin with.

@@ -54,6 +54,14 @@ struct CountingDevice {
   }
 };
 
+// A final round of a and b.
+v1::Assignment RoundOfTwo() {
+  v1::Assignment round;
+  round.set_workload("w");
+  round.add_rivals("the trace of b");
+  return round;
+}
+
 BuildOutcome BuiltAs(const std::string& library) {
   BuildOutcome outcome;
   outcome.built.set_library(library);
@@ -67,8 +75,7 @@ TEST(ResultBookTest, ABinaryIsProvenOnceForAWorkload) {
   v1::Assignment first;
   first.set_workload("w");
   EXPECT_TRUE(IsProven(book.Make(first, {BuiltAs("a")}, device.MakeLane())[0].verification()));
-  v1::Assignment round = first;
-  round.add_rivals("the trace of b");
+  v1::Assignment round = RoundOfTwo();
   for (int turn = 0; turn < 2; ++turn) {
     for (const v1::MeasureResult& result :
          book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane())) {
@@ -85,9 +92,7 @@ TEST(ResultBookTest, ABinaryIsProvenOnceForAWorkload) {
 TEST(ResultBookTest, AFailedProofIsNotRemembered) {
   CountingDevice device{.broken = "b"};
   ResultBook book{v1::Toolchain()};
-  v1::Assignment round;
-  round.set_workload("w");
-  round.add_rivals("the trace of b");
+  const v1::Assignment round = RoundOfTwo();
   for (int turn = 0; turn < 2; ++turn) {
     const std::vector<v1::MeasureResult> results =
         book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
@@ -98,12 +103,10 @@ TEST(ResultBookTest, AFailedProofIsNotRemembered) {
   EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b", "b"}));
 }
 
-TEST(ResultBookTest, OfARoundThoseAreProvenThatMayBeChosen) {
+TEST(ResultBookTest, OnlyTiesOfTheFastestAreProvenInARound) {
   CountingDevice device{.rival_seconds = 1.1e-3};
   ResultBook book{v1::Toolchain()};
-  v1::Assignment round;
-  round.set_workload("w");
-  round.add_rivals("the trace of b");
+  const v1::Assignment round = RoundOfTwo();
   const std::vector<v1::MeasureResult> results =
       book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
   EXPECT_TRUE(IsProven(results[0].verification()));
@@ -115,14 +118,21 @@ TEST(ResultBookTest, OfARoundThoseAreProvenThatMayBeChosen) {
 TEST(ResultBookTest, WhereTheFastestOfARoundDoesNotHoldTheNextIsProven) {
   CountingDevice device{.broken = "a", .rival_seconds = 1.1e-3};
   ResultBook book{v1::Toolchain()};
-  v1::Assignment round;
-  round.set_workload("w");
-  round.add_rivals("the trace of b");
+  const v1::Assignment round = RoundOfTwo();
   const std::vector<v1::MeasureResult> results =
       book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane());
   EXPECT_EQ(results[0].status(), v1::MEASURE_STATUS_WRONG_RESULT);
   EXPECT_TRUE(IsProven(results[1].verification()));
   EXPECT_EQ(device.proven, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(ResultBookTest, EqualBinariesOfARoundAreProvenOnce) {
+  CountingDevice device;
+  ResultBook book{v1::Toolchain()};
+  for (const v1::MeasureResult& result :
+       book.Make(RoundOfTwo(), {BuiltAs("a"), BuiltAs("a")}, device.MakeLane()))
+    EXPECT_TRUE(IsProven(result.verification()));
+  EXPECT_EQ(device.proven, (std::vector<std::string>{"a"}));
 }
 
 // A proof is kept where a round shows the candidate to be slower.
@@ -132,8 +142,7 @@ TEST(ResultBookTest, AKnownProofCountsInARoundThatIsLost) {
   v1::Assignment alone;
   alone.set_workload("w");
   EXPECT_TRUE(IsProven(book.Make(alone, {BuiltAs("b")}, device.MakeLane())[0].verification()));
-  v1::Assignment round = alone;
-  round.add_rivals("the trace of b");
+  const v1::Assignment round = RoundOfTwo();
   for (const v1::MeasureResult& result : book.Make(round, {BuiltAs("a"), BuiltAs("b")}, device.MakeLane()))
     EXPECT_TRUE(IsProven(result.verification()));
   EXPECT_EQ(device.proven, (std::vector<std::string>{"b", "a"}));
@@ -145,13 +154,13 @@ TEST(ResultBookTest, WhoLeadsOwesAProofUntilItIsProven) {
   v1::Assignment first;
   first.set_workload("w");
   v1::MeasureResult result = book.Measure(first, BuiltAs("a"), device.MakeLane());
-  EXPECT_TRUE(ResultBook::OwesProof(first, result));
+  EXPECT_TRUE(ResultBook::OwesProof(0, result));
   EXPECT_TRUE(device.proven.empty());
   book.Prove(first, BuiltAs("a"), device.MakeLane(), &result);
-  EXPECT_FALSE(ResultBook::OwesProof(first, result));
+  EXPECT_FALSE(ResultBook::OwesProof(0, result));
   EXPECT_TRUE(IsProven(book.Measure(first, BuiltAs("a"), device.MakeLane()).verification()));
   first.set_best_seconds(0.5e-3);
-  EXPECT_FALSE(ResultBook::OwesProof(first, book.Measure(first, BuiltAs("c"), device.MakeLane())));
+  EXPECT_FALSE(ResultBook::OwesProof(0.5e-3, book.Measure(first, BuiltAs("c"), device.MakeLane())));
   EXPECT_EQ(device.proven, (std::vector<std::string>{"a"}));
 }
 

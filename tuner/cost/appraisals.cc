@@ -121,7 +121,7 @@ std::vector<absl::StatusOr<std::string>> Appraiser::CodesOf(const std::string& t
   std::vector<absl::StatusOr<Function>> functions(traces.size(), absl::UnknownError("not replayed"));
   replays_.Replay(task, canonical, target, asked, parallel_,
                   [&](size_t i, const absl::StatusOr<Function>& function) { functions[i] = function; });
-  // Lowering takes many times as long, and shares nothing.
+  // Lowering takes many times as long as a replay. It shares no work, so each function is one call.
   std::vector<absl::StatusOr<std::string>> codes(traces.size(), absl::UnknownError("not lowered"));
   parallel_->Run(traces.size(), [&](size_t i) {
     if (functions[i].ok()) {

@@ -32,7 +32,7 @@ constexpr double kJoinSeconds = 5e-7, kSendSeconds = 5e-7;
 // One IR block of a launch, with all that is counted of it.
 struct Part {
   const NestBlock* nest;
-  std::vector<WarpAccess> accesses = {};  // these two after CountWork
+  std::vector<WarpAccess> accesses = {};  // empty until CountWork, as is the arithmetic
   GpuArithmetic arithmetic = {};
   double registers = 0;  // that its tensor takes of each thread
 };
@@ -138,6 +138,7 @@ std::vector<LaunchCost> LaunchesOf(const FunctionNest& nest, const GpuMachine& m
   return launches;
 }
 
+// Counts what only the estimate needs; CheckGpuLimits does without.
 void CountWork(const GpuMachine& machine, LaunchCost* launch) {
   for (Part& part : launch->parts) {
     part.accesses = WarpAccessesOf(*part.nest);

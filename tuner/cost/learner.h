@@ -10,7 +10,7 @@
 //
 // Memory is bounded: 2000 samples of each task, and 32 models. A sample that no training will see is dropped,
 // and so is the model that was used least recently. It is trained again, to the same model, when its task is
-// searched again. Thread rule: thread-compatible.
+// searched again. Thread rule: one owner, also of `parallel`.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/parallel_for.h"
 #include "tuner/cost/sample.h"
 #include "tuner/cost/xgboost_model.h"
 

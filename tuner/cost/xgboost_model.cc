@@ -108,6 +108,7 @@ absl::Status XgboostModel::Train(const std::vector<const Sample*>& samples, cons
   ParallelFor in_turn;
   if (parallel == nullptr) parallel = &in_turn;
   absl::Status of_correction, of_failures;
+  // The two parts write different members.
   parallel->Run(2, [&](size_t part) {
     if (part == 0 && metrics_.samples >= config_.min_samples)
       of_correction = PrepareCorrection(successful, task);
@@ -185,7 +186,7 @@ absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& 
 
 absl::Status XgboostModel::PrepareCorrection(const std::vector<const Sample*>& samples,
                                              const std::string& task) {
-  // The rows are checked first: a time that is not finite is a time that no mean may have.
+  // Filled only to check the rows: a time that is not finite must not enter a mean.
   BoosterMatrix matrix;
   MYCC_RETURN_IF_ERROR(FillMatrix(samples, config_.objective, task, config_.task_weight, &matrix));
   offsets_ = MeanOffsets(samples);
@@ -195,7 +196,7 @@ absl::Status XgboostModel::PrepareCorrection(const std::vector<const Sample*>& s
   return absl::OkStatus();
 }
 
-// Its matrix is its own: a booster leaves there what it derives from the rows.
+// Each member has its own matrix, because training writes to it.
 absl::Status XgboostModel::TrainMember(const std::vector<const Sample*>& samples, const std::string& task,
                                        int member) {
   BoosterMatrix matrix;

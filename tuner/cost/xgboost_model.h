@@ -81,7 +81,7 @@ class XgboostModel {
   absl::Status Load(const std::string& bytes);
 
  private:
-  // All of the correction but its members.
+  // The offsets, and the number of trees. TrainMember makes the boosters.
   absl::Status PrepareCorrection(const std::vector<const Sample*>& samples, const std::string& task);
   absl::Status TrainMember(const std::vector<const Sample*>& samples, const std::string& task, int member);
   absl::Status TrainFailures(const std::vector<const Sample*>& samples);

@@ -250,8 +250,8 @@ void DecisionSearch::TakePromising(int count, Rng* rng, Picks* picks) {
   AddOptions(FirstPoints(rng));
   if (!model_.follows_guesses() && sampler_.size() > kSmall) AddOptions(ExpectedFastest(rng));
   for (int i = 0; i < kClimbs; ++i) Climb();
-  picks->TakeTogether([&](Picks* to) {
-    DecisionSearch search = *this;  // which assumes what it takes
+  picks->TakeWithPrefetch([&](Picks* to) {
+    DecisionSearch search = *this;  // a copy, because TakeBest changes the model and the options
     for (int i = 0; i < count && !to->full() && search.TakeBest(to);) ++i;
   });
 }

@@ -76,7 +76,7 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   const auto take_promising = [&](int count) {
     DecisionSearch(sketches_, ledger(), visible, context).TakePromising(count, &rng, &picks);
   };
-  picks.TakeTogether([&](Picks* to) {
+  picks.TakeWithPrefetch([&](Picks* to) {
     if (generation == 0) TakeStart(context, to);
     if (generation == 0 && pool.analytic_best() != nullptr) to->Take(*pool.analytic_best());
     if (measured.size() < kEnoughToLearn) TakeDescent(shares.descent, visible, context, to);
@@ -84,7 +84,7 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   if (believe && measured.size() >= kEnoughToLearn) take_promising(shares.descent);
   const int places = wanted() - picks.size() - shares.random;
   if (believe) {
-    picks.TakeTogether([&](Picks* to) { TakePredicted(places, pool, to); });
+    picks.TakeWithPrefetch([&](Picks* to) { TakePredicted(places, pool, to); });
   } else {
     take_promising(places);
   }
@@ -99,7 +99,7 @@ std::vector<ProposedPoint> EvolutionarySearch::ProposeByDecisions(int generation
                                                                   Rng* rng) const {
   constexpr int64_t kSpread = 12;
   Picks picks(wanted(), context);
-  if (generation == 0) picks.TakeTogether([&](Picks* to) { TakeStart(context, to); });
+  if (generation == 0) picks.TakeWithPrefetch([&](Picks* to) { TakeStart(context, to); });
   DecisionSearch search(sketches_, ledger(), visible, context);
   const int64_t spread = history_.empty() ? kSpread - ledger().num_candidates() - picks.size() : 0;
   search.TakeSpread(static_cast<int>(std::clamp<int64_t>(spread, 0, wanted())), rng, &picks);

@@ -23,7 +23,7 @@ void KnownCodes::CatchUp(const SearchLedger& ledger) {
   for (int g = std::max(first, generations_); g < ledger.generations(); ++g) {
     std::vector<const std::string*> traces;
     for (const SearchLedger::Entry& entry : ledger.generation(g)) traces.push_back(&entry.candidate.trace);
-    Foresee(traces);
+    Prefetch(traces);
     for (const SearchLedger::Entry& entry : ledger.generation(g)) {
       if (entry.candidate.trace.empty()) continue;
       const absl::StatusOr<std::string> code = CodeOf(entry.candidate.trace);
@@ -39,7 +39,7 @@ void KnownCodes::CatchUp(const SearchLedger& ledger) {
   }
 }
 
-void KnownCodes::Foresee(const std::vector<const std::string*>& traces) {
+void KnownCodes::Prefetch(const std::vector<const std::string*>& traces) {
   if (scorer_ == nullptr) return;
   std::vector<std::string> keys;
   std::vector<Trace> parsed;
@@ -60,7 +60,7 @@ void KnownCodes::Foresee(const std::vector<const std::string*>& traces) {
 }
 
 absl::StatusOr<std::string> KnownCodes::CodeOf(const std::string& trace) {
-  Foresee({&trace});
+  Prefetch({&trace});
   const auto known = memo_.find(Sha256Hex(trace));
   return known == memo_.end() ? std::string() : known->second;
 }

@@ -1,6 +1,6 @@
 // The codes of a search's candidates, so that two traces that are lowered to equal code are measured once. A
-// code is a digest that the scorer computes (Scorer::CodesOf); it is asked for of candidates that are about
-// to be proposed alone, since lowering takes longer than a prediction. A function of the ledger: a search
+// code is a digest that the scorer computes (Scorer::CodesOf); it is computed only for candidates that are
+// about to be proposed, since lowering takes longer than a prediction. A function of the ledger: a search
 // that is restored knows the same. Thread rule: thread-compatible.
 #pragma once
 
@@ -23,8 +23,11 @@ class KnownCodes {
 
   // Takes in the generations that the ledger has gained.
   void CatchUp(const SearchLedger& ledger);
-  // Has the codes computed that are not known yet, together: the scorer divides them among its threads.
-  void Foresee(const std::vector<const std::string*>& traces);
+  // Whether there are codes to know.
+  bool HasCodes() const { return scorer_ != nullptr && !scorer_->KnowsDecisionsAlone(); }
+  // Computes the codes that are not known yet in one call of the scorer, which divides them among its
+  // threads.
+  void Prefetch(const std::vector<const std::string*>& traces);
   // The code of a trace; empty where the scorer knows none. An error, with its reason, where it cannot be
   // lowered.
   absl::StatusOr<std::string> CodeOf(const std::string& trace);

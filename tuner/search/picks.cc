@@ -22,14 +22,14 @@ bool Picks::Take(const Member& member) {
   return true;
 }
 
-void Picks::TakeTogether(const std::function<void(Picks*)>& take) {
-  if (context_.codes != nullptr && !rehearses_) {
+void Picks::TakeWithPrefetch(const std::function<void(Picks*)>& take) {
+  if (context_.codes != nullptr && context_.codes->HasCodes() && !rehearses_) {
     Picks rehearsal = *this;
     rehearsal.rehearses_ = true;
     take(&rehearsal);
     std::vector<const std::string*> traces;
     for (const ProposedPoint& proposal : rehearsal.proposals()) traces.push_back(&proposal.candidate.trace);
-    context_.codes->Foresee(traces);
+    context_.codes->Prefetch(traces);
   }
   take(this);
 }
@@ -72,7 +72,7 @@ void TakeRandom(int count, const Sampler& sampler, const Pool::Context& context,
     Pool pool(context);
     pool.Add(points);
     const int before = picks->size();
-    picks->TakeTogether([&pool](Picks* to) {
+    picks->TakeWithPrefetch([&pool](Picks* to) {
       for (const Member& member : pool.members()) to->Take(member);
     });
     taken += picks->size() - before;

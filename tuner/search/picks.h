@@ -23,10 +23,10 @@ class Picks {
   // False when the generation is full, or holds the same steps or code, or the member or its code was
   // proposed in an earlier one.
   bool Take(const Member& member);
-  // Calls `take`, which takes members into its argument. It is called twice: the first time it takes them
-  // into a copy that holds every code for new, and the codes of what it takes there are computed together.
-  // Few are left to be computed one after the other then.
-  void TakeTogether(const std::function<void(Picks*)>& take);
+  // Calls `take`, which takes members into its argument, twice: on a copy that counts every code as new,
+  // whose codes are then computed together, and on the picks themselves. REQUIRES: `take` changes nothing but
+  // its argument, apart from memos.
+  void TakeWithPrefetch(const std::function<void(Picks*)>& take);
 
   // The distance to the closest pick: the number of different decisions; all of them for another sketch.
   int Distance(const Point& point) const;
@@ -40,7 +40,7 @@ class Picks {
 
   const int capacity_;
   const Pool::Context& context_;
-  bool rehearses_ = false;  // a copy that holds every code for new
+  bool rehearses_ = false;  // a copy that counts every code as new
   std::vector<ProposedPoint> proposals_;
   absl::flat_hash_set<std::string> steps_, codes_;
 };
