@@ -158,18 +158,18 @@ TEST(GainOfTwiceTest, ASearchIsForecastFromItsSecondGenerationOn) {
     progress.trials_seen = std::move(trials);
     return progress;
   };
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0}, {8})}, 3));
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 2.9)) << "cheap trials";
-  EXPECT_EQ(*ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 3), 0);
-  EXPECT_NEAR(*ForecastTwice({}, {task({1.2, 1.0}, {8, 16})}, 3), 0.1, 1e-9);
-  EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})}, 3)) << "no second valid generation";
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})}, 3)) << "half is unknown";
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()}, 3)) << "one has not begun";
-  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({std::nullopt, 1.0}, {8, 16})}, 3))
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0}, {8})}, 2));
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 1.9)) << "cheap trials";
+  EXPECT_EQ(*ForecastTwice({}, {task({1.0, 1.0}, {8, 16})}, 2), 0);
+  EXPECT_NEAR(*ForecastTwice({}, {task({1.2, 1.0}, {8, 16})}, 2), 0.1, 1e-9);
+  EXPECT_FALSE(ForecastTwice({}, {task({std::nullopt, 1.0}, {8, 16})}, 2)) << "no second valid generation";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({1.0}, {8})}, 2)) << "half is unknown";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), TaskProgress()}, 2)) << "one has not begun";
+  EXPECT_FALSE(ForecastTwice({}, {task({1.0, 1.0}, {8, 16}), task({std::nullopt, 1.0}, {8, 16})}, 2))
       << "half has one valid generation";
   const TaskProgress flat = task({1.0, 1.0}, {8, 16});
-  EXPECT_FALSE(ForecastTwice({}, {flat, task({std::nullopt, std::nullopt}, {8, 16})}, 3)) << "patience";
-  EXPECT_EQ(*ForecastTwice({}, {flat, task({std::nullopt, std::nullopt, std::nullopt}, {8, 16, 24})}, 3), 0);
+  EXPECT_FALSE(ForecastTwice({}, {flat, task({std::nullopt, std::nullopt}, {8, 16})}, 2)) << "patience";
+  EXPECT_EQ(*ForecastTwice({}, {flat, task({std::nullopt, std::nullopt, std::nullopt}, {8, 16, 24})}, 2), 0);
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks) {
 
 std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                                     double now) {
-  constexpr double kLeastSeconds = 3;
+  constexpr double kLeastSeconds = 2;
   if (now < kLeastSeconds) return std::nullopt;
   std::vector<TrialFall> falls;
   double latency = 0;

@@ -48,7 +48,7 @@ struct TrialFall {
 std::optional<double> GainOfTwice(const std::vector<TrialFall>& tasks);
 
 // The same of a search's tasks, `now` in seconds of the search. Nullopt while too little is known: in the
-// first three seconds, which cheap trials may all have, and until the second generations of tasks that take
+// first two seconds, which cheap trials may all have, and until the second generations of tasks that take
 // nine tenths of the latency.
 std::optional<double> ForecastTwice(const SchedulerConfig& config, const std::vector<TaskProgress>& tasks,
                                     double now);
