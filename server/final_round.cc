@@ -180,7 +180,8 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
     // So is a proof that it lacks: of another device, or of a worker's earlier life.
     const v1::MeasureResult& before = round.finalists[i].result();
     const bool is_same_code = !result.code_digest().empty() && result.code_digest() == before.code_digest();
-    if (is_same_code && IsVerifiedOk(record) && IsServable(round.finalists[i]) && !IsServable(record))
+    if (is_same_code && IsVerifiedOk(record) && IsServable(round.finalists[i]) && !IsServable(record) &&
+        before.verification().launches() > 0)
       *result.mutable_verification() = before.verification();
     if (IsVerifiedOk(record)) best_rank = std::min(best_rank, rank);
     records.push_back(std::move(record));

@@ -181,6 +181,10 @@ void GpuMeasurer::StartBuilds(const v1::Assignment& assignment, Batch* batch) {
       OnBuilt(built, i, std::move(kept));
       continue;
     }
+    // Builds of equal code are named alike.
+    request.set_directory(absl::StrCat(scratch_.path(), "/build-", builds_++));
+    (void)MakeFolder(request.directory());  // one that cannot be made is the build's error
+    built->folders.push_back(request.directory());
     request.set_built(FetchedOrNone(assignment, built->fetched[i]));
     const std::string file = request.built();
     builders_->Start({std::move(request), [built] { return !built->IsUnwanted(); },
@@ -280,7 +284,7 @@ absl::StatusOr<v1::DeviceConstants> GpuMeasurer::CallForConstants(const std::fun
 }
 
 void GpuMeasurer::Take(Built built) {
-  if (HoldsLibraryOf(built)) SettleLeaders();
+  if (HoldsEqualBinary(built)) SettleLeaders();
   gave_up_ = false;
   if (!built.is_wanted || built.IsUnwanted()) return Close(built);
   if (built.is_case()) {
@@ -294,14 +298,14 @@ void GpuMeasurer::Take(Built built) {
   Finish(built, std::move(results));
 }
 
-bool GpuMeasurer::HoldsLibraryOf(const Built& built) const {
-  const auto is_its = [&built](const Leader& leader) {
-    const std::string& library = leader.built.outcomes[0].built.library();
-    return std::ranges::any_of(built.outcomes, [&library](const BuildOutcome& outcome) {
-      return outcome.built.library() == library;
+bool GpuMeasurer::HoldsEqualBinary(const Built& built) const {
+  const auto is_equal = [&built](const Leader& leader) {
+    const std::string& digest = leader.built.outcomes[0].built.code_digest();
+    return !digest.empty() && std::ranges::any_of(built.outcomes, [&digest](const BuildOutcome& outcome) {
+      return outcome.built.code_digest() == digest;
     });
   };
-  return std::ranges::any_of(leaders_, is_its);
+  return std::ranges::any_of(leaders_, is_equal);
 }
 
 void GpuMeasurer::MeasureCandidate(Built built) {
@@ -316,8 +320,10 @@ void GpuMeasurer::MeasureCandidate(Built built) {
   v1::MeasureResult result = book_.Measure(built.assignment, built.outcomes[0], LaneOf(built));
   built.assignment.set_best_seconds(served);
   *result.mutable_device() = device_;
-  if (result.status() == v1::MEASURE_STATUS_OK)
+  if (result.status() == v1::MEASURE_STATUS_OK) {
     best.measured = LesserOf(best.measured, result.timing().seconds());
+    if (IsProven(result.verification())) best.proven = LesserOf(best.proven, result.timing().seconds());
+  }
   if (gave_up_ || !ResultBook::OwesProof(LesserOf(served, best.proven), result))
     return Finish(built, {std::move(result)});
   leaders_.push_back({std::move(built), std::move(result)});
@@ -331,8 +337,10 @@ void GpuMeasurer::SettleLeaders() {
   });
   for (auto& [built, result] : leaders) {
     Best& best = built.batch->best[BestKeyOf(built)];
-    gave_up_ = built.IsUnwanted();
-    if (!gave_up_ && ResultBook::OwesProof(LesserOf(built.assignment.best_seconds(), best.proven), result)) {
+    gave_up_ = false;
+    const double proven = LesserOf(built.assignment.best_seconds(), best.proven);
+    // A worker that stops still reports what it has measured.
+    if (ResultBook::OwesProof(proven, result) && !built.IsUnwanted()) {
       book_.Prove(built.assignment, built.outcomes[0], LaneOf(built), &result);
       *result.mutable_device() = device_;
       if (!gave_up_ && result.status() == v1::MEASURE_STATUS_OK)
@@ -357,6 +365,7 @@ void GpuMeasurer::Close(const Built& built) {
   for (const BuildOutcome& outcome : built.outcomes) {
     if (!outcome.built.library().empty()) std::filesystem::remove(outcome.built.library(), ignored);
   }
+  for (const std::string& folder : built.folders) std::filesystem::remove_all(folder, ignored);
   const MutexLock lock(&mutex_);
   --built.batch->open;
   --open_;

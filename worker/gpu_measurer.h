@@ -101,8 +101,9 @@ class GpuMeasurer {
     std::vector<std::string> fetched;  // digests of what other hosts have built of them; empty: nothing
     std::vector<BuildOutcome> outcomes;
     size_t open = 0;
-    bool is_wanted = true;  // by the time that they were built
-    bool is_early = false;  // of a case: its reference is still being built
+    std::vector<std::string> folders = {};  // of what is built here
+    bool is_wanted = true;                  // by the time that they were built
+    bool is_early = false;                  // of a case: its reference is still being built
 
     // It is there to have the case prepared, while its candidates are built.
     bool is_case() const { return outcomes.empty(); }
@@ -138,8 +139,8 @@ class GpuMeasurer {
   void Take(Built built);
   // Measures one candidate, which is a leader where it owes a proof.
   void MeasureCandidate(Built built);
-  // Whether a leader has the same file: equal binaries do.
-  bool HoldsLibraryOf(const Built& built) const;
+  // Whether a leader is an equal binary: its result is the other's.
+  bool HoldsEqualBinary(const Built& built) const;
   // Whether the leaders are to be proven before the next in line is taken.
   bool IsProofDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleLeaders();
@@ -175,7 +176,7 @@ class GpuMeasurer {
   std::string unconfined_;
   const std::function<void(const std::string&)> log_;
   const FetchBuild fetch_;
-  std::atomic<int64_t> fetched_ = 0;
+  std::atomic<int64_t> fetched_ = 0, builds_ = 0;
 
   KeptBuilds kept_;
   References references_;
