@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<v1::Record>> RecordsOf(const FinalRound& round,
     *result.mutable_device() = results[0].device();
     // The code is the same, and so is what it takes.
     if (!result.has_resources()) *result.mutable_resources() = resources;
-    // So is a proof that it lacks: of another device, or of a worker's earlier life.
+    // Its earlier proof holds too: another device made it, or this worker before it was started again.
     const v1::MeasureResult& before = round.finalists[i].result();
     const bool is_same_code = !result.code_digest().empty() && result.code_digest() == before.code_digest();
     if (is_same_code && IsVerifiedOk(record) && IsServable(round.finalists[i]) && !IsServable(record) &&

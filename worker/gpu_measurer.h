@@ -143,6 +143,7 @@ class GpuMeasurer {
   bool HoldsEqualBinary(const Built& built) const;
   // Whether the leaders are to be proven before the next in line is taken.
   bool IsProofDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Proves the leaders that owe it, and finishes all of them.
   void SettleLeaders();
   // Hands the results over, unless the device gave up on them, and drops what was built.
   void Finish(const Built& built, std::vector<v1::MeasureResult> results);

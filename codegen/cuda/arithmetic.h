@@ -44,7 +44,6 @@ class Arithmetic {
   Code Binary(Op op, DType dtype, const Code& a, const Code& b) const;
   // The same without rounding a narrow float's result, for sums that are kept in registers with more
   // precision.
-  Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code WideBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   static Code Compare(Op op, const Code& a, const Code& b);
   Code Cast(DType to, DType from, const Code& value) const;
@@ -58,6 +57,8 @@ class Arithmetic {
     return Primary(absl::StrCat(function, "(", absl::StrJoin({args.text...}, ", "), ")"));
   }
   Code FloatUnary(Op op, DType dtype, const Code& a) const;
+  // For integers and bools.
+  Code IntBinary(Op op, DType dtype, const Code& a, const Code& b) const;
   Code FloatToInt(DType to, const Code& value) const;
 
   Prelude& prelude_;

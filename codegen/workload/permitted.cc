@@ -65,7 +65,7 @@ class SumSet {
                            std::isinf(term.high) ? 0 : std::abs(term.high));
   }
 
-  // As Add, for a product whose factors are plain.
+  // Does what Add does, for a product of two plain factors.
   void AddPlain(double product) {
     const double rounded = RoundFloat(dtype_, product);
     low_ += std::min(product, rounded), high_ += std::max(product, rounded);

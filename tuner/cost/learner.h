@@ -10,7 +10,7 @@
 //
 // Memory is bounded: 2000 samples of each task, and 32 models. A sample that no training will see is dropped,
 // and so is the model that was used least recently. It is trained again, to the same model, when its task is
-// searched again. Thread rule: one owner, also of `parallel`.
+// searched again. Thread rule: one owner, and nobody else uses `parallel` during a call.
 #pragma once
 
 #include <cstdint>

@@ -103,8 +103,19 @@ std::map<std::string, double> MeanOffsets(const std::vector<const Sample*>& samp
   return offsets;
 }
 
+absl::Status CheckTimes(const std::vector<const Sample*>& samples) {
+  for (const Sample* sample : samples) {
+    if (std::isfinite(LogRatio(*sample))) continue;
+    return absl::InvalidArgumentError(absl::StrCat("cost model: a sample of ", *sample->seconds,
+                                                   " s, expected to take ", sample->analytic_seconds,
+                                                   " s; expected positive, finite times"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FillMatrix(std::vector<const Sample*> samples, Objective objective, const std::string& task,
                         double task_weight, BoosterMatrix* matrix) {
+  MYCC_RETURN_IF_ERROR(CheckTimes(samples));
   std::vector<const Features*> rows;
   std::vector<float> weights;
   // The library wants the rows of a group side by side.
@@ -112,11 +123,6 @@ absl::Status FillMatrix(std::vector<const Sample*> samples, Objective objective,
     std::ranges::stable_sort(samples, [](const Sample* a, const Sample* b) { return a->group < b->group; });
   }
   for (const Sample* sample : samples) {
-    if (!std::isfinite(LogRatio(*sample))) {
-      return absl::InvalidArgumentError(absl::StrCat("cost model: a sample of ", *sample->seconds,
-                                                     " s, expected to take ", sample->analytic_seconds,
-                                                     " s; expected positive, finite times"));
-    }
     rows.push_back(&sample->features);
     weights.push_back(static_cast<float>(sample->group == task ? task_weight : 1));
   }

@@ -25,9 +25,13 @@ double LogFactor(Objective objective, double margin);
 // The mean of log(measured / analytic) of each group.
 std::map<std::string, double> MeanOffsets(const std::vector<const Sample*>& samples);
 
+// InvalidArgument for times that are not positive and finite. REQUIRES: all samples are of successful
+// candidates.
+absl::Status CheckTimes(const std::vector<const Sample*>& samples);
+
 // Rows, labels and weights. The fastest of a group counts 1, one that is twice as slow 0.5; samples of `task`
-// count `task_weight` times as much. InvalidArgument for times that are not positive and finite. REQUIRES:
-// all samples are of successful candidates.
+// count `task_weight` times as much. The errors of CheckTimes. REQUIRES: all samples are of successful
+// candidates.
 absl::Status FillMatrix(std::vector<const Sample*> samples, Objective objective, const std::string& task,
                         double task_weight, BoosterMatrix* matrix);
 

@@ -186,9 +186,7 @@ absl::StatusOr<int> XgboostModel::ChooseTrees(const std::vector<const Sample*>& 
 
 absl::Status XgboostModel::PrepareCorrection(const std::vector<const Sample*>& samples,
                                              const std::string& task) {
-  // Filled only to check the rows: a time that is not finite must not enter a mean.
-  BoosterMatrix matrix;
-  MYCC_RETURN_IF_ERROR(FillMatrix(samples, config_.objective, task, config_.task_weight, &matrix));
+  MYCC_RETURN_IF_ERROR(CheckTimes(samples));  // before any enters a mean
   offsets_ = MeanOffsets(samples);
   metrics_.groups = static_cast<int>(offsets_.size());
   for (const auto& [group, offset] : offsets_) mean_offset_ += offset / static_cast<double>(offsets_.size());

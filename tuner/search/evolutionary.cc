@@ -76,12 +76,13 @@ std::vector<ProposedPoint> EvolutionarySearch::Propose(int generation, int visib
   const auto take_promising = [&](int count) {
     DecisionSearch(sketches_, ledger(), visible, context).TakePromising(count, &rng, &picks);
   };
+  const bool knows_enough = measured.size() >= kEnoughToLearn;
   picks.TakeWithPrefetch([&](Picks* to) {
     if (generation == 0) TakeStart(context, to);
     if (generation == 0 && pool.analytic_best() != nullptr) to->Take(*pool.analytic_best());
-    if (measured.size() < kEnoughToLearn) TakeDescent(shares.descent, visible, context, to);
+    if (!knows_enough) TakeDescent(shares.descent, visible, context, to);
   });
-  if (believe && measured.size() >= kEnoughToLearn) take_promising(shares.descent);
+  if (believe && knows_enough) take_promising(shares.descent);
   const int places = wanted() - picks.size() - shares.random;
   if (believe) {
     picks.TakeWithPrefetch([&](Picks* to) { TakePredicted(places, pool, to); });

@@ -60,8 +60,9 @@ void KnownCodes::Prefetch(const std::vector<const std::string*>& traces) {
 }
 
 absl::StatusOr<std::string> KnownCodes::CodeOf(const std::string& trace) {
-  Prefetch({&trace});
-  const auto known = memo_.find(Sha256Hex(trace));
+  const std::string key = Sha256Hex(trace);
+  if (!memo_.contains(key)) Prefetch({&trace});
+  const auto known = memo_.find(key);
   return known == memo_.end() ? std::string() : known->second;
 }
 
