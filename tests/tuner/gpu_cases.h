@@ -97,6 +97,14 @@ inline constexpr GpuCase kGpuCases[] = {
           y[i,j] = e[i,j] / s[i] })"},
     {"channel_sums_nchw", "row_runs",
      R"(workload r(x: f32[9,3,60,31]) -> (y: f32[3]) { y[c] = sum[n:9, i:60, j:31](x[n,c,i,j]) })"},
+    {"one_column", "row",
+     R"(workload d(a: f32[8,10], b: f32[1,10]) -> (c: f32[8,1]) { c[i,j] = sum[k:10](a[i,k] * b[j,k]) })"},
+    {"one_column_half", "row",
+     R"(workload d(a: f16[4,72], b: f16[1,72]) -> (c: f16[4,1]) {
+          s[i,j]: f32[4,1] = sum[k:72](f32(a[i,k]) * f32(b[j,k]))
+          c[i,j] = f16(s[i,j]) })"},
+    {"dot", "row",
+     R"(workload d(a: f32[1,300], b: f32[1,300]) -> (c: f32[1,1]) { c[i,j] = sum[k:300](a[i,k] * b[j,k]) })"},
     {"gemv", "gemv",
      R"(workload g(a: f16[1,64], b: f16[50,64]) -> (c: f16[1,50]) {
           s[i,j]: f32[1,50] = sum[k:64](f32(a[i,k]) * f32(b[j,k]))

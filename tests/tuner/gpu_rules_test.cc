@@ -86,5 +86,13 @@ TEST(ClusterRules, Defaults) {
   EXPECT_EQ(defaults(4, 1000000, "f32"), "row_runs, row_runs_joint");
 }
 
+// A sum of a million products is no work for one block.
+TEST(ColumnRules, DotProductsUseManyBlocks) {
+  const Workload dot = CanonicalWorkload(
+      "workload d(a: f32[1,1000000], b: f32[1,1000000]) -> (c: f32[1,1]) {"
+      " c[i,j] = sum[k:1000000](a[i,k] * b[j,k]) }");
+  EXPECT_EQ(GenerateSketches(dot, TestGpu()).front().name, "row_runs");
+}
+
 }  // namespace
 }  // namespace mycc
