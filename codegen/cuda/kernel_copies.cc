@@ -46,10 +46,10 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   const int64_t steps = StepsOf(parts.chunks());
   if (copy.engine == CopyEngine::kThreads) {
     const int64_t bytes = parts.chunk * DTypeBytes(to->dtype);
-    return EachChunk(parts, steps, "", [&](const std::string&, const std::string& inside) {
+    return EachChunk(parts, steps, "", [&](const std::string&, const ChunkPlace& place) {
       Line(prelude_.Use("cp_async"), "<", bytes, ">(", prelude_.Use("shared_address"), "(&",
-           Element(to, parts.store->indices), "), ", PlaceOf(from).name, ", ",
-           Offset(from, parts.load->args).text, ", ", inside, ");");
+           Element(to, place.Indices(parts.store->indices)), "), ", PlaceOf(from).name, ", ",
+           Offset(from, place.Indices(parts.load->args)).text, ", ", Inside(parts, place), ");");
     });
   }
   if (to->scope == Scope::kFragment) return LoadRegisters(parts, PlaceOf(to).name, steps, "");
@@ -71,45 +71,70 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
 // A loop's value in chunk number thread + step * team: number / stride % steps, or with steps 0 (the
 // outermost loop) only the quotient. nullopt when the two parts of the number cannot be divided separately.
 // Steps are unrolled, so a part that depends only on the step is a constant.
-std::optional<std::string> KernelEmitter::PartOfChunk(const std::string& step, int64_t stride,
-                                                      int64_t steps) const {
-  if (steps == 1) return "0";
-  if (stride % team_ == 0) return Digit(step, stride / team_, steps);
-  if (steps != 0 && team_ % (stride * steps) == 0) return Digit(thread_, stride, steps);
-  if (steps == 0 && team_ % stride == 0)
-    return absl::StrCat("(", Digit(thread_, stride, 0), " + ", step, " * ", team_ / stride, ")");
-  return std::nullopt;
+std::optional<KernelEmitter::PartOfChunk> KernelEmitter::PartOf(const std::string& step, int64_t stride,
+                                                                int64_t steps) const {
+  if (steps == 1) return PartOfChunk{.of_thread = "0"};
+  if (stride % team_ == 0) return PartOfChunk{.of_step = Digit(step, stride / team_, steps)};
+  if (team_ % stride != 0) return std::nullopt;
+  if (steps != 0 && team_ % (stride * steps) == 0)
+    return PartOfChunk{.of_thread = Digit(thread_, stride, steps)};
+  // The team has some of the loop's values at each step.
+  const int64_t values = team_ / stride;
+  if (steps % values != 0) return std::nullopt;
+  return PartOfChunk{Digit(thread_, stride, 0), Digit(step, 1, steps / values), values};
 }
 
-// `emit` gets the names of the chunk's number and of the condition that it is inside of the tensor.
+// Defines the values of the copy's loops in a chunk. A value of two parts becomes a sum, so that what depends
+// on the thread alone is computed once for all steps, and the rest is a constant in an address.
+ChunkPlace KernelEmitter::DefinePlace(const ThreadCopyNest& copy, const std::string& step,
+                                      const std::string& number) {
+  ChunkPlace place;
+  const auto define = [&](const Var& var, const std::string& value, bool of_step) {
+    vars_[var.get()] = Define("int", var->name, value);
+    (of_step ? place.of_step : place.of_thread).push_back(var);
+  };
+  int64_t stride = 1;
+  for (size_t l = copy.loops.size(); l-- > 0;) {
+    const bool last = l + 1 == copy.loops.size();
+    const Var& var = copy.loops[l]->var;
+    const int64_t lanes = last ? copy.chunk : 1, steps = var->extent / lanes, digits = l > 0 ? steps : 0;
+    PartOfChunk part =
+        PartOf(step, stride, digits).value_or(PartOfChunk{.of_step = Digit(number, stride, digits)});
+    if (steps <= part.values && !part.of_thread.empty()) part.of_step.clear();  // one step has all values
+    if (part.of_thread.empty() || part.of_step.empty()) {
+      const bool of_step = part.of_thread.empty();
+      const std::string& value = of_step ? part.of_step : part.of_thread;
+      const std::string in_lanes = l > 0 ? value : absl::StrCat("(", value, ")");
+      define(var, lanes == 1 ? value : absl::StrCat(in_lanes, " * ", lanes), of_step);
+    } else {
+      const Var of_thread = MakeVar(var->name, part.values),
+                of_step = MakeVar(var->name + ".step", CeilDiv(steps, part.values));
+      define(of_thread, part.of_thread, false);
+      define(of_step, part.of_step, true);
+      place.sums[var.get()] = (VarRef(of_thread) + VarRef(of_step) * part.values) * lanes;
+    }
+    stride *= steps;
+  }
+  return place;
+}
+
+// `emit` gets the chunk's number among those of the thread, and its place.
 void KernelEmitter::EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
-                              const std::function<void(const std::string&, const std::string&)>& emit) {
+                              const std::function<void(const std::string&, const ChunkPlace&)>& emit) {
   const std::string i = Name("i"), at = Name("chunk");
   OpenUnrolled(i, count);
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
   const bool ragged = StepsOf(copy.chunks()) * team_ > copy.chunks();
-  bool numbered = ragged;
-  std::vector<std::string> values;  // the loops' values, from the innermost
-  int64_t stride = 1;
-  for (size_t l = copy.loops.size(); l-- > 0;) {
-    const bool last = l + 1 == copy.loops.size();
-    const int64_t extent = copy.loops[l]->var->extent, steps = last ? extent / copy.chunk : extent;
-    const std::optional<std::string> part = PartOfChunk(step, stride, l > 0 ? steps : 0);
-    numbered |= !part.has_value();
-    std::string value = part ? *part : Digit(at, stride, l > 0 ? steps : 0);
-    if (last && copy.chunk > 1)
-      value = absl::StrCat(l > 0 ? value : absl::StrCat("(", value, ")"), " * ", copy.chunk);
-    values.push_back(std::move(value));
-    stride *= steps;
+  const std::string number = absl::StrCat("(", thread_, " + ", step, " * ", team_, ")");
+  if (ragged) {
+    Line("const int ", at, " = ", number, ";");
+    Open("if (", at, " < ", copy.chunks(), ")");
   }
-  if (numbered) Line("const int ", at, " = ", thread_, " + ", step, " * ", team_, ";");
-  if (ragged) Open("if (", at, " < ", copy.chunks(), ")");
-  for (size_t l = copy.loops.size(); l-- > 0;) {
-    const Var& var = copy.loops[l]->var;
-    vars_[var.get()] = Define("int", var->name, values[copy.loops.size() - 1 - l]);
+  const ChunkPlace place = DefinePlace(copy, step, ragged ? at : number);
+  emit(i, place);
+  for (const std::vector<Var>& vars : {place.of_thread, place.of_step}) {
+    for (const Var& var : vars) vars_.erase(var.get());
   }
-  emit(i, copy.condition ? Value(copy.condition).text : "true");
-  for (const For* loop : copy.loops) vars_.erase(loop->var.get());
   if (ragged) Close();
   Close();
 }
@@ -120,21 +145,25 @@ std::string KernelEmitter::ChunkType(DType dtype, int64_t chunk) {
 
 void KernelEmitter::LoadRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                                   const std::string& first) {
-  EachChunk(copy, count, first, [&](const std::string& i, const std::string& inside) {
+  EachChunk(copy, count, first, [&](const std::string& i, const ChunkPlace& place) {
     Line(moved, "[", i, "] = ", prelude_.Use("load_ahead"), "<", copy.chunk, ">(",
-         PlaceOf(copy.load->buffer).name, ", ", Offset(copy.load->buffer, copy.load->args).text, ", ", inside,
-         ");");
+         PlaceOf(copy.load->buffer).name, ", ",
+         Offset(copy.load->buffer, place.Indices(copy.load->args)).text, ", ", Inside(copy, place), ");");
   });
 }
 
 void KernelEmitter::StoreRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                                    const std::string& first) {
-  EachChunk(copy, count, first, [&](const std::string& i, const std::string&) {
+  EachChunk(copy, count, first, [&](const std::string& i, const ChunkPlace& place) {
     const Var& last = copy.loops.back()->var;
-    const std::string e = Name("e");
+    const Var element = MakeVar("e", copy.chunk);
+    const std::string e = Name(element->name);
     OpenUnrolled(e, copy.chunk);
-    vars_[last.get()] = Define("int", last->name, vars_[last.get()], " + ", e);
-    Line(Element(copy.store->buffer, copy.store->indices), " = ", moved, "[", i, "].at[", e, "];");
+    vars_[element.get()] = e;
+    std::vector<Expr> indices = copy.store->indices;
+    for (Expr& index : indices) index = Substitute(index, {{last.get(), VarRef(last) + VarRef(element)}});
+    Line(Element(copy.store->buffer, place.Indices(indices)), " = ", moved, "[", i, "].at[", e, "];");
+    vars_.erase(element.get());
     Close();
   });
 }

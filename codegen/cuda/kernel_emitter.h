@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "codegen/cuda/arithmetic.h"
+#include "codegen/cuda/chunk_place.h"
 #include "codegen/cuda/program.h"
 #include "codegen/expr/affine.h"
 #include "codegen/expr/integers.h"
@@ -237,9 +238,18 @@ class KernelEmitter {
   // Copies by threads.
   // The chunks of one thread, at most.
   int64_t StepsOf(int64_t chunks) const { return CeilDiv(chunks, team_); }
-  std::optional<std::string> PartOfChunk(const std::string& step, int64_t stride, int64_t steps) const;
+  // of_thread + of_step * values, where both are there.
+  struct PartOfChunk {
+    std::string of_thread, of_step;  // code
+    int64_t values = 1;              // of the thread's part
+  };
+  std::optional<PartOfChunk> PartOf(const std::string& step, int64_t stride, int64_t steps) const;
+  ChunkPlace DefinePlace(const ThreadCopyNest& copy, const std::string& step, const std::string& number);
+  std::string Inside(const ThreadCopyNest& copy, const ChunkPlace& place) {
+    return copy.condition ? Value(place.Condition(copy.condition)).text : "true";
+  }
   void EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
-                 const std::function<void(const std::string&, const std::string&)>& emit);
+                 const std::function<void(const std::string&, const ChunkPlace&)>& emit);
   std::string ChunkType(DType dtype, int64_t chunk);
   void LoadRegisters(const ThreadCopyNest& copy, const std::string& moved, int64_t count,
                      const std::string& first);

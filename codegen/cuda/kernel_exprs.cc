@@ -25,10 +25,10 @@ Code KernelEmitter::Value(const Expr& expr) {
     case Op::kConst: return arithmetic_.Literal(expr->dtype, expr->value);
     case Op::kVar: return Primary(vars_.at(expr->var.get()));
     case Op::kLoad: return LoadValue(expr);
-    case Op::kSelect: return Choice(expr, Value(expr->args[1]), Value(expr->args[2]));
     default: break;
   }
   if (expr->dtype == DType::kI64 && expr->op != Op::kCast && HasRange(expr)) return Index(expr);
+  if (expr->op == Op::kSelect) return Choice(expr, Value(expr->args[1]), Value(expr->args[2]));
   return Operation(expr);
 }
 
