@@ -94,5 +94,27 @@ TEST(ColumnRules, DotProductsUseManyBlocks) {
   EXPECT_EQ(GenerateSketches(dot, TestGpu()).front().name, "row_runs");
 }
 
+// Products of f32 whose tiles fill a part of the last turn on 132 SMs are cut into runs.
+TEST(SimtStarts, RunsFillTheLastTurn) {
+  const auto starts = [](int64_t m, int64_t n, int64_t k) {
+    const std::string text = absl::Substitute(
+        "workload g(a: f32[$0,$2], b: f32[$1,$2]) -> (c: f32[$0,$1]) { c[i,j] = sum[k:$2](a[i,k] * b[j,k]) }",
+        m, n, k);
+    const Sketch sketch = GenerateSketches(CanonicalWorkload(text), TestGpu()).front();
+    std::vector<std::string> result;
+    for (const Choice& start : sketch.starts) {
+      const auto value = [&](const char* name) {
+        return sketch.space.Value(start, absl::StrCat("t2.", name));
+      };
+      result.push_back(absl::StrCat(value("tile_m"), "x", value("tile_n"), " by ", value("runs")));
+    }
+    return absl::StrJoin(result, ", ");
+  };
+  EXPECT_EQ(starts(1853, 3547, 2293), "128x128 by 1, 128x128 by 1, 64x128 by 2, 128x64 by 2");
+  EXPECT_EQ(starts(941, 3212, 2160), "128x128 by 1, 128x128 by 1, 64x128 by 1, 128x64 by 3");
+  EXPECT_EQ(starts(2570, 632, 1274), "128x128 by 1, 128x128 by 1, 64x128 by 3, 128x64 by 3");
+  EXPECT_EQ(starts(30, 30, 2000), "");
+}
+
 }  // namespace
 }  // namespace mycc

@@ -228,6 +228,54 @@ std::vector<int64_t> RunCounts(const SimtPlan& plan, const Target& target) {
   return counts;
 }
 
+// The runs with which the SMs are done soonest: the last turn of tiles leaves few of them idle, and each
+// run's sums are written, and read once more.
+int64_t RunsFor(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, int64_t tile_k, const Target& target) {
+  // An SM multiplies so often while it moves a byte, and while a launch begins (H200).
+  constexpr double kProductsOfByte = 8, kProductsOfLaunch = 4e5;
+  const auto sms = static_cast<double>(std::max(target.sms, 1));
+  const auto tiles =
+      static_cast<double>(plan.count * CeilDiv(plan.rows, tile_m) * CeilDiv(plan.columns, tile_n));
+  const auto sums = static_cast<double>(plan.count * plan.rows * plan.columns);
+  const auto cost = [&](int64_t runs) {
+    const auto number = static_cast<double>(runs),
+               length = static_cast<double>(RoundUp(CeilDiv(plan.depth, runs), tile_k));
+    const double products = std::ceil(tiles * number / sms) * static_cast<double>(tile_m * tile_n) * length;
+    if (runs == 1) return products;
+    return products + kProductsOfLaunch +
+           2 * number * sums * static_cast<double>(plan.bytes) / sms * kProductsOfByte;
+  };
+  return std::ranges::min(RunCounts(plan, target), {}, cost);
+}
+
+// Points that are often the fastest where there are blocks enough: 128 sums for each thread, whose operands
+// are loaded a term ahead; and 64 sums in blocks of four warps, which fill the last turn of the SMs.
+void AddStarts(const SimtPlan& plan, const Target& target, mycc::Part* part) {
+  for (const int64_t rows : {16, 8}) {
+    part->Start({{"tile_m", 128},
+                 {"tile_n", 128},
+                 {"thread_m", rows},
+                 {"thread_n", 128 / rows},
+                 {"tile_k", 8},
+                 {"stages", 2},
+                 {"resident", 0}});
+  }
+  constexpr int64_t kTermsOfStep = 16;
+  for (const int64_t tile_m : {64, 128}) {
+    const int64_t tile_n = 64 * 128 / tile_m;
+    part->Start({{"tile_m", tile_m},
+                 {"tile_n", tile_n},
+                 {"thread_m", 8},
+                 {"thread_n", 8},
+                 {"tile_k", kTermsOfStep},
+                 {"runs", RunsFor(plan, tile_m, tile_n, kTermsOfStep, target)},
+                 {"stages", 2},
+                 {"resident", 2},
+                 // Vectors that are transposed would not fit the registers of so few threads.
+                 {"lanes_k", plan.TurnsVectors() ? 1 : kTurnedLanes}});
+  }
+}
+
 }  // namespace
 
 // REQUIRES: the anchor is a contraction with rows.
@@ -269,18 +317,7 @@ mycc::Part GpuSimtRule(const Anatomy& anatomy, const Group& group, const Target&
       kTurnedLanes);
   part.legal = [plan](const Values& v) { return plan.Legal(v); };
   MakeDefaultsLegal(&part);
-  // 128 sums for each thread, whose operands are loaded a term ahead: often the fastest where there are
-  // blocks enough.
-  for (const int64_t rows : {16, 8}) {
-    if (!pipelined) continue;
-    part.Start({{"tile_m", 128},
-                {"tile_n", 128},
-                {"thread_m", rows},
-                {"thread_n", 128 / rows},
-                {"tile_k", 8},
-                {"stages", 2},
-                {"resident", 0}});
-  }
+  if (pipelined) AddStarts(plan, target, &part);
   part.emit = [plan](const Values& v, TraceBuilder* b) { Emit(plan, v, b); };
   return part;
 }
