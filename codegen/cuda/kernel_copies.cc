@@ -124,7 +124,8 @@ void KernelEmitter::EachChunk(const ThreadCopyNest& copy, int64_t count, const s
   const std::string i = Name("i"), at = Name("chunk");
   OpenUnrolled(i, count);
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
-  const bool ragged = StepsOf(copy.chunks()) * team_ > copy.chunks();
+  // The last of the groups of steps may have steps that the copy has not.
+  const bool ragged = RoundUp(StepsOf(copy.chunks()), count) * team_ > copy.chunks();
   const std::string number = absl::StrCat("(", thread_, " + ", step, " * ", team_, ")");
   if (ragged) {
     Line("const int ", at, " = ", number, ";");

@@ -66,17 +66,36 @@ Stmt BlockAlone(const For& loop) {
   });
 }
 
+// Marks of a loop over blocks that are the whole launch's.
+bool HasMarksOfLaunch(const For& loop) {
+  return loop.marks.cluster_reduce_blocks != 0 || loop.marks.min_blocks_per_sm != 0;
+}
+
+// A loop over blocks that takes the place of the one inside, which has one iteration.
+Stmt JoinedBlocks(const For& loop, const For& inside) {
+  return Changed(loop, [&](For* joined) {
+    LoopMarks& marks = joined->marks;
+    joined->body = FirstIteration(inside);
+    marks.cluster_reduce_blocks = std::max(marks.cluster_reduce_blocks, inside.marks.cluster_reduce_blocks);
+    marks.min_blocks_per_sm = std::max(marks.min_blocks_per_sm, inside.marks.min_blocks_per_sm);
+  });
+}
+
 Stmt SimplifyFor(const Stmt& stmt) {
   const For& loop = As<For>(stmt);
   const auto extent = ConstExtent(loop);
   if (IsEmpty(loop.body) || extent == 0) return MakeSeq({});
   if (IsBlockOfBuffers(stmt)) return BlockAlone(loop);
-  if (extent != 1 && IsGridLoop(stmt) && IsBlockOfBuffers(loop.body))
-    return loop.With({.body = FirstIteration(As<For>(loop.body))});
   // A marked loop stays, because later passes look for it.
-  if (extent != 1 || !loop.marks.instruction.empty() || loop.marks.pipeline.kind != PipelineKind::kNone ||
-      loop.marks.cluster_reduce_blocks != 0)
-    return nullptr;
+  const bool is_marked = HasMarksOfLaunch(loop) || !loop.marks.instruction.empty() ||
+                         loop.marks.pipeline.kind != PipelineKind::kNone;
+  const bool stays = extent != 1 || is_marked;
+  if (stays && IsGridLoop(stmt) && IsGridLoop(loop.body)) {
+    const For& inside = As<For>(loop.body);
+    if (ConstExtent(inside) == 1 && (IsBlockOfBuffers(loop.body) || HasMarksOfLaunch(inside)))
+      return JoinedBlocks(loop, inside);
+  }
+  if (stays) return nullptr;
   return FirstIteration(loop);
 }
 

@@ -137,6 +137,49 @@ TEST(EmitCudaTest, ConditionsWithinACopiedVector) {
   for (const absl::Status& status : CheckOnHost(cases, 1e-5)) EXPECT_TRUE(status.ok()) << status.message();
 }
 
+// 8 threads copy 17 vectors each through registers, which hold 9 of them: the second 9 are one too many.
+TEST(EmitCudaTest, CopiesInGroupsEndWithTheTile) {
+  const std::string steps = R"(split(t2.a0, [8])
+split(t2.a1, [24])
+split(t2.r0, [136])
+reorder([t2.a0.0, t2.a1.0, t2.r0.0, t2.a0.1, t2.a1.1, t2.r0.1])
+bind(t2.a0.0, block)
+bind(t2.a1.0, block)
+stage_shared(t2, t0, t2.r0.0, shared)
+pack(t0.s, [1, 0])
+split(t0.s.r0.1, [8])
+fuse([t0.s.a0.1, t0.s.r0.1.0])
+split(t0.s.a0.1+s.r0.1.0, [8])
+reorder([t0.s.a0.1+s.r0.1.0.1, t0.s.a0.1+s.r0.1.0.0])
+bind(t0.s.a0.1+s.r0.1.0.1, thread)
+bind(t0.s.a0.1+s.r0.1.0.0, unroll)
+bind(t0.s.r0.1.1, vector)
+stage_shared(t2, t1, t2.r0.0, shared)
+fuse([t1.s.a1.1, t1.s.r0.1])
+split(t1.s.a1.1+s.r0.1, [8])
+reorder([t1.s.a1.1+s.r0.1.1, t1.s.a1.1+s.r0.1.0])
+bind(t1.s.a1.1+s.r0.1.1, thread)
+split(t2.a0.1, [4])
+split(t2.a1.1, [6])
+reorder([t2.a0.1.0, t2.a1.1.0, t2.r0.1, t2.a0.1.1, t2.a1.1.1])
+cache_write(t2, t2.a1.0)
+pipeline(t2.r0.0, threads, 2)
+)";
+  std::string bound = steps;
+  for (const char* nest : {"t2", "t2.i", "t2.w"}) {
+    for (const char* tile : {"a0.1", "a1.1"})
+      absl::StrAppend(&bound, "bind(", nest, ".", tile, ".0, thread)\nbind(", nest, ".", tile,
+                      ".1, unroll)\n");
+  }
+  const absl::StatusOr<ScheduledCase> gpu_case = CaseOf(
+      "workload g(a: f64[40,272], b: f64[272,44]) -> (c: f64[40,44]) {"
+      " c[i,j] = sum[k:272](a[i,k] * b[k,j]) }",
+      bound);
+  ASSERT_TRUE(gpu_case.ok()) << gpu_case.status().message();
+  for (const absl::Status& status : CheckOnHost({*gpu_case}, 1e-9))
+    EXPECT_TRUE(status.ok()) << status.message();
+}
+
 // Stages of a softmax in one launch, `inner` being the splits of a row: steps, threads, lanes.
 std::string SoftmaxSteps(int rows, const std::string& inner, const std::string& of_blocks) {
   const std::string along =

@@ -66,6 +66,21 @@ TEST(LaunchesTest, MarksOfGridLoopsAreInTheShape) {
             "\"launch grid 24, 64 threads, clusters of 4 that reduce together\"\n");
 }
 
+// A loop of one iteration goes, and what is marked on it stays: rows of a matrix of one column.
+TEST(LaunchesTest, MarksOfGridLoopsWithOneIterationStay) {
+  LoopMarks marks;
+  marks.cluster_reduce_blocks = 4;
+  marks.min_blocks_per_sm = 2;
+  constexpr char kLaunch[] =
+      "\"launch grid 24, 64 threads, clusters of 4 that reduce together, 2 on an SM\"\n";
+  const Var i = MakeVar("i", 6), one = MakeVar("one", 1);
+  EXPECT_EQ(Lines(SimplifyStmts(Loop(i, Grid(1, 256, marks), LoopKind::kGrid))), kLaunch);
+  const auto around = std::make_shared<For>(one, IntConst(1), LoopKind::kGrid, Grid(6, 256))->Marked(marks);
+  EXPECT_EQ(Lines(SimplifyStmts(around)), kLaunch);
+  EXPECT_EQ(Lines(SimplifyStmts(Loop(one, Grid(1, 256, marks), LoopKind::kGrid))),
+            "\"launch grid 4, 64 threads, clusters of 4 that reduce together, 2 on an SM\"\n");
+}
+
 TEST(LaunchesTest, NeighboursOverlapFromHopperOn) {
   const Stmt three = MakeSeq({Grid(2, 32), Grid(3, 32), Grid(4, 32)});
   EXPECT_EQ(Lines(three),

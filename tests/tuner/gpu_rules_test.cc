@@ -1,5 +1,7 @@
 // Every rule for GPUs on every kind of workload: the default and random points of the space replay, verify,
 // and mean what the workload means.
+#include <random>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -7,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
 #include "tests/tuner/gpu_cases.h"
+#include "tests/tuner/lowered_point.h"
 #include "tests/tuner/points.h"
 
 namespace mycc {
@@ -86,6 +89,30 @@ TEST(ClusterRules, Defaults) {
   EXPECT_EQ(defaults(4, 1000000, "f32"), "row_runs, row_runs_joint");
 }
 
+// One row or few, whose threads are less than a warp: the default and points at random lower.
+TEST(ColumnRules, ShortSumsOfFewRowsLower) {
+  std::mt19937 rng(7);
+  for (const int64_t rows : {1, 2, 3, 5}) {
+    for (const int64_t length : {2, 3, 7, 10, 30, 64, 200}) {
+      const std::string text = absl::Substitute(
+          "workload d(a: f32[$0,$1], b: f32[1,$1]) -> (c: f32[$0,1]) { c[i,j] = sum[k:$1](a[i,k] * b[j,k]) }",
+          rows, length);
+      const Workload workload = CanonicalWorkload(text);
+      const Sketch sketch = GenerateSketches(workload, TestGpu()).front();
+      ASSERT_EQ(sketch.name, "row") << text;
+      Choice choice = sketch.default_choice;
+      for (int point = 0; point < 6; ++point) {
+        const absl::Status status = CheckLoweredPoint(workload, TestGpu(), sketch, choice, 1e-5);
+        EXPECT_TRUE(status.ok()) << status << "\n" << text;
+        do {
+          for (size_t d = 0; d < choice.size(); ++d)
+            choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
+        } while (!sketch.space.Legal(choice));
+      }
+    }
+  }
+}
+
 // A sum of a million products is no work for one block.
 TEST(ColumnRules, DotProductsUseManyBlocks) {
   const Workload dot = CanonicalWorkload(
@@ -113,6 +140,7 @@ TEST(SimtStarts, RunsFillTheLastTurn) {
   EXPECT_EQ(starts(1853, 3547, 2293), "128x128 by 1, 128x128 by 1, 64x128 by 2, 128x64 by 2");
   EXPECT_EQ(starts(941, 3212, 2160), "128x128 by 1, 128x128 by 1, 64x128 by 1, 128x64 by 3");
   EXPECT_EQ(starts(2570, 632, 1274), "128x128 by 1, 128x128 by 1, 64x128 by 3, 128x64 by 3");
+  EXPECT_EQ(starts(200, 256, 2100), "128x128 by 4, 128x128 by 4, 64x128 by 12, 128x64 by 12");
   EXPECT_EQ(starts(30, 30, 2000), "");
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/ir/verify.h"
+#include "codegen/passes/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/schedule/testing.h"
@@ -27,6 +28,9 @@ constexpr const char* kTemplates[] = {
     "workload g(a: f32[$0,$2], b: f32[$1,$2], d: f32[$1]) -> (y: f32[$0,$1]) {\n"
     "  c[i,j]: f32[$0,$1] = sum[k:$2](a[i,k] * b[j,k])\n  y[i,j] = max(c[i,j] + d[j], 0.0) }",
     "workload g(a: f32[$0,$2], b: f32[$2,$1]) -> (c: f32[$0,$1]) { c[i,j] = sum[k:$2](a[i,k] * b[k,j]) }",
+    "workload v(a: $3[$0,$2], b: $3[1,$2]) -> (y: f32[$0,1]) { y[i,j] = sum[k:$2](f32(a[i,k]) * f32(b[j,k])) "
+    "}",
+    "workload v(a: $3[$2], b: $3[$2]) -> (y: f32[]) { y[] = sum[k:$2](f32(a[k]) * f32(b[k])) }",
     "workload d(x: $3[1,$0,$1,$2], w: $3[$2,3,3]) -> (y: f32[1,$0,$1,$2]) {\n"
     "  p[n,i,j,c]: $3[1,$4,$5,$2] = select(1 <= i && i < $6 && 1 <= j && j < $7, x[n,i-1,j-1,c], 0.0)\n"
     "  y[n,i,j,c] = sum[r:3, s:3](f32(p[n,i+r,j+s,c]) * f32(w[c,r,s])) }",
@@ -46,6 +50,8 @@ std::optional<Schedule> DefaultOf(const Workload& workload, const std::string& t
   EXPECT_TRUE(schedule.ok()) << schedule.status() << "\n" << text;
   if (!schedule.ok()) return std::nullopt;
   EXPECT_TRUE(VerifyFunction(schedule->function()).ok()) << text << PrintTrace(*trace);
+  const absl::StatusOr<LoweredFunction> lowered = Lower(schedule->function(), TestGpu());
+  EXPECT_TRUE(lowered.ok()) << lowered.status() << "\n" << text << PrintTrace(*trace);
   const absl::StatusOr<double> seconds = EstimateSeconds(schedule->function(), TestGpu());
   EXPECT_TRUE(seconds.ok()) << seconds.status() << "\n" << text << PrintTrace(*trace);
   return *schedule;

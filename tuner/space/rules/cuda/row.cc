@@ -15,6 +15,7 @@
 // one pass (row_joint). A handful of very long rows is cut into runs, one for each thread block,
 // and every stage becomes a launch (row_runs.cc).
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/gemv.h"
@@ -89,14 +90,31 @@ bool HaveRegisters(double of_thread, int64_t threads) {
          of_thread * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile;
 }
 
+// The anchor is a reduction that is stored from a register, which all threads of a warp have to share.
+bool IsStoredFromRegisters(const RowPlan& plan) {
+  const RowMember& anchor = plan.members.back();
+  const bool is_joint = plan.joint && plan.joint->second == anchor.name;
+  return anchor.is_reduction && !anchor.along.empty() && !is_joint;
+}
+
+// The threads of a row with which as many rows as there are fill a warp.
+int64_t ThreadsThatFillWarp(const RowPlan& plan) {
+  const int64_t rows =
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(plan.rows, kWarp))));
+  return kWarp / std::max<int64_t>(rows, 1);
+}
+
 bool Legal(const RowPlan& plan, const Values& v) {
   constexpr double kOtherRegisters = 40;
   constexpr int64_t kMostUnrolled = 512;
   const int64_t threads = v.at("threads") * v.at("rows");
   if (v.at("rows") > plan.rows || !IsLegalCluster(plan, v)) return false;
   if (threads > kMaxBlockThreads || (threads < kWarp && 2 * v.at("rows") <= plan.rows)) return false;
+  const bool from_registers = IsStoredFromRegisters(plan);
+  if (from_registers && threads < kWarp) return false;
   // Threads without work; the smallest group alone may have some.
-  if (v.at("threads") > 1 && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
+  const int64_t smallest = from_registers ? ThreadsThatFillWarp(plan) : 1;
+  if (v.at("threads") > smallest && (v.at("threads") / 2) * v.at("lanes") >= plan.length) return false;
   // Blocks that share an SM fill it with threads at most.
   constexpr int64_t kThreadsOfSm = 2048;
   if (v.at("resident") * RoundUp(threads, kWarp) > kThreadsOfSm) return false;
@@ -143,8 +161,7 @@ void EmitAnchor(const RowPlan& plan, const Values& v, TraceBuilder* b) {
   }
   EmitAlong({row}, row, anchor.along, plan, v, v.at("keep") != kReadAgain, b);
   // A result is stored once, not read back. The threads combine tuples in accumulators of their own.
-  const bool is_joint = plan.joint && plan.joint->second == anchor.name;
-  if (anchor.is_reduction && !is_joint) b->CacheWrite(anchor.name, row);
+  if (IsStoredFromRegisters(plan)) b->CacheWrite(anchor.name, row);
 }
 
 void Emit(const RowPlan& plan, const Values& v, TraceBuilder* b) {
@@ -238,8 +255,8 @@ Part OnePassPart(const Anatomy& anatomy, const Group& group, const RowPlan& plan
   part.rule = plan.joint ? "row_joint" : "row";
   const std::vector<int64_t> clusters = ClustersFor(plan, target);
   const int64_t cluster = PreferredCluster(plan, clusters, target);
-  const int64_t threads =
-      cluster > 1 ? ThreadsThatHold(plan, cluster) : ThreadsForRow(plan.length, plan.lanes);
+  int64_t threads = cluster > 1 ? ThreadsThatHold(plan, cluster) : ThreadsForRow(plan.length, plan.lanes);
+  if (IsStoredFromRegisters(plan)) threads = std::max(threads, ThreadsThatFillWarp(plan));
   int64_t rows = cluster > 1 ? 1 : std::max<int64_t>(256 / threads, 1);
   while (rows > 1 && (rows > PowerAtLeast(plan.rows) || plan.rows_of_output / rows < int64_t{2} * target.sms))
     rows /= 2;

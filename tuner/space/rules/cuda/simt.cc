@@ -228,8 +228,8 @@ std::vector<int64_t> RunCounts(const SimtPlan& plan, const Target& target) {
   return counts;
 }
 
-// The runs with which the SMs are done soonest: the last turn of tiles leaves few of them idle, and each
-// run's sums are written, and read once more.
+// The runs with which the SMs are done soonest, of those that have terms each: the last turn of tiles leaves
+// few SMs idle, and each run's sums are written, and read once more.
 int64_t RunsFor(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, int64_t tile_k, const Target& target) {
   // An SM multiplies so often while it moves a byte, and while a launch begins (H200).
   constexpr double kProductsOfByte = 8, kProductsOfLaunch = 4e5;
@@ -238,9 +238,10 @@ int64_t RunsFor(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, int64_t ti
       static_cast<double>(plan.count * CeilDiv(plan.rows, tile_m) * CeilDiv(plan.columns, tile_n));
   const auto sums = static_cast<double>(plan.count * plan.rows * plan.columns);
   const auto cost = [&](int64_t runs) {
-    const auto number = static_cast<double>(runs),
-               length = static_cast<double>(RoundUp(CeilDiv(plan.depth, runs), tile_k));
-    const double products = std::ceil(tiles * number / sms) * static_cast<double>(tile_m * tile_n) * length;
+    const int64_t length = RoundUp(CeilDiv(plan.depth, runs), tile_k);
+    if (CeilDiv(plan.depth, length) != runs) return std::numeric_limits<double>::infinity();
+    const auto number = static_cast<double>(runs);
+    const double products = std::ceil(tiles * number / sms) * static_cast<double>(tile_m * tile_n * length);
     if (runs == 1) return products;
     return products + kProductsOfLaunch +
            2 * number * sums * static_cast<double>(plan.bytes) / sms * kProductsOfByte;
