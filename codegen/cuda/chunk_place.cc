@@ -18,17 +18,18 @@ bool ChunkPlace::DependsOnStep(const Expr& expr) const {
   return std::ranges::any_of(of_step, [&](const Var& var) { return UsesVar(expr, var.get()); });
 }
 
-// 8 * step < (same ? b - a : 0) for same && a + 8 * step < b; null for other comparisons. `same` is the same
-// at all steps.
+// 8 * step < (same ? b - a : 0) for same && a + 8 * step < b, where `same` has one value for all steps. Null
+// for other comparisons.
 Expr ChunkPlace::OneNumberForSteps(const Expr& comparison, const std::vector<Expr>& same) const {
   if (comparison->op != Op::kLt || comparison->args[0]->dtype != DType::kI64) return nullptr;
+  const Linear left = ToLinear(comparison->args[0]);
   Linear most = ToLinear(comparison->args[1]), steps;
-  for (const auto& [atom, coefficient] : ToLinear(comparison->args[0]).terms) {
+  for (const auto& [atom, coefficient] : left.terms) {
     const bool is_step = atom->op == Op::kVar && std::ranges::count(of_step, atom->var) > 0;
     if (is_step && coefficient > 0) steps.terms.emplace_back(atom, coefficient);
   }
   if (steps.terms.empty()) return nullptr;
-  AddScaled(&most, ToLinear(comparison->args[0]), -1);
+  AddScaled(&most, left, -1);
   AddScaled(&most, steps, 1);
   const Expr number = FromLinear(most);
   if (DependsOnStep(number)) return nullptr;

@@ -1,6 +1,6 @@
-// Where a thread's chunk of a copy is. Threads copy in steps, which are unrolled: what depends on the thread
-// alone should be computed once for all steps, and what depends on the step alone is a constant of the
-// emitted code. Thread rule: a value.
+// The place of a thread's chunk in a copy, as emitted code computes it. A thread copies one chunk in each
+// step, and the steps are unrolled. Terms that depend on the thread alone are computed once for all steps.
+// Terms that depend on the step alone are constants. Thread rule: a value.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace mycc {
 
 struct ChunkPlace {
-  // Indices with sums in place of the loops' variables, so that the step's part is a term of its own: a
+  // Indices with sums in place of the loops' variables. The step's part is a term of its own then, which is a
   // constant in an address.
   std::vector<Expr> Indices(std::vector<Expr> indices) const;
 
@@ -22,8 +22,8 @@ struct ChunkPlace {
   // terms of the sums: loads stay behind what guards them.
   Expr Condition(const Expr& condition) const;
 
-  std::vector<Var> of_thread, of_step;  // that the code defines; none is negative
-  VarMap sums;                          // of the copy's loops that have two parts: of these variables
+  std::vector<Var> of_thread, of_step;  // variables that the code defines; none is negative
+  VarMap sums;                          // sums of two of them, for the copy's loops that have both parts
 
  private:
   bool DependsOnStep(const Expr& expr) const;

@@ -68,24 +68,24 @@ void KernelEmitter::EmitCopy(const Copy& copy) {
   Close();
 }
 
-// A loop's value in chunk number thread + step * team: number / stride % steps, or with steps 0 (the
-// outermost loop) only the quotient. nullopt when the two parts of the number cannot be divided separately.
-// Steps are unrolled, so a part that depends only on the step is a constant.
-std::optional<KernelEmitter::PartOfChunk> KernelEmitter::PartOf(const std::string& step, int64_t stride,
-                                                                int64_t steps) const {
-  if (steps == 1) return PartOfChunk{.of_thread = "0"};
-  if (stride % team_ == 0) return PartOfChunk{.of_step = Digit(step, stride / team_, steps)};
-  if (team_ % stride != 0) return std::nullopt;
-  if (steps != 0 && team_ % (stride * steps) == 0)
-    return PartOfChunk{.of_thread = Digit(thread_, stride, steps)};
-  // The team has some of the loop's values at each step.
-  const int64_t values = team_ / stride;
-  if (steps % values != 0) return std::nullopt;
-  return PartOfChunk{Digit(thread_, stride, 0), Digit(step, 1, steps / values), values};
+// A loop's value in the chunk with the number thread + step * team: number / stride % extent. The outermost
+// loop has no remainder. Steps are unrolled, so a part that depends only on the step is a constant. Where the
+// thread and the step cannot be divided separately, the value is computed from the number in each step.
+KernelEmitter::PartOfChunk KernelEmitter::PartOf(const std::string& step, const std::string& number,
+                                                 int64_t stride, int64_t extent, bool is_outermost) const {
+  const int64_t modulus = is_outermost ? 0 : extent;  // 0: none
+  if (modulus == 1) return {.of_thread = "0"};
+  if (stride % team_ == 0) return {.of_step = Digit(step, stride / team_, modulus)};
+  if (team_ % stride == 0) {
+    const int64_t values = team_ / stride;  // of the loop, that the team has in a step
+    const bool has_all = is_outermost ? extent <= values : values % extent == 0;
+    if (has_all) return {.of_thread = Digit(thread_, stride, modulus)};
+    if (modulus % values == 0) return {Digit(thread_, stride, 0), Digit(step, 1, modulus / values), values};
+  }
+  return {.of_step = Digit(number, stride, modulus)};
 }
 
-// Defines the values of the copy's loops in a chunk. A value of two parts becomes a sum, so that what depends
-// on the thread alone is computed once for all steps, and the rest is a constant in an address.
+// Defines the values of the copy's loops in a chunk. A value with two parts becomes a sum of two variables.
 ChunkPlace KernelEmitter::DefinePlace(const ThreadCopyNest& copy, const std::string& step,
                                       const std::string& number) {
   ChunkPlace place;
@@ -97,10 +97,8 @@ ChunkPlace KernelEmitter::DefinePlace(const ThreadCopyNest& copy, const std::str
   for (size_t l = copy.loops.size(); l-- > 0;) {
     const bool last = l + 1 == copy.loops.size();
     const Var& var = copy.loops[l]->var;
-    const int64_t lanes = last ? copy.chunk : 1, steps = var->extent / lanes, digits = l > 0 ? steps : 0;
-    PartOfChunk part =
-        PartOf(step, stride, digits).value_or(PartOfChunk{.of_step = Digit(number, stride, digits)});
-    if (steps <= part.values && !part.of_thread.empty()) part.of_step.clear();  // one step has all values
+    const int64_t lanes = last ? copy.chunk : 1, extent = var->extent / lanes;
+    const PartOfChunk part = PartOf(step, number, stride, extent, /*is_outermost=*/l == 0);
     if (part.of_thread.empty() || part.of_step.empty()) {
       const bool of_step = part.of_thread.empty();
       const std::string& value = of_step ? part.of_step : part.of_thread;
@@ -108,23 +106,23 @@ ChunkPlace KernelEmitter::DefinePlace(const ThreadCopyNest& copy, const std::str
       define(var, lanes == 1 ? value : absl::StrCat(in_lanes, " * ", lanes), of_step);
     } else {
       const Var of_thread = MakeVar(var->name, part.values),
-                of_step = MakeVar(var->name + ".step", CeilDiv(steps, part.values));
+                of_step = MakeVar(var->name + ".step", CeilDiv(extent, part.values));
       define(of_thread, part.of_thread, false);
       define(of_step, part.of_step, true);
       place.sums[var.get()] = (VarRef(of_thread) + VarRef(of_step) * part.values) * lanes;
     }
-    stride *= steps;
+    stride *= extent;
   }
   return place;
 }
 
-// `emit` gets the chunk's number among those of the thread, and its place.
+// `emit` gets the name of the step's number in its group, and the chunk's place.
 void KernelEmitter::EachChunk(const ThreadCopyNest& copy, int64_t count, const std::string& first,
                               const std::function<void(const std::string&, const ChunkPlace&)>& emit) {
   const std::string i = Name("i"), at = Name("chunk");
   OpenUnrolled(i, count);
   const std::string step = first.empty() ? i : absl::StrCat("(", first, " + ", i, ")");
-  // The last of the groups of steps may have steps that the copy has not.
+  // The last group of steps may go beyond the last chunk.
   const bool ragged = RoundUp(StepsOf(copy.chunks()), count) * team_ > copy.chunks();
   const std::string number = absl::StrCat("(", thread_, " + ", step, " * ", team_, ")");
   if (ragged) {

@@ -238,12 +238,13 @@ class KernelEmitter {
   // Copies by threads.
   // The chunks of one thread, at most.
   int64_t StepsOf(int64_t chunks) const { return CeilDiv(chunks, team_); }
-  // of_thread + of_step * values, where both are there.
+  // A loop's value in a chunk, in code: of_thread + of_step * values. One of the two parts may be empty.
   struct PartOfChunk {
-    std::string of_thread, of_step;  // code
-    int64_t values = 1;              // of the thread's part
+    std::string of_thread, of_step;
+    int64_t values = 1;  // that of_thread has
   };
-  std::optional<PartOfChunk> PartOf(const std::string& step, int64_t stride, int64_t steps) const;
+  PartOfChunk PartOf(const std::string& step, const std::string& number, int64_t stride, int64_t extent,
+                     bool is_outermost) const;
   ChunkPlace DefinePlace(const ThreadCopyNest& copy, const std::string& step, const std::string& number);
   std::string Inside(const ThreadCopyNest& copy, const ChunkPlace& place) {
     return copy.condition ? Value(place.Condition(copy.condition)).text : "true";

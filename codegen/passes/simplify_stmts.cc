@@ -71,7 +71,7 @@ bool HasMarksOfLaunch(const For& loop) {
   return loop.marks.cluster_reduce_blocks != 0 || loop.marks.min_blocks_per_sm != 0;
 }
 
-// A loop over blocks that takes the place of the one inside, which has one iteration.
+// The loop over blocks, with the body and the launch's marks of the one inside, which has one iteration.
 Stmt JoinedBlocks(const For& loop, const For& inside) {
   return Changed(loop, [&](For* joined) {
     LoopMarks& marks = joined->marks;

@@ -51,7 +51,7 @@ def parse_arguments(words=None):
     parser.add_argument("--only", default="", help="only workloads whose names match this regular expression")
     parser.add_argument("--set", choices=SETS, default="suite",
                         help="the suite; types: 8-bit floats, i8, tf32, f16, grouped and NCHW convolutions, rows to one number; f32_products: "
-                             "products of f32, even and odd; limits: 9 that were found slow; attention: forward, decoding, and changed scores")
+                             "products of f32, even and odd; limits: 16 that were found slow; attention: forward, decoding, and changed scores")
     parser.add_argument("--random", type=int, default=0, metavar="N",
                         help="N workloads of other shapes in place of the set: products, convolutions and rows; products of f32; or attention")
     parser.add_argument("--families", choices=("first", "second"), default="first",

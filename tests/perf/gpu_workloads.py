@@ -233,7 +233,7 @@ def f32_products():
 
 
 def limits():
-    """Workloads that were found slower than a library, name -> text. Rows that the copy engine cannot fetch stand beside rows that it can."""
+    """Workloads that were found slower than a library, name -> text. Rows that the copy engine cannot fetch or store stand beside rows that it can."""
     return named([
         gemm("gemm_bf16_129x4096x14336", 129, 4096, 14336),
         gemm("gemm_bf16_257x4096x14336", 257, 4096, 14336),
@@ -242,6 +242,13 @@ def limits():
         gemm("gemm_bf16_4096x4096x4097", 4096, 4096, 4097),
         gemm("gemm_bf16_237x5816x48", 237, 5816, 48),
         gemm("gemm_bf16_237x5817x49", 237, 5817, 49),
+        gemm("gemm_f16_2856x4488x39", 2856, 4488, 39, "f16"),
+        gemm("gemm_f16_2856x4489x39", 2856, 4489, 39, "f16"),
+        gemm("gemm_f32_8x1x10", 8, 1, 10, "f32"),
+        gemm("gemm_f32_1x1x1000000", 1, 1, 1000000, "f32"),
+        gemm("gemm_f32_1853x3547x2293", 1853, 3547, 2293, "f32"),
+        gemm("gemm_f32_2570x632x1274", 2570, 632, 1274, "f32"),
+        gemm_kn("gemm_kn_f32_2807x1939x3690", 2807, 1939, 3690),
         softmax("softmax_fp16_1x221", 1, 221),
         column_sum("column_sum_fp16_8192x8192", 8192, 8192),
     ])

@@ -180,6 +180,7 @@ class GpuWorkloadsTest(unittest.TestCase):
         names = gpu_workloads.limits().keys()
         self.assertFalse(names & (gpu_workloads.suite() | gpu_workloads.types()).keys())
         self.assertLessEqual({"gemm_bf16_4096x4096x4097", "gemm_bf16_4096x4096x4104"}, names)
+        self.assertLessEqual({"gemm_f16_2856x4489x39", "gemm_f16_2856x4488x39"}, names)
 
     def test_f32_products_have_odd_extents_and_repeat(self):
         fixed, drawn = gpu_workloads.f32_products(), gpu_workloads.drawn_f32_products(20, seed=1)

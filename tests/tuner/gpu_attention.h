@@ -3,8 +3,6 @@
 // finds no races.
 #pragma once
 
-#include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -44,38 +42,6 @@ inline std::string Attention(int keys, int depth, const std::string& mask) {
                           mask.empty() ? scaled : absl::StrCat("select(", mask, ", ", scaled, ", -inf)"));
 }
 inline constexpr char kNoMask[] = "", kCausal[] = "j <= i", kWindow[] = "j <= i && i < j + 70";
-
-inline std::string ValueOf(const Sketch& sketch, const Choice& choice, const std::string& name) {
-  for (size_t d = 0; d < choice.size(); ++d) {
-    if (absl::EndsWith(sketch.space.decisions[d].name, "." + name))
-      return absl::StrCat(sketch.space.decisions[d].choices[choice[d]]);
-  }
-  return "";
-}
-
-// Checks legal points, the default one first; those in which `decision` is `value`, where named.
-inline void CheckLowered(const std::string& text, const Target& target, const std::string& rule, int most,
-                         const std::string& decision = "", const std::string& value = "") {
-  const Workload workload = CanonicalWorkload(text);
-  const std::vector<Sketch> sketches = GenerateSketches(workload, target);
-  const auto found = std::ranges::find_if(sketches, [&](const Sketch& s) { return s.name == rule; });
-  ASSERT_NE(found, sketches.end()) << rule << " is none; the first is " << sketches.front().name << "\n"
-                                   << text;
-  const Sketch& sketch = *found;
-  std::mt19937 rng(7);
-  int checked = 0;
-  for (int round = 0; round < 400 && checked < most; ++round) {
-    Choice choice = sketch.default_choice;
-    for (size_t d = 0; round > 0 && d < choice.size(); ++d)
-      choice[d] = static_cast<int>(rng() % sketch.space.decisions[d].choices.size());
-    if (!sketch.space.Legal(choice)) continue;
-    if (!decision.empty() && ValueOf(sketch, choice, decision) != value) continue;
-    const absl::Status same = CheckLoweredPoint(workload, target, sketch, choice, 2e-2);
-    ASSERT_TRUE(same.ok()) << same;
-    ++checked;
-  }
-  EXPECT_EQ(checked, most);
-}
 
 inline constexpr char kWarpgroups[] = "streamed_warp_specialized", kWarps[] = "streamed_multistage";
 

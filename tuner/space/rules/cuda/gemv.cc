@@ -90,7 +90,7 @@ bool IsGemv(const Anatomy& anatomy, const Group& group) {
     if (stage.reduce == ReduceOp::kNone) continue;
     const auto& c = anatomy.info(s).contraction;
     if (!c || c->groups || PointsOf(stage.axes, c->rows) > kMostRows) return false;
-    // The rows of a matrix of one column are sums of their own (row.cc), for as many blocks.
+    // A matrix of one column is a sum for each row. The rule for rows gives each sum a block (row.cc).
     if (stage.axes.back()->extent == 1) return false;
     const ExprNode load{Op::kLoad, c->vector.buffer->dtype, c->vector.index, {}, nullptr, c->vector.buffer};
     if (StrideOf(load, stage.reduce_axes.back()) != 1) return false;

@@ -15,7 +15,6 @@
 // one pass (row_joint). A handful of very long rows is cut into runs, one for each thread block,
 // and every stage becomes a launch (row_runs.cc).
 #include <algorithm>
-#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/rules/cuda/gemv.h"
@@ -90,19 +89,16 @@ bool HaveRegisters(double of_thread, int64_t threads) {
          of_thread * static_cast<double>(RoundUp(threads, kWarp)) <= kRegisterFile;
 }
 
-// The anchor is a reduction that is stored from a register, which all threads of a warp have to share.
+// Whether the anchor is a reduction whose result is stored from a register. A whole warp reads the register,
+// so a whole warp has to reduce into it.
 bool IsStoredFromRegisters(const RowPlan& plan) {
   const RowMember& anchor = plan.members.back();
   const bool is_joint = plan.joint && plan.joint->second == anchor.name;
   return anchor.is_reduction && !anchor.along.empty() && !is_joint;
 }
 
-// The threads of a row with which as many rows as there are fill a warp.
-int64_t ThreadsThatFillWarp(const RowPlan& plan) {
-  const int64_t rows =
-      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(plan.rows, kWarp))));
-  return kWarp / std::max<int64_t>(rows, 1);
-}
+// The fewest threads for each row with which a block of all rows has a whole warp.
+int64_t ThreadsThatFillWarp(const RowPlan& plan) { return kWarp / PowerAtMost(std::min(plan.rows, kWarp)); }
 
 bool Legal(const RowPlan& plan, const Values& v) {
   constexpr double kOtherRegisters = 40;

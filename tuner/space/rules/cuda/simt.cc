@@ -181,7 +181,7 @@ void Emit(const SimtPlan& plan, const Values& v, TraceBuilder* b) {
     EmitWork(plan, v, plan.t, false, b);
     return FuseEpilogue(plan, b);
   }
-  b->RFactorRuns(absl::StrCat(plan.t, ".", plan.k), plan.RunLength(v));
+  b->RFactorRuns(absl::StrCat(plan.t, ".", plan.k), plan.RunLength(v.at("runs"), v.at("tile_k")));
   const std::string partial = absl::StrCat(plan.t, ".rf");
   EmitWork(plan, v, partial, true, b);
   std::vector<std::string> layout = {absl::StrCat(plan.axes.size())}, loops;
@@ -228,20 +228,20 @@ std::vector<int64_t> RunCounts(const SimtPlan& plan, const Target& target) {
   return counts;
 }
 
-// The runs with which the SMs are done soonest, of those that have terms each: the last turn of tiles leaves
-// few SMs idle, and each run's sums are written, and read once more.
+// The number of runs with which the SMs finish first. More runs leave fewer SMs idle in the last turn of
+// tiles. But each run's sums are written, and read once more.
 int64_t RunsFor(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, int64_t tile_k, const Target& target) {
-  // An SM multiplies so often while it moves a byte, and while a launch begins (H200).
+  // The products that an SM computes while it moves a byte, and while a launch begins (H200).
   constexpr double kProductsOfByte = 8, kProductsOfLaunch = 4e5;
   const auto sms = static_cast<double>(std::max(target.sms, 1));
   const auto tiles =
       static_cast<double>(plan.count * CeilDiv(plan.rows, tile_m) * CeilDiv(plan.columns, tile_n));
   const auto sums = static_cast<double>(plan.count * plan.rows * plan.columns);
   const auto cost = [&](int64_t runs) {
-    const int64_t length = RoundUp(CeilDiv(plan.depth, runs), tile_k);
-    if (CeilDiv(plan.depth, length) != runs) return std::numeric_limits<double>::infinity();
+    if (!plan.HasRuns(runs, tile_k)) return std::numeric_limits<double>::infinity();
     const auto number = static_cast<double>(runs);
-    const double products = std::ceil(tiles * number / sms) * static_cast<double>(tile_m * tile_n * length);
+    const double products =
+        std::ceil(tiles * number / sms) * static_cast<double>(tile_m * tile_n * plan.RunLength(runs, tile_k));
     if (runs == 1) return products;
     return products + kProductsOfLaunch +
            2 * number * sums * static_cast<double>(plan.bytes) / sms * kProductsOfByte;
@@ -249,8 +249,9 @@ int64_t RunsFor(const SimtPlan& plan, int64_t tile_m, int64_t tile_n, int64_t ti
   return std::ranges::min(RunCounts(plan, target), {}, cost);
 }
 
-// Points that are often the fastest where there are blocks enough: 128 sums for each thread, whose operands
-// are loaded a term ahead; and 64 sums in blocks of four warps, which fill the last turn of the SMs.
+// Points that are often the fastest where there are blocks enough. The first two have 128 sums for each
+// thread, whose operands are loaded a term ahead. The others have 64 sums, in blocks of four warps and as
+// many runs as fill the last turn of the SMs.
 void AddStarts(const SimtPlan& plan, const Target& target, mycc::Part* part) {
   for (const int64_t rows : {16, 8}) {
     part->Start({{"tile_m", 128},
@@ -272,7 +273,7 @@ void AddStarts(const SimtPlan& plan, const Target& target, mycc::Part* part) {
                  {"runs", RunsFor(plan, tile_m, tile_n, kTermsOfStep, target)},
                  {"stages", 2},
                  {"resident", 2},
-                 // Vectors that are transposed would not fit the registers of so few threads.
+                 // So few threads have no registers for vectors that are transposed.
                  {"lanes_k", plan.TurnsVectors() ? 1 : kTurnedLanes}});
   }
 }

@@ -74,8 +74,13 @@ bool SimtPlan::CanRunAhead(const SharedTile& tile, const Values& v) const {
   return !in_registers || elements * bytes <= kMostBytes * threads;
 }
 
-int64_t SimtPlan::RunLength(const Values& v) const {
-  return RoundUp(CeilDiv(depth, v.at("runs")), v.at("tile_k"));
+int64_t SimtPlan::RunLength(int64_t runs, int64_t tile_k) const {
+  return RoundUp(CeilDiv(depth, runs), tile_k);
+}
+
+bool SimtPlan::HasRuns(int64_t runs, int64_t tile_k) const {
+  const int64_t length = RunLength(runs, tile_k);
+  return runs == 1 || (length >= 2 * tile_k && CeilDiv(depth, length) == runs);
 }
 
 bool SimtPlan::Legal(const Values& v) const {
@@ -92,8 +97,7 @@ bool SimtPlan::Legal(const Values& v) const {
   // Steps are unrolled: with more multiplications in one, the assembler works for seconds and spills.
   constexpr int64_t kMostOfStep = 2048;
   if (v.at("thread_m") * v.at("thread_n") * v.at("tile_k") > kMostOfStep) return false;
-  return v.at("runs") == 1 ||
-         (RunLength(v) >= 2 * v.at("tile_k") && CeilDiv(depth, RunLength(v)) == v.at("runs"));
+  return HasRuns(v.at("runs"), v.at("tile_k"));
 }
 
 SimtPlan MakeSimtPlan(const Anatomy& anatomy, const Group& group) {

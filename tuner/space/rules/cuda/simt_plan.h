@@ -46,7 +46,10 @@ struct SimtPlan {
   bool TurnsVectors() const;
   // Elements that a thread copies at once, so that all threads have as many accesses where copies run ahead.
   int64_t CopyLanes(const SharedTile& tile, const Values& v) const;
-  int64_t RunLength(const Values& v) const;  // of the depth, for one of v.runs
+  // The part of the depth that a run has, in whole steps.
+  int64_t RunLength(int64_t runs, int64_t tile_k) const;
+  // Whether each run has a part of the depth, of two steps at least.
+  bool HasRuns(int64_t runs, int64_t tile_k) const;
   bool Legal(const Values& v) const;
 
  private:
